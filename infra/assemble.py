@@ -1,7 +1,8 @@
 """Assembles template.yaml and infra/observability.yaml. With --check it only says whether they are stale.
 
-So it is with the tables of docs/settings.md, which is declared in adapters/settings/choices.py, and of
-docs/retention.md, which is declared in rules/privacy/retention.py.
+So it is with the tables of docs/settings.md, which is declared in adapters/settings/choices.py, of
+docs/retention.md, which is declared in rules/privacy/retention.py, and of docs/book.md, which follows from
+rules/book/book_schema.py.
 
 A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. The
 modules infra/resources.py and infra/marks.py derive the rest from them, such as a function's log group and
@@ -17,6 +18,7 @@ from itertools import islice
 
 from adapters.settings import choices
 from infra import marks
+from infra.book_page import book_tables
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, Block, replace_marks, sections
 from rules.privacy import retention
@@ -88,7 +90,7 @@ HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
 """
-SETTINGS, RETENTION = "docs/settings.md", "docs/retention.md"
+SETTINGS, RETENTION, BOOK_PAGE = "docs/settings.md", "docs/retention.md", "docs/book.md"
 DIFF_LINES_MAX = 20
 
 
@@ -104,6 +106,7 @@ def generated_files() -> dict[str, str]:
         "infra/observability.yaml": HEADER + assemble_template([alarms]),
         SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.settings_table(),
         RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.retention_table(),
+        BOOK_PAGE: (ROOT / BOOK_PAGE).read_text().partition("## `")[0] + book_tables(),
     }
 
 

@@ -1,4 +1,4 @@
-"""Writes the OpenAPI document that the service serves, and the clients' types from it: `make clients`.
+"""Writes the OpenAPI document that the service serves, its page, and the clients' types: `make clients`.
 
 The types' files begin with the digest of the document that they were made from. The gate compares this digest
 alone, which takes no time and no node; `make test` generates both anew and compares the text.
@@ -13,8 +13,9 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from infra.api_reference import reference
 from ingest.openapi import document
-from ingest.web.routes import DOCUMENT
+from ingest.web.routes import DOCUMENT, REFERENCE
 
 ROOT = Path(__file__).parent.parent
 NODE = ROOT / "client" / "typescript"
@@ -66,6 +67,11 @@ def served_document() -> str:
     return json.dumps(document(), indent=1) + "\n"
 
 
+def reference_page() -> str:
+    """Return the page of /v1/docs, which one function serves."""
+    return reference(document())
+
+
 def typescript() -> str:
     """Return the TypeScript types; needs node, and the packages of client/typescript."""
     made = _run(
@@ -108,6 +114,12 @@ def _run(generator: list[str], *options: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, make in ((DOCUMENT, served_document), (TYPESCRIPT, typescript), (PYTHON, python)):
+    makers = {
+        DOCUMENT: served_document,
+        REFERENCE: reference_page,
+        TYPESCRIPT: typescript,
+        PYTHON: python,
+    }
+    for path, make in makers.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(make())

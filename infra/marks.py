@@ -72,7 +72,11 @@ SOURCES = (
 
 def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the text of each mark of template.yaml. declared, parameters: see fragments."""
-    streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
+    streams = {
+        name: name.title().replace("_", "") + "Delivery"
+        for name, entity in ENTITIES.items()
+        if not entity.is_of_nights
+    }
     watched = [*declared, *((each, DELIVERY, "") for each in streams.values())]
     queues = [each for each, kind, _ in watched if kind == QUEUE]
     triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
@@ -124,8 +128,11 @@ def _delivery(entity: str, stream: str) -> str:
 
 
 def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
-    changes = "\n          ".join(f"- Pattern: '{each}'" for each in patterns)
-    return fill(DERIVED["published"], table=table, mapping=mapping, changes=changes)
+    filters = [f"Pattern: '{each}'" for each in patterns]
+    criteria = f" {{Filters: [{{{filters[0]}}}]}}"
+    if len(filters) > 1:
+        criteria = "\n        Filters:" + "".join(f"\n          - {each}" for each in filters)
+    return fill(DERIVED["published"], table=table, mapping=mapping, filters=criteria)
 
 
 def _metric_reference(logical_id: str, kind: str, condition: str) -> str:

@@ -5,8 +5,9 @@ derived from it, such as a function's log group and routes (infra/patterns/deriv
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from infra.template_text import Block, blocks, fill, patterns, with_condition
 from ingest.openapi import ROUTES
@@ -86,8 +87,8 @@ def _complete_resource(block: Block) -> str:
         gradual, properties = _split_pattern(DERIVED["gradual"])
         attributes, shared = attributes + gradual, shared + properties
         own = own.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
-    if block.kind == FUNCTION and _has_tables(block):
-        own = own.replace(STATEMENTS, STATEMENTS + DERIVED["register"], 1)
+    if block.kind == FUNCTION:
+        own = own.replace(STATEMENTS, STATEMENTS + _statements(block), 1)
     return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
 
 
@@ -101,12 +102,18 @@ def _routes(block: Block) -> list[Route]:
     return [each for each in ROUTES if each.api == block.name]
 
 
-def _has_tables(block: Block) -> bool:
-    variables = block.properties.get("Environment", {}).get("Variables", {})
+def _statements(block: Block) -> str:
+    """Return what a function may do because of its variables."""
+    variables = _variables(block)
     asks = block.name in ("Sender", "OperationsApi")  # whether it is the region's turn
-    return asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
+    has_tables = asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
+    has_identity = "IDENTITY_URL" in variables and "ADMIN_SECRET_ARN" not in variables
+    return DERIVED["register"] * has_tables + DERIVED["identity"] * has_identity
 
 
 def _network(block: Block) -> str | None:
-    variables = block.properties.get("Environment", {}).get("Variables", {})
-    return NETWORKS.get(frozenset(variables) & {"REDIS_URL", "IDENTITY_URL"})
+    return NETWORKS.get(frozenset(_variables(block)) & {"REDIS_URL", "IDENTITY_URL"})
+
+
+def _variables(block: Block) -> Mapping[str, Any]:
+    return block.properties.get("Environment", {}).get("Variables", {})

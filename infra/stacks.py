@@ -72,8 +72,8 @@ def expanded_template(path: Path, parameters: Mapping[str, str]) -> dict[str, An
     template = read_template(path)
     if "Transform" not in template:
         return template
-    for resource in template["Resources"].values():
-        properties = resource.get("Properties") or {}
+    shared = template.get("Globals", {}).get("Function", {})
+    for properties in (shared, *(each.get("Properties") or {} for each in template["Resources"].values())):
         for name in UPLOAD_PROPERTIES:
             if isinstance(properties.get(name), str):
                 properties[name] = {"Bucket": "uploaded", "Key": properties[name]}

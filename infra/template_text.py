@@ -76,8 +76,15 @@ def fill(pattern: str, **values: object) -> str:
 
 def with_condition(condition: str, resources: str) -> str:
     """Return resources with a condition, which none of them has yet; "": as they are."""
-    added = f"    Condition: {condition}\n" if condition else ""
-    return re.sub(r"(?m)^(    Type: .*\n)", rf"\1{added}", resources)
+    if not condition:
+        return resources
+    return re.sub(
+        r"(?m)^(    Type: .*\n)|^(  \w+: \{Type: [^,]+, )",
+        lambda found: (
+            f"{found[1]}    Condition: {condition}\n" if found[1] else f"{found[2]}Condition: {condition}, "
+        ),
+        resources,
+    )
 
 
 def replace_marks(text: str, marks: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """Builds the OpenAPI document from the declarations of the routes, which the doors validate with."""
 
+import re
 from typing import Any
 
 from ingest import book, endpoints_api, operations_api, page, privacy_api
@@ -7,7 +8,6 @@ from ingest.engagement import events_api, users_api
 from ingest.engagement.events import EVENT, EVENTS
 from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.questions import polls_api, questions_api
-from ingest.reference import ORDER, tag_of
 from ingest.web.json_schema import ERROR
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
@@ -20,6 +20,24 @@ HANDLERS = (
 ROUTES: list[Route] = sorted(
     (*(route for each in HANDLERS for route in each.app.routes), *page.ROUTES),
     key=lambda route: (route.path, route.method),
+)
+# Which part of the API an operation belongs to, in the order of the reference.
+TAGS = (
+    *("Events", "Streaks and profile", "Leaderboards", "Points and rewards", "Questions", "Leads"),
+    *("Outgoing webhooks", "Export and erasure", "Administration", "Service"),
+)
+# The first pattern that matches `METHOD /path` says its tag.
+TAG_PATTERNS = (
+    (r"DELETE /v1/(users|leads)/[^/]+$|.*/export$|.*/lift$|.* /v1/erasures/.*", "Export and erasure"),
+    (r".* /v1/events$", "Events"),
+    (r".* /v1/(questions|agents|stats|subscriptions)\b.*|.*/answers$", "Questions"),
+    (r".*/(balance|ledger|holds|redemptions|clawbacks|rewards)\b.*", "Points and rewards"),
+    (r".* /v1/leaderboards/.*|.*/alias$", "Leaderboards"),
+    (r".* /v1/users/.*", "Streaks and profile"),
+    (r".* /v1/(leads|hooks)\b.*", "Leads"),
+    (r".* /v1/webhook-endpoints\b.*", "Outgoing webhooks"),
+    (r".* /v1/(rules|review|amnesties|operations)\b.*", "Administration"),
+    (r".*", "Service"),
 )
 REFUSALS = {
     "400": "a malformed request",
@@ -34,6 +52,23 @@ REFUSALS = {
     "429": "too many events a minute",
     "503": "try again",
 }
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document."""
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
+        "tags": [{"name": tag} for tag in TAGS],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": ERROR, "Event": EVENT, "Book": BOOK},
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        },
+    }
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -75,18 +110,6 @@ def _documented_body(body: dict[str, Any]) -> dict[str, Any]:
     return EVENTS | {"properties": EVENTS["properties"] | {"events": events}}
 
 
-def document() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document."""
-    paths: dict[str, Any] = {}
-    for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method] = _operation(route)
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
-        "tags": [{"name": tag} for tag in ORDER],
-        "paths": paths,
-        "components": {
-            "schemas": {"Error": ERROR, "Event": EVENT, "Book": BOOK},
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
-        },
-    }
+def tag_of(method: str, path: str) -> str:
+    """Return the tag of an operation: one of TAGS."""
+    return next(tag for pattern, tag in TAG_PATTERNS if re.fullmatch(pattern, f"{method.upper()} {path}"))

@@ -21,7 +21,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
-from ingest.web.routes import DOCUMENT, Route, in_path, text_matching
+from ingest.web.routes import REFERENCE, Route, in_path, text_matching
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -190,11 +190,9 @@ def _parts() -> Site:
 
 @cache
 def _docs() -> PageFile:
-    # It is made when somebody reads it first: the page itself starts fast.
-    from ingest.reference import reference  # noqa: PLC0415
-
-    html = reference(json.loads(DOCUMENT.read_bytes()), f"../app/{DOCS_STYLE}?v={_parts().version}")
-    return _file("docs.html", html.encode())
+    # It is compressed when somebody reads it first: the page itself starts fast.
+    html = REFERENCE.read_text().replace(f'/{DOCS_STYLE}"', f'/{DOCS_STYLE}?v={_parts().version}"', 1)
+    return _file(REFERENCE.name, html.encode())
 
 
 @logger.inject_lambda_context

@@ -19,7 +19,7 @@ from adapters.platform.limits import SharedCounters
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser
-from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
+from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.export_jobs import ExportInvoker, ExportJob, ExportJobs
 from adapters.privacy.tombstones import Tombstones
 from adapters.settings.common import PrivacyApiSettings
@@ -32,7 +32,7 @@ from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.routes import text_matching
 from rules.days import stamp
-from rules.privacy.erasures import PersonKind
+from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
     identity_subject,
     lead_subject,

@@ -2,7 +2,6 @@
 
 import getpass
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,21 +9,17 @@ from typing import Any
 
 import click
 
-from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
-from adapters.platform.objects import S3Objects
-from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
 from ingest.engagement.amnesty import amnesty_of_body, amnesty_view
 from ingest.web.caller import ApiError
 from local.command import FILE, INSTANT, command, option
-from local.stack import Stack, accounts_of, cache_of
+from local.stack import Stack
+from local.stores import accounts_of, cache_of, lake_of, over_accounts
 from rules.days import stamp
 from rules.engagement.account_state import Amnesties, Amnesty
 
-READERS = 8
 SHOWN_MAX = 20
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -145,10 +140,9 @@ def _carry_out(stack: Stack, said: Amnesty, file: Path | None, *, is_dry: bool) 
     users = listed(file) if file else None
     if users is None and said.is_listed:
         raise RuntimeError(f"amnesty {said.number} is for listed users: say --users FILE")
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     forgiver = AmnestyApplier(accounts_of(stack), cache_of(stack))
     amnesties = _with(_store(stack).look(), said)
-    named = users_concerned(lake, said) if users is None else users
+    named = users_concerned(lake_of(stack), said) if users is None else users
     found = apply(forgiver, named, amnesties, datetime.now(UTC), is_dry=is_dry)
     print("\n".join(found.lines(is_dry=is_dry)))
     if found.failed:
@@ -182,22 +176,13 @@ def apply(
     is_dry: bool = False,
 ) -> Applied:
     """Apply an amnesty to users, some at a time. An account that cannot be read stops no other."""
-
-    def one(user: str) -> AmnestyResult | str:
-        try:
-            return forgiver.forgive(user, amnesties, now, is_dry=is_dry)
-        except (AccountContended, *UNREADABLE) as error:
-            return f"{user}: {type(error).__name__}: {error}"
-
     found = Applied()
-    with ThreadPoolExecutor(READERS) as pool:
-        for some in chunks(users, READERS * 8):
-            for each in pool.map(one, some):
-                found.looked_at += 1
-                if isinstance(each, str):
-                    found.failed.append(each)
-                elif not each.is_known:
-                    found.unknown.append(each.user_id)
-                elif each.is_changed:
-                    found.changed.append(each)
+    for each in over_accounts(users, lambda user: forgiver.forgive(user, amnesties, now, is_dry=is_dry)):
+        found.looked_at += 1
+        if isinstance(each, str):
+            found.failed.append(each)
+        elif not each.is_known:
+            found.unknown.append(each.user_id)
+        elif each.is_changed:
+            found.changed.append(each)
     return found

@@ -12,12 +12,13 @@ from typing import Any
 import click
 import yaml
 
-from adapters.book import BookStore, PublicationConflict, shipped_document
-from adapters.platform.objects import Objects, S3Objects
+from adapters.book import PublicationConflict, shipped_document
+from adapters.platform.objects import Objects
 from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
 from ingest.web.caller import DETAILS_MAX
 from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
+from local.stores import books_of, lake_of
 from rules.book.book import differences
 from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused
@@ -232,7 +233,7 @@ def show_command(stack: Stack, at: datetime | None) -> Any:
 @command("rules list")
 def list_command(stack: Stack) -> Any:
     """Print all versions, the newest first."""
-    return [version_view(each, is_admin=True) for each in reversed(_store(stack).look().versions)]
+    return [version_view(each, is_admin=True) for each in reversed(books_of(stack).look().versions)]
 
 
 @command('rules publish book.yaml --note "a rainy week"', "rules publish book.yaml --effective 2027-01-01")
@@ -256,7 +257,7 @@ def publish_command(
     author: str,
 ) -> Any:
     """Put a book into force; every function knows it within a minute."""
-    book, store = check(file), _store(stack)
+    book, store = check(file), books_of(stack)
     proposal = Proposal(book.document, effective, author, note, rerate)
     try:
         version = publish(store, proposal, datetime.now(UTC))
@@ -273,16 +274,12 @@ def publish_command(
 @command("rules recompute")
 def recompute_command(stack: Stack) -> None:
     """Recompute all points from the lake's files, and say which weeks differ from the ledger."""
-    print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))
-
-
-def _store(stack: Stack) -> BookStore:
-    return BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
+    print(recompute(lake_of(stack)))
 
 
 def _document(stack: Stack, at: datetime | None) -> Any:
     """Return the book in force at an instant; None: now."""
-    store = _store(stack)
+    store = books_of(stack)
     return store.document(store.look().at(at or datetime.now(UTC)).number)
 
 

@@ -134,8 +134,10 @@ ASK = {
     "features": Group(
         "Features of leads: make them anew, and as of past instants.",
         {
-            "rebuild": Lazy("local.operate.nightly_run:rebuild_features_command", "From stored events"),
-            "training-set": Lazy("local.operate.nightly_run:training_set_command", "As of labels' instants"),
+            "rebuild": Lazy("local.operate.lead_features:rebuild_command", "From stored events"),
+            "training-set": Lazy(
+                "local.operate.lead_features:training_set_command", "As of labels' instants"
+            ),
         },
     ),
 }

@@ -4,15 +4,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import yaml
 
 from adapters.book import shipped_document
-from adapters.platform.objects import S3Objects
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
@@ -23,6 +21,7 @@ from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.stack import Stack
+from local.stores import lake_of
 from local.what_if.figures import summary
 from local.what_if.page import page
 from rules.book.document import read_book
@@ -125,45 +124,6 @@ def _mail(kind: str, email: str, number: int, at: int) -> dict[str, Any]:
 
 def _hook(source: str, payload: Any) -> Webhook:
     return {"organization_id": ORGANIZATION, "source": source, "payload": payload}
-
-
-def differences(stack: Stack, sent: Sequence[Webhook], today: date) -> tuple[int, list[str]]:
-    """Return how many customers there are, and those whose features differ from an independent count."""
-    orders: dict[str, dict[str, Webhook]] = {}
-    for each in sent:
-        if each["source"] == "ecommerce":
-            payload = each["payload"]
-            orders.setdefault(payload["customer"]["id"], {})[payload["id"]] = payload
-    api = Api(stack)
-    wrong = [
-        f"{customer}: {found} instead of {expected}"
-        for customer, placed in orders.items()
-        for expected in [_expected(list(placed.values()), today)]
-        if (found := _told(api, next(iter(placed)), expected)) != expected
-    ]
-    return len(orders), wrong
-
-
-def _expected(placed: Sequence[dict[str, Any]], today: date) -> dict[str, Any]:
-    ages = [(today - datetime.fromisoformat(each["created_at"]).date()).days for each in placed]
-    return {
-        "monetary_total": float(sum((Decimal(each["total_price"]) for each in placed), Decimal())),
-        "frequency_purchases_90d": sum(age < 90 for age in ages),
-        "days_since_last_purchase": min(ages),
-    }
-
-
-def _told(api: Api, order: str, names: dict[str, Any]) -> dict[str, Any]:
-    found = features(api, order)["features"]
-    return {name: found.get(name) for name in names}
-
-
-def features(api: Api, order: str) -> dict[str, Any]:
-    """Return the features of the lead that placed an order."""
-    where = f"organization_id={ORGANIZATION}&integration=ecommerce&external_event_id=order:{order}"
-    lead = api.get(f"/v1/leads?{where}")["lead_id"]
-    answer: dict[str, Any] = api.get(f"/v1/leads/{lead}/features")
-    return answer
 
 
 def counts_by_source(sent: Sequence[Webhook]) -> str:
@@ -358,8 +318,7 @@ def _what_if(stack: Stack) -> None:
     """Ask what the book would have led to with another price of lessons, and write the page of it."""
     document = book()
     document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    found = what_if(lake, WhatIfQuestion(read_book(document), datetime.now(UTC)))
+    found = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
     told = summary(found, "a book with 12 points a lesson, 36 a day at most,")
     WHAT_IF.write_text(page(told), encoding="utf-8")
     users = told["users"]
@@ -406,13 +365,14 @@ def _shop(stack: Stack, now: datetime) -> None:
         raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
     replay.send(stack, sent[half:])
     patience.drain_leads(stack)
-    customers, wrong = differences(stack, sent, datetime.now(UTC).date())
-    if wrong:
+    api, expected = Api(stack), verify.expect_features(sent, datetime.now(UTC).date())
+    if wrong := verify.compare_features(api, expected):
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
     seconds = time.monotonic() - began
-    print(f"  {customers} customers' features equal an independent count, after {seconds:.1f} s")
-    told = features(Api(stack), "000-0")["features"]
-    print("  the first: " + ", ".join(f"{name} {value}" for name, value in told.items()))
+    print(f"  {len(expected)} customers' features equal an independent count, after {seconds:.1f} s")
+    lead = api.get(verify.LEAD.format(ORGANIZATION, "000-0"))["lead_id"]
+    features = api.get(f"/v1/leads/{lead}/features")["features"]
+    print("  the first: " + ", ".join(f"{name} {value}" for name, value in features.items()))
 
 
 def _nightly(stack: Stack) -> None:

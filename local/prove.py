@@ -12,7 +12,7 @@ import click
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item
-from adapters.platform.objects import Objects, S3Objects
+from adapters.platform.objects import Objects
 from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
 from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
@@ -20,8 +20,8 @@ from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
 from local.command import FILE, FILE_OUT, command, option, show
-from local.smoke.lake import warehouse_of
-from local.stack import Stack, accounts_of
+from local.stack import Stack
+from local.stores import accounts_of, lake_of, warehouse_of
 from rules.days import stamp
 from rules.engagement.ledger import Entry, entry_id, with_carried
 from rules.engagement.proof import (
@@ -149,7 +149,7 @@ SHOWN_MAX = 1000
 @option("--out", type=FILE_OUT, default=Path("proof.json"), help="where to write it")
 def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
     """Write a small file that proves an entry of a user's ledger."""
-    made = proof(_lake(stack), accounts_of(stack).ledger, user, entry)
+    made = proof(lake_of(stack), accounts_of(stack).ledger, user, entry)
     out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     seq = next(value for name, _, value in made["entry"]["shown"] if name == "seq")
     return {"entry": int(seq), "root": made["root"], "file": str(out)}
@@ -167,7 +167,7 @@ def check_command(file: Path, root: str) -> None:
 @option("--user", "users", multiple=True, metavar="ID", help="these alone; repeatable", show_default="all")
 def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
     """Hold table, lake and warehouse against each other and the last root; fails if a copy is wrong."""
-    lake, before = _lake(stack), stamp(datetime.now(UTC) - LAKE_LAG)
+    lake, before = lake_of(stack), stamp(datetime.now(UTC) - LAKE_LAG)
     accounts = set(users) or accounts_in(lake)
     warehouse = warehouse_of(stack)
     known = None if isinstance(warehouse, NoWarehouse) else warehouse
@@ -188,7 +188,3 @@ def accounts_in(objects: Objects) -> set[str]:
     for _, table in curated_files.tables(objects, "ledger", files, ("account_id",)):
         found.update(table["account_id"].unique().to_pylist())
     return {each for each in found if not is_residue(each)}
-
-
-def _lake(stack: Stack) -> Objects:
-    return S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])

@@ -15,13 +15,12 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
-from adapters.platform.keyed_hash import KeyedHash
-from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
 from local.api import Api
 from local.command import FILE_OUT, command, option
 from local.region_return import FoundUnseen, Returning, ReturnOutcome, Side, UnseenFinder, WriterDoor
 from local.stack import REGISTER, Stack, fresh_client
+from local.stores import tombstones_of
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
 from rules.regions.register import (
@@ -236,7 +235,7 @@ def return_command(stack: Stack, dry_run: bool, file: Path) -> None:
         _say(f"waiting {QUIET_SECONDS:.0f} s for the last lease")
         time.sleep(QUIET_SECONDS)
     steps = Steps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
-    found = steps.find(tombstones_of_stack(writer), datetime.now(UTC))
+    found = steps.find(tombstones_of(writer), datetime.now(UTC))
     report = _write(file, report_of(found, ReturnOutcome(names=list(found.listed))))
     if not dry_run:
         # Written before anything is cut: a second attempt would find nothing of this any more.
@@ -298,12 +297,6 @@ class Steps:
 def side_of(stack: Stack) -> Side:
     """Return a stack's tables that are followed."""
     return Side(stack.region, stack.free_client("dynamodb"), {name: stack.tables[name] for name in KEYS})
-
-
-def tombstones_of_stack(stack: Stack) -> Tombstones:
-    """Return who was erased, as a stack knows it."""
-    key = KeyedHash(lambda: stack.client("secretsmanager"), stack.output("ErasureSecretId", "erasures"))
-    return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
 
 
 def following_client(stack: Stack, registers: RegisterStore) -> Any:

@@ -4,23 +4,17 @@ Run again, it writes nothing. It is safe while events arrive: entries are append
 """
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
-from adapters.book import BookStore
-from adapters.engagement.account_store import AccountContended
 from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
-from adapters.engagement.profiles import all_profiles
-from adapters.platform.tables import chunks
 from local.command import DAY, command, option
-from local.stack import Stack, accounts_of, cache_of
+from local.stack import Stack
+from local.stores import accounts_of, books_of, cache_of, over_accounts
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
 
-READERS = 8
 SHOWN_MAX = 20  # of those who gain or lose most
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -80,15 +74,13 @@ class Summary:
 @option("--reason", default="", help="what the entries say", show_default="the version")
 def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> None:
     """Judge past events by a version that took effect in the past. Run again, it writes nothing."""
-    dynamodb = stack.client("dynamodb")
     accounts, cache = accounts_of(stack), cache_of(stack)
-    books = BookStore(dynamodb, stack.tables["RuleBooks"])
+    books = books_of(stack)
     known = books.look()
     note = reason or f"judged anew by version {known.newest.number} of the rules"
     rating = Rerating.since(first, known, note)
-    profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
-    found = rerate(rerater, profiles, rating, is_dry=dry_run)
+    found = rerate(rerater, accounts.all_profiles(), rating, is_dry=dry_run)
     print("\n".join(found.lines(is_dry=dry_run)))
     if found.failed:
         raise RuntimeError(f"{len(found.failed)} accounts could not be rated: mend them, and run this again")
@@ -102,21 +94,16 @@ def rerate(
     An account whose ledger cannot be read, or that is busy all the time, stops no other.
     """
 
-    def one(profile: Profile) -> RatingResult | str:
-        try:
-            asked = rerater.asked(profile, rating)
-            if is_dry or not asked.entries:
-                return asked
-            return rerater.rate(profile.user_id, rating, datetime.now(UTC))
-        except (AccountContended, *UNREADABLE) as error:
-            return f"{profile.user_id}: {type(error).__name__}: {error}"
+    def rated(profile: Profile) -> RatingResult:
+        asked = rerater.asked(profile, rating)
+        if is_dry or not asked.entries:
+            return asked
+        return rerater.rate(profile.user_id, rating, datetime.now(UTC))
 
     found = Summary()
-    with ThreadPoolExecutor(READERS) as pool:
-        for some in chunks(profiles, READERS * 8):
-            for each in pool.map(one, some):
-                if isinstance(each, str):
-                    found.failed.append(each)
-                else:
-                    found.add(each)
+    for each in over_accounts(profiles, rated, lambda profile: profile.user_id):
+        if isinstance(each, str):
+            found.failed.append(each)
+        else:
+            found.add(each)
     return found

@@ -12,10 +12,8 @@ from typing import Any
 
 import click
 
-from adapters.book import BookStore
 from adapters.engagement.projections import Projections
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
@@ -28,7 +26,8 @@ from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRest
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option
-from local.stack import Stack, accounts_of, cache_of
+from local.stack import Stack
+from local.stores import accounts_of, books_of, cache_of, lake_of, tombstones_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS, PHONES
@@ -112,9 +111,9 @@ def restore(
     until = to or now.replace(microsecond=0) + timedelta(seconds=1)
     if until > now + timedelta(seconds=1):
         raise RuntimeError(f"--to: {stamp(until)} is in the future")
-    lake = S3Objects(stack.client("s3"), lake_bucket or stack.outputs["LakeBucketName"])
+    lake = lake_of(stack, lake_bucket)
     print(f"curated: {curate_new(lake, now)} partitions that no night has yet", flush=True)
-    erased = _tombstones(stack)
+    erased = tombstones_of(stack)
     for table, source in from_table:
         put, refused = _copy(stack, table, source, erased)
         print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
@@ -188,13 +187,14 @@ def _restorer(
 ) -> Restorer:
     dynamodb, accounts, cache = stack.client("dynamodb"), accounts_of(stack), cache_of(stack)
     history = SettingsHistory(lake.objects)
-    books = BookStore(dynamodb, stack.tables["RuleBooks"])
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
     return Restorer(
         lake,
         _tables(stack, RESTORED),
         accounts,
-        Reconciler(*(accounts, projections, cache, history, history.pauses), repair=True, books=books.books),
+        Reconciler(
+            *(accounts, projections, cache, history, history.pauses), repair=True, books=books_of(stack).books
+        ),
         cache,
         erased,
         *keep_replace,
@@ -215,11 +215,6 @@ def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[in
     return copy_table(
         ItemTable(dynamodb, source, keys), ItemTable(dynamodb, stack.tables[table], keys), erased
     )
-
-
-def _tombstones(stack: Stack) -> Tombstones:
-    key = KeyedHash(lambda: stack.client("secretsmanager"), stack.output("ErasureSecretId", "erasures"))
-    return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
 
 
 def _say(result: RestoreReport) -> None:

@@ -1,6 +1,6 @@
 """A deployed stack, for the command line and the tests: the laptop's, or one on AWS, found by its name.
 
-Also its accounts, for commands that change them from outside, and the errors of AWS as sentences.
+Also the errors of AWS, as sentences that say what to do.
 """
 
 import json
@@ -15,9 +15,6 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.settings.choices import settings_of
 from local.paths import STACK
@@ -239,19 +236,3 @@ def _answered(error: ClientError) -> str:
     if code.startswith("AccessDenied") or code == "UnauthorizedOperation":
         return f"these credentials may not do {error.operation_name}: {message}"
     return f"{error.operation_name}: {code}: {message}"
-
-
-# A stack's accounts, for the commands that change them from outside.
-
-
-def accounts_of(stack: Stack) -> AccountStore:
-    """Return a stack's accounts; they know no amnesties."""
-    dynamodb = stack.client("dynamodb")
-    ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
-    profiles, days = stack.tables["UserStreaks"], stack.tables["DailyActivity"]
-    return AccountStore(dynamodb, profiles, days, ledger, int(stack.outputs["LeaderboardShards"]))
-
-
-def cache_of(stack: Stack) -> EngagementCache:
-    """Return a stack's cache; that of one on AWS is out of reach: a profile in it may be five minutes old."""
-    return EngagementCache(stack.redis_url if stack.is_laptop else "")

@@ -1,13 +1,15 @@
-"""Works out what the answers must be, from the events alone and in another way than the product.
+"""Works out what the answers must be, from the input alone and in another way than the product.
 
 It shares only the shipped book and the names of zones with the product. Dates, runs and sums are counted by
-brute force over the whole history. It knows no freezes, pauses or skipped dates.
+brute force over the whole history. It knows no freezes, pauses or skipped dates. `streakline events verify`,
+the demo and tests/e2e hold a deployment's answers against it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,6 +23,26 @@ from local.event_sources import Body, from_csv
 from local.stack import Stack
 from rules.days import UnknownZone
 from rules.zone_names import find_zone
+
+LEAD = "/v1/leads?organization_id={}&integration=ecommerce&external_event_id=order:{}"
+
+
+@command("events verify tests/data/commits.csv")
+@click.argument("file", type=FILE)
+@option(
+    "--as-of",
+    type=DAY,
+    default=lambda: datetime.now(UTC).date(),
+    help="as of this date",
+    show_default="today",
+)
+def verify(stack: Stack, file: Path, as_of: date, as_json: bool) -> None:
+    """Hold every user's profile against an independent calculation; fails if an answer differs."""
+    expected = expect(from_csv(file), as_of)
+    differences = compare(Api(stack), expected, as_of)
+    show({"users": len(expected), "differences": differences}, as_json=as_json)
+    if differences:
+        raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +122,38 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
     return wrong
 
 
-@command("events verify tests/data/commits.csv")
-@click.argument("file", type=FILE)
-@option(
-    "--as-of",
-    type=DAY,
-    default=lambda: datetime.now(UTC).date(),
-    help="as of this date",
-    show_default="today",
-)
-def verify(stack: Stack, file: Path, as_of: date, as_json: bool) -> None:
-    """Hold every user's profile against an independent calculation; fails if an answer differs."""
-    expected = expect(from_csv(file), as_of)
-    differences = compare(Api(stack), expected, as_of)
-    show({"users": len(expected), "differences": differences}, as_json=as_json)
-    if differences:
-        raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
+def expect_features(webhooks: Iterable[Mapping[str, Any]], today: date) -> dict[str, dict[str, Any]]:
+    """Return what features say of each customer of a shop, by the path that finds the customer's lead.
+
+    webhooks: as they were sent, in any order and some of them twice; those of other sources count nothing.
+    """
+    orders: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for each in webhooks:
+        if each["source"] == "ecommerce":
+            order = each["payload"]
+            orders[each["organization_id"], order["customer"]["id"]][order["id"]] = order
+    return {
+        LEAD.format(organization, next(iter(by_id))): _count_orders(list(by_id.values()), today)
+        for (organization, _), by_id in orders.items()
+    }
+
+
+def _count_orders(orders: Sequence[Mapping[str, Any]], today: date) -> dict[str, Any]:
+    ages = [(today - datetime.fromisoformat(each["created_at"]).date()).days for each in orders]
+    return {
+        "has_purchased": True,
+        "monetary_total": float(sum((Decimal(each["total_price"]) for each in orders), Decimal())),
+        "frequency_purchases_90d": sum(age < 90 for age in ages),
+        "days_since_last_purchase": min(ages),
+    }
+
+
+def compare_features(api: Api, expected: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return every customer whose features are other than expected."""
+    wrong = []
+    for path, wanted in expected.items():
+        features = api.get(f"/v1/leads/{api.get(path)['lead_id']}/features")["features"]
+        got = {name: features.get(name) for name in wanted}
+        if got != wanted:
+            wrong.append({"lead": path, "got": got, "wanted": wanted})
+    return wrong

@@ -18,8 +18,8 @@ from tests.support.memory import forget
 __all__ = ["browser"]  # here, so that a process has one
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
-# Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` a third.
-settings.register_profile("streakline", deadline=None, max_examples=effort(33, soak=500))
+# Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` a fifth.
+settings.register_profile("streakline", deadline=None, max_examples=effort(20, soak=500))
 settings.register_profile("gate", deadline=None, max_examples=10)
 settings.load_profile("streakline")
 calls.record_calls()  # before anything makes a client

@@ -25,7 +25,7 @@ from adapters.engagement.account_items import (
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
-from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all
+from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
     NO_AMNESTIES,
@@ -153,6 +153,15 @@ class AccountStore:
         found = (profile_from(decode_item(each)) for each in get_all(self._dynamodb, self._profiles, keys))
         by_user = {profile.user_id: profile for profile in found}
         return {user: by_user.get(user) or Profile(user) for user in users}
+
+    def all_profiles(self) -> Iterator[Profile]:
+        """Yield all users' profiles, as they are now.
+
+        A profile that somebody has damaged is left out; the nightly run repairs it.
+        """
+        for item in scan_all(self._dynamodb, TableName=self._profiles, ConsistentRead=True):
+            with suppress(KeyError, TypeError, ValueError):
+                yield profile_from(decode_item(item))
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
         """Read days in bulk."""

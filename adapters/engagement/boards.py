@@ -2,8 +2,11 @@
 under which name a user is on them: an alias, or a pseudonym, never the user id.
 """
 
+import math
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -12,7 +15,7 @@ from uuid import uuid4
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, get_all, put_all, query_all
+from adapters.platform.tables import Refresh, get_all, put_all, query_all, scan_all
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
     GLOBAL,
@@ -25,18 +28,25 @@ from rules.engagement.boards import (
     pack_index,
     pack_rows,
     partitions_of,
+    pause_between,
     pseudonym,
     unpack_rows,
 )
 
 SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST = encode_item({"board": "manifest", "part": "newest"})
+# A snapshot is made each five minutes; of many users less often (rules.engagement.boards).
+OLD = timedelta(minutes=10)
 # This long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
 # Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
 # Beyond these it is left to chance who of many with the same streak is listed.
 READ_MAX = 2000
 NAMES_KEPT = timedelta(minutes=1)
+# Of the table of profiles, read at the same time: one is decoded while others are on their way.
+SEGMENTS = 4
+# `timezone` is a word of DynamoDB's own.
+COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,10 @@ class BoardManifest:
     users: int
     expires_at: int
     index: dict[str, bytes]  # by "board#region", the packed first scores of its chunks
+
+    def is_old(self, now: datetime) -> bool:
+        """Whether the snapshot was made longer ago than ordinarily."""
+        return now - self.as_of > max(OLD, 2 * pause_between(self.users))
 
 
 class BoardSnapshots:
@@ -65,8 +79,8 @@ class BoardSnapshots:
             asked_at = time.monotonic()
             self._look()
             self._refresh.renew(asked_at, FRESH_SECONDS)
-        held = self._manifest
-        return held if held and held.expires_at > now.timestamp() else None
+        manifest = self._manifest
+        return manifest if manifest and manifest.expires_at > now.timestamp() else None
 
     def _look(self) -> None:
         """Take the stored manifest, unless a replica has an older one than we have."""
@@ -75,41 +89,75 @@ class BoardSnapshots:
         if manifest and (self._manifest is None or manifest.as_of > self._manifest.as_of):
             self._manifest, self._parts = manifest, {}
 
-    def top(self, region: str, now: datetime) -> tuple[datetime, list[Standing]] | None:
-        """Return the snapshot's instant and its best rows by points; None if there is no snapshot."""
-        manifest = self.newest(now)
-        if manifest is None:
-            return None
+    def top(self, manifest: BoardManifest, region: str) -> list[Standing] | None:
+        """Return a snapshot's best rows by points; None if they are gone."""
         if f"points#{region}" not in manifest.index:
-            return manifest.as_of, []
+            return []
         data = self._part(manifest, f"points#{region}", "top")
-        return data and (manifest.as_of, unpack_rows(data))
+        return None if data is None else unpack_rows(data)
 
-    def count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int] | None:
-        """Return the snapshot's instant and how many had a higher score; None if there is no snapshot."""
-        manifest = self.newest(now)
-        if manifest is None:
-            return None
+    def count_above(self, manifest: BoardManifest, board: str, region: str, score: int) -> int | None:
+        """Return how many had a higher score; None if that part of the snapshot is gone."""
         number = chunk_of(manifest.index.get(f"{board}#{region}", b""), score)
         if number is None:
-            return manifest.as_of, 0
+            return 0
         data = self._part(manifest, f"{board}#{region}", str(number))
-        return data and (manifest.as_of, count_above(data, score))
+        return None if data is None else count_above(data, score)
 
-    def _part(self, manifest: BoardManifest, board: str, name: str) -> Any:
+    def _part(self, manifest: BoardManifest, board: str, name: str) -> bytes | None:
         """Return a part's data; None if it is gone, which only somebody's hand could do."""
-        if (board, name) not in self._parts:
-            key = encode_item({"board": board, "part": f"{manifest.generation}#{name}"})
+        part = f"{manifest.generation}#{name}"
+        if (board, part) not in self._parts:
+            key = encode_item({"board": board, "part": part})
             # The manifest may have arrived at a replica before its parts.
             found = self._get(key) or self._get(key, ConsistentRead=True)
             if found is None:
                 return None
-            self._parts[board, name] = found["data"]["B"]
-        return self._parts[board, name]
+            self._parts[board, part] = found["data"]["B"]
+        return self._parts[board, part]
 
     def _get(self, key: Item, **options: Any) -> Item | None:
         found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, **options).get("Item")
         return found
+
+
+def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
+    """Count all users' scores, as they were about a second ago, at half the price.
+
+    A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
+    monotonic second `until`.
+    """
+    counted, lock = Standings(now), threading.Lock()
+
+    def count(segment: int) -> None:
+        names = {"#zone": "timezone"}
+        scan = {"TableName": profiles, "ProjectionExpression": COUNTED, "ExpressionAttributeNames": names}
+        for item in scan_all(dynamodb, **scan, Segment=segment, TotalSegments=SEGMENTS):
+            if row := _score_row(item):
+                with lock:
+                    counted.add(*row)
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{counted.users} users were counted when the time was up")
+
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        list(pool.map(count, range(SEGMENTS)))
+    return counted
+
+
+def _score_row(profile: Item) -> tuple[str, str, int, int, int, str] | None:
+    """Return user, zone, points, streak, when that lapses, and alias; None for a damaged profile."""
+    none = {"N": "0"}
+    try:
+        return (
+            profile["user_id"]["S"],
+            profile["timezone"]["S"],
+            int(profile["total_bestie_points"]["N"]),
+            int(profile.get("current_streak", none)["N"]),
+            int(profile.get("lapses_at", none)["N"]),
+            profile.get("alias", {"S": ""})["S"],
+        )
+    except (KeyError, ValueError):
+        return None
 
 
 def write_snapshot(dynamodb: Any, table: str, counted: Standings) -> bool:
@@ -158,9 +206,6 @@ def _manifest_from(item: Item) -> BoardManifest:
         expires_at=int(item["expires_at"]["N"]),
         index={name: each["B"] for name, each in item["index"]["M"].items()},
     )
-
-
-# The best streaks, from the index StreakLeaderboard.
 
 
 Scores = list[tuple[str, int]]
@@ -228,11 +273,8 @@ def _first(rows: Iterable[tuple[str, int]]) -> Scores:
     return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]
 
 
-# Under which name a user is on the boards: the alias that they chose, or a pseudonym. Never the user id.
-
-
 class BoardNames:
-    """Names of users. A process keeps those that it has read for a minute."""
+    """The names under which users are on the boards. A process keeps those that it has read for a minute."""
 
     def __init__(self, dynamodb: Any, profiles: str, hashed: KeyedHash) -> None:
         self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed

@@ -5,113 +5,50 @@
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
-| leaderboard:{region}:points | the same by points | 1 min |
-| {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
-| {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
-| {board}:state | hash, user -> what the sorted sets hold of the user, with its version and round | " |
-| {board}:ready | the marker that says that the sorted sets hold everybody | 1 h |
-| {board}:building | the lock of who fills the sorted sets: a token | 1 min after its last renewal |
-| {board}:round | how far they are filled: `scan:USER` or `sweep:CURSOR`, and the round's name | 1 h after " |
-| {board}:lapsing | that a slice of lapsed streaks has just been taken out | 20 ms |
 | rate:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
-`{board}` is literal: the hash tag that keeps these keys in one slot. Redis may be in cluster mode, so no
-command and no script has keys of two slots.
+Redis may be in cluster mode, so no command and no script has keys of two slots.
 
 Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
-writes are dropped. After a dropped write the sorted sets are rebuilt before they are used again.
+writes are dropped.
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
-from adapters.engagement.rank_sets import (
-    BUILDING,
-    READY,
-    ROUND,
-    CacheConnection,
-    RankSets,
-    place_commands,
-    unrank_commands,
-)
-from adapters.platform.redis import Command
+from adapters.platform.redis import Command, Redis, RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
 
-# The commands that write profiles and event ids to Redis (engagement_cache.py lists the keys).
-#
-# Redis runs a script with nothing in between. So an older profile never replaces a newer one.
-
-
 PROFILE_SECONDS = 300
+DAY_SECONDS = 24 * 3600
 PROCESSED_KEPT = timedelta(days=1)
 # An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
-
-# KEYS: streak:{user}. ARGV: version, JSON, seconds.
+# A minute, and what the next refresh may be late.
+TOP_LIST_SECONDS = 75
+# KEYS: streak:{user}. ARGV: version, JSON, seconds. Redis runs a script with nothing in between. So an older
+# profile never replaces a newer one.
 KEEP = """
 local held = redis.call('GET', KEYS[1])
 if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
-DAY_SECONDS = 24 * 3600
-# A minute, and what the next refresh may be late.
-TOP_LIST_SECONDS = 75
-
-
-def keep_command(profile: Profile) -> Command:
-    """Return the command that caches a profile, unless a newer version is there."""
-    text = json.dumps(profile_attributes(profile))
-    return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
-
-
-def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return event ids by the key that holds them: that of the ten minutes in which they occurred.
-
-    A key per user would never expire as long as the user goes on, and would hold all ids of years.
-    """
-    found: dict[str, list[str]] = {}
-    for event_id in event_ids:
-        found.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
-    return found
-
-
-def processed_commands(user_id: str, event_ids: Iterable[str]) -> list[Command]:
-    """Return the commands that note event ids as processed."""
-    seconds = int(PROCESSED_KEPT.total_seconds())
-    made: list[Command] = []
-    for key, ids in ids_by_bucket(user_id, event_ids).items():
-        made += [["SADD", key, *ids], ["EXPIRE", key, seconds]]
-    return made
-
-
-def forget_commands(user_id: str, now: datetime) -> list[Command]:
-    """Return the commands that delete a user's profile and the event ids of the last day: one key each.
-
-    The ids of events that occurred more than a day ago are left; they expire.
-    """
-    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
-    keys = [next(iter(ids_by_bucket(user_id, [each.isoformat()]))) for each in times]
-    return [["DEL", key] for key in (f"streak:{user_id}", *keys)]
-
-
-def list_key(region: str, board: str) -> str:
-    """Return the key of a board's first 100."""
-    return f"leaderboard:{region}" + ("" if board == "streaks" else f":{board}")
+RETRY_AFTER_SECONDS = 5
+RECOVERED_AT_ONCE = 500
 
 
 class EngagementCache:
     """The cache of one process. url: "" if there is no Redis."""
 
     def __init__(self, url: str) -> None:
-        # A lost write makes the ranks wrong, and those too that somebody is just building.
-        self._link = CacheConnection(url, always_stale=(READY, BUILDING, ROUND))
+        self._link = CacheConnection(url)
         self._run = self._link.run
-        self.ranks = RankSets(self._link)
 
     @property
     def is_configured(self) -> bool:
@@ -134,7 +71,7 @@ class EngagementCache:
 
     def remember(self, profile: Profile) -> None:
         """Cache a profile that was read."""
-        self._run([keep_command(profile)])
+        self._run([_keep_command(profile)])
 
     def write_through(
         self,
@@ -142,30 +79,26 @@ class EngagementCache:
         days: Iterable[Day] = (),
         processed: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        """Cache what was written, in one round trip: profiles, ranks, days, event ids per user."""
+        """Cache what was written, in one round trip: profiles, days, event ids per user."""
         if not self.is_configured:
             return
-        placed = list(profiles)
-        stale = [f"streak:{each.user_id}" for each in placed]
-        commands = [keep_command(each) for each in placed]
-        commands += place_commands(placed)
+        stale: list[str] = []
+        commands: list[Command] = []
+        for profile in profiles:
+            stale.append(f"streak:{profile.user_id}")
+            commands.append(_keep_command(profile))
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
             stale.append(key)
             commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", DAY_SECONDS])
         for user, event_ids in (processed or {}).items():
-            commands += processed_commands(user, event_ids)
+            for key, ids in ids_by_bucket(user, event_ids).items():
+                commands += [["SADD", key, *ids], ["EXPIRE", key, int(PROCESSED_KEPT.total_seconds())]]
         self._run(commands, stale)
 
-    def forget(self, user_ids: Iterable[str], now: datetime) -> bool:
-        """Take users out of the ranks, forget their profiles and their events of the last day.
-
-        Returns False if Redis did not do it.
-        """
-        commands = [
-            each for user in user_ids for each in (*unrank_commands(user), *forget_commands(user, now))
-        ]
-        return self._run(commands) is not None
+    def forget(self, user_id: str, now: datetime) -> bool:
+        """Forget a user's profile and events of the last day. Returns False if Redis did not do it."""
+        return self._run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
 
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied."""
@@ -188,12 +121,100 @@ class EngagementCache:
         answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
         return int(answers[0]) if answers else None
 
-    def top_list(self, region: str, board: str) -> dict[str, Any] | None:
-        """Return a top list of the last minute, with `as_of` and `entries`."""
-        answers = self._run([["GET", list_key(region, board)]])
-        found = json.loads(answers[0]) if answers and answers[0] else None
-        return found if isinstance(found, dict) else None  # other versions of this code write lists
+    def top_list(self, region: str) -> dict[str, Any] | None:
+        """Return a list of streaks of the last minute, with `as_of` and `entries`."""
+        answers = self._run([["GET", top_list_key(region)]])
+        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return found
 
-    def keep_top_list(self, region: str, board: str, made: dict[str, Any]) -> None:
-        """Keep a top list until the next refresh."""
-        self._run([["SET", list_key(region, board), json.dumps(made), "EX", TOP_LIST_SECONDS]])
+    def keep_top_list(self, region: str, made: Mapping[str, Any]) -> None:
+        """Keep a list of streaks until the next refresh."""
+        self._run([["SET", top_list_key(region), json.dumps(made), "EX", TOP_LIST_SECONDS]])
+
+
+def top_list_key(region: str) -> str:
+    """Return the key of a region's first 100 by streak."""
+    return f"leaderboard:{region}"
+
+
+def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return event ids by the key that holds them: that of the ten minutes in which they occurred.
+
+    A key per user would never expire as long as the user goes on, and would hold all ids of years.
+    """
+    found: dict[str, list[str]] = {}
+    for event_id in event_ids:
+        found.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
+    return found
+
+
+def recent_keys(user_id: str, now: datetime) -> list[str]:
+    """Return the keys of a user's profile and of the event ids of the last day.
+
+    The ids of events that occurred more than a day ago are left out; they expire.
+    """
+    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
+    return [f"streak:{user_id}", *ids_by_bucket(user_id, (each.isoformat() for each in times))]
+
+
+def _keep_command(profile: Profile) -> Command:
+    text = json.dumps(profile_attributes(profile))
+    return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
+
+
+class CacheConnection:
+    """One process's connection to Redis: what to do while Redis is away, and what to make good afterwards.
+
+    After a failure Redis is left alone for some seconds, so that it slows nothing down. Keys whose new values
+    were lost meanwhile are remembered. They are deleted first when Redis is back, one command a key. Until a
+    key is deleted, nobody reads it here. url: "" if there is no Redis.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._redis = Redis(url) if url else None
+        self._down_until = self._recover_at = 0.0
+        self._dropped: set[str] = set()
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there should be a Redis, of a kind that we can use."""
+        return self._redis is not None
+
+    def run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
+        """Run commands in one round trip, or return None: Redis cannot be used, or a key may be stale.
+
+        stale: keys that hold old values if the commands are lost.
+        """
+        if self._redis is None or not commands:
+            return None
+        if time.monotonic() >= self._down_until:
+            try:
+                self._recover(self._redis)
+                return None if self._asks_for_dropped(commands) else self._redis.pipeline(commands)
+            except RedisUnsupported:  # it has said so in the log
+                self._redis, self._dropped = None, set()
+                return None
+            except RedisError:
+                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+        self._dropped |= set(stale)
+        return None
+
+    def _recover(self, redis: Redis) -> None:
+        """Delete what is stale. A key whose deletion is refused stays remembered, and holds up no other.
+
+        Raises RedisError if Redis is away again; what has been deleted is done with.
+        """
+        if not self._dropped or time.monotonic() < self._recover_at:
+            return
+        self._recover_at = time.monotonic() + RETRY_AFTER_SECONDS
+        keys = list(self._dropped)
+        for first in range(0, len(keys), RECOVERED_AT_ONCE):
+            chunk = keys[first : first + RECOVERED_AT_ONCE]
+            answers = redis.answers([["DEL", key] for key in chunk])
+            refused = {key for key, each in zip(chunk, answers, strict=True) if isinstance(each, RedisError)}
+            self._dropped -= set(chunk) - refused
+        if not self._dropped:
+            self._recover_at = 0.0
+
+    def _asks_for_dropped(self, commands: Sequence[Command]) -> bool:
+        return any(command[0] == "GET" and command[1] in self._dropped for command in commands)

@@ -239,7 +239,7 @@ def is_readable(stored: Item) -> bool:
             return False
         item = feature_item_from(stored)
         item.state()
-        item.waiting()
+        item.unanswered_campaigns()
         moments = [each for each in (item.computed_at, *item.as_of.values()) if each is not None]
         return (
             _is_version(item.version)

@@ -1,5 +1,9 @@
-"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity). What is asked and
-answered is JSON. For an hour it is remembered, so that the everyday event does not need PostgreSQL.
+"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity). Redis
+remembers it for an hour, so that the everyday event does not need PostgreSQL.
+
+What is asked and answered is JSON. An event takes one statement if it changes nothing, else two: `facts`
+reads what is known of its identities, rules.leads.identity makes a plan, and `apply` applies the plan if the
+facts are still the same.
 """
 
 import hashlib
@@ -8,11 +12,16 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from adapters.platform.redis import Command, Redis, RedisError
-from adapters.postgresql.sql import Database, PostgresRefused, call_function, call_in_pieces
+from adapters.postgresql.sql import (
+    Database,
+    PostgresRefused,
+    PostgresUnavailable,
+    call_function,
+    call_in_pieces,
+)
 from rules.leads.identity import (
     STRONG,
     Identity,
@@ -24,19 +33,18 @@ from rules.leads.identity import (
 )
 from rules.leads.lead_events import Group
 
-# An attempt is lost only when another change to the same group goes through.
-ATTEMPTS = 20
-# This often we decide without a lock. Each time somebody else's change went through.
-PLANS = 3
+# An attempt is lost only when another change to the same identities goes through.
+ATTEMPTS_MAX = 20
+LOST_RACE = "40001"  # the SQLSTATE serialization_failure
 # What sql/identity raises for a change that cannot be undone: no_data_found and
 # object_not_in_prerequisite_state.
 UNKNOWN = "P0002"
 CANNOT_REPAIR = (UNKNOWN, "55000")
-KEPT_SECONDS = 3600
+APPLY = (
+    "apply(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb, %s::timestamptz)"
+)
+CACHE_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
-
-
-# What PostgreSQL returns of identities and gets of them (sql/identity), as JSON and as our own types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,67 +78,6 @@ class Resolution:
     changes: tuple[IdentityChange, ...] = ()
 
 
-def columns_of(ordered: tuple[Identity, ...]) -> list[list[str]]:
-    """Return the channels and the external ids."""
-    return [[each.channel for each in ordered], [each.external_id for each in ordered]]
-
-
-def pair_of(each: Identity) -> list[str]:
-    """Return channel and external id."""
-    return [each.channel, each.external_id]
-
-
-def seen_of(each: Identity) -> list[Any]:
-    """Return an identity as an event has it: channel, external id, whether it proves somebody."""
-    return [*pair_of(each), each.is_verified and each.kind.is_strong]
-
-
-def facts_of(answer: Any) -> IdentityFacts:
-    """Read what `facts` of sql/identity says."""
-    identities = {
-        Identity(channel, external_id): KnownIdentity(
-            lead, root, is_shared, is_verified, frozenset(typed_for)
-        )
-        for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
-    }
-    held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
-    for root, channel, external_id, is_verified in answer["held"]:
-        held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in answer["apart"]))
-
-
-def plan_of(plan: IdentityPlan) -> dict[str, Any]:
-    """Return a plan as `apply` of sql/identity takes it."""
-    return {
-        "lead": plan.lead,
-        "attach": [seen_of(each) for each in plan.attach],
-        "merges": [asdict(each) for each in plan.merges],
-        "refused": [asdict(each) for each in plan.refused],
-        **{
-            name: [pair_of(each) for each in listed]
-            for name, listed in (
-                *(("shares", plan.shares), ("proves", plan.proves)),
-                *(("takes", plan.takes), ("typed", plan.typed)),
-            )
-        },
-    }
-
-
-def resolution_of(answer: Any) -> Resolution:
-    """Read whose an event is."""
-    changes = tuple(change_of(each) for each in answer["changes"])
-    return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
-
-
-def change_of(answer: Any) -> IdentityChange:
-    """Read a change that is still to be announced."""
-    organization, at = answer["organization"], datetime.fromisoformat(answer["at"])
-    groups = tuple(
-        Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
-    )
-    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
-
-
 class CannotRepair(ValueError):
     """A merge that cannot be undone, or leads that cannot be merged; the text says why.
 
@@ -156,28 +103,28 @@ class IdentityStore:
         Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
         """
         ordered = considered_identities(identities)
-        # What `resolve` of sql/identity relies on: one lead may have all these identities.
-        may_resolve = plan_identities(ordered, IdentityFacts()).attach == ordered
-        found = self._database.run(lambda each: _ask(each, organization_id, ordered, may_resolve, now))
-        kept = {**asdict(evidence), "identities": [seen_of(each) for each in ordered]}
-        for _ in range(PLANS):
-            if "resolution" in found:
-                return resolution_of(found["resolution"])
-            work = partial(_apply, organization_id=organization_id, ordered=ordered, facts=found["facts"])
-            found = self._database.run(partial(work, evidence=kept, now=now), attempts=ATTEMPTS)
-        if "resolution" in found:
-            return resolution_of(found["resolution"])
-        decide = partial(_decide, organization_id=organization_id, ordered=ordered, evidence=kept, now=now)
-        return resolution_of(self._database.run(decide, attempts=ATTEMPTS))
+        asked = [organization_id, *columns_of(ordered), list(STRONG)]
+        proof = json.dumps({**asdict(evidence), "identities": [evidence_of(each) for each in ordered]})
+        answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", asked)
+        for _ in range(ATTEMPTS_MAX):
+            plan = plan_identities(ordered, facts_of(answer["facts"]))
+            found = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
+            if found is None:
+                values = [*asked, json.dumps(answer["facts"]), json.dumps(plan_of(plan)), proof, now]
+                answer = self._call(APPLY, values, ATTEMPTS_MAX)
+                found = answer.get("resolution")
+            if found is not None:
+                return resolution_of(found)
+        raise PostgresUnavailable(f"other changes were first in {ATTEMPTS_MAX} attempts", LOST_RACE)
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
         """Note that these changes have been announced to their organizations."""
         values = [[each.organization_id for each in changes], [each.number for each in changes]]
-        self._call("announced(%s::text[], %s::bigint[])", values)
+        self._call_in_pieces("announced(%s::text[], %s::bigint[])", values)
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
-        return tuple(change_of(each) for each in self._call("pending(%s::int)", [limit]))
+        return tuple(change_of(each) for each in self._call_in_pieces("pending(%s::int)", [limit]))
 
     def unmerge(
         self, organization_id: str | None, change_number: int, reason: str, by: str, now: datetime
@@ -192,7 +139,7 @@ class IdentityStore:
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
-        found = self._mend(call, [organization_id, change_number, note, now], attempts=1)
+        found = self._repair(call, [organization_id, change_number, note, now], attempts=1)
         return tuple(change_of(each) for each in found)
 
     def merge_by_hand(
@@ -211,7 +158,7 @@ class IdentityStore:
         number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
-        found = self._mend(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS)
+        found = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
         return found["number"], tuple(change_of(each) for each in found["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
@@ -230,85 +177,43 @@ class IdentityStore:
         """
         call = "history(%s::text[], %s::text, %s::bigint, %s::int)"
         values = [organizations, lead, before, most]
-        found: list[dict[str, Any]] | None = self._call(call, values)
-        return found
+        changes: list[dict[str, Any]] | None = self._call_in_pieces(call, values)
+        return changes
 
     def forget(self, organization_id: str) -> int:
         """Delete the leads that a smoke test's organization alone knows; returns how many leads it still has.
 
         The database refuses any other organization.
         """
-        return int(
-            self._database.run(lambda each: call_function(each, "forget(%s::text)", [organization_id]))
-        )
+        return int(self._call("forget(%s::text)", [organization_id]))
 
-    def _mend(self, call: str, values: list[Any], attempts: int) -> Any:
+    def _repair(self, call: str, values: list[Any], attempts: int) -> Any:
         try:
-            return self._call(call, values, attempts)
+            return self._call_in_pieces(call, values, attempts)
         except PostgresRefused as refused:
             if refused.sqlstate in CANNOT_REPAIR:
                 raise CannotRepair(refused.text, is_unknown=refused.sqlstate == UNKNOWN) from None
             raise
 
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
-        return self._database.run(lambda each: call_in_pieces(each, call, values), attempts)
+        return self._database.run(lambda connection: call_function(connection, call, values), attempts)
 
-
-def _ask(
-    connection: Any, organization_id: str, ordered: tuple[Identity, ...], may_resolve: bool, now: datetime
-) -> Any:
-    """Return {"resolution"}; or {"facts"}, if a decision is needed."""
-    strong = sum(each.kind.is_strong for each in ordered)
-    values = [organization_id, *columns_of(ordered), strong, ordered[0].is_verified, may_resolve]
-    call = "resolve_or_facts(%s::text, %s::text[], %s::text[], %s::int, %s::boolean, %s::boolean, %s::text[],"
-    return call_function(connection, f"{call} %s::timestamptz)", [*values, list(STRONG), now])
-
-
-def _apply(  # noqa: PLR0913 (what the statement takes)
-    connection: Any,
-    organization_id: str,
-    ordered: tuple[Identity, ...],
-    *,
-    facts: Any,
-    evidence: Any,
-    now: datetime,
-) -> Any:
-    """Decide on facts; returns {"resolution"}, or {"facts"} if they have changed meanwhile."""
-    plan = json.dumps(plan_of(plan_identities(ordered, facts_of(facts))))
-    values = [organization_id, *columns_of(ordered), list(STRONG), json.dumps(facts), plan]
-    call = "apply_to_facts(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb,"
-    return call_function(connection, f"{call} %s::timestamptz)", [*values, json.dumps(evidence), now])
-
-
-def _decide(
-    connection: Any, organization_id: str, ordered: tuple[Identity, ...], evidence: Any, now: datetime
-) -> Any:
-    with connection.transaction():
-        facts_call = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
-        facts = call_function(connection, facts_call, [organization_id, *columns_of(ordered), list(STRONG)])
-        plan = plan_identities(ordered, facts_of(facts))
-        apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
-        values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
-        return call_function(connection, apply, values)
-
-
-# Remembers for an hour whose identities are, so that the everyday event does not need PostgreSQL.
-#
-# | key | holds | lives |
-# |---|---|---|
-# | identity:{digest of organization and identities} | lead, leaf and root, as JSON | 1 h |
-#
-# Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
-# events. A cached root may be stale, as the root stored with any event may be. An answer is not cached unless
-# its identities are verified: a device's lead changes when the device becomes shared, and what somebody
-# claims becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
-# event must ask PostgreSQL for them again.
+    def _call_in_pieces(self, call: str, values: list[Any], attempts: int = 2) -> Any:
+        return self._database.run(lambda connection: call_in_pieces(connection, call, values), attempts)
 
 
 class IdentityCache:
-    """The cache of one process. url: "" if there is no Redis."""
+    """Redis, which remembers for an hour whose some identities are: lead, leaf and root, as JSON.
+
+    Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
+    events. A cached root may be stale, as the root stored with any event may be. An answer is not cached
+    unless its identities are verified: a device's lead changes when the device becomes shared, and a claim
+    becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
+    event must ask PostgreSQL for them again.
+    """
 
     def __init__(self, url: str) -> None:
+        """url: "" if there is no Redis."""
         self._redis = Redis(url) if url else None
         self._down_until = 0.0
 
@@ -317,7 +222,8 @@ class IdentityCache:
         key = _key(organization_id, identities)
         text = self._run(["GET", key]) if key else None
         try:
-            return Resolution(*_resolution_parts(json.loads(text))) if text else None
+            lead_id, leaf, root_id = json.loads(text) if text else (None, "", "")
+            return Resolution(lead_id, leaf, root_id) if lead_id else None
         except (TypeError, ValueError):
             return None  # Written by another version of this code.
 
@@ -326,7 +232,7 @@ class IdentityCache:
         key = _key(organization_id, identities)
         if key and not resolution.changes:
             ids = [resolution.lead_id, resolution.leaf, resolution.root_id]
-            self._run(["SET", key, json.dumps(ids), "EX", KEPT_SECONDS])
+            self._run(["SET", key, json.dumps(ids), "EX", CACHE_SECONDS])
 
     def _run(self, command: Command) -> Any:
         if self._redis is None or time.monotonic() < self._down_until:
@@ -338,9 +244,60 @@ class IdentityCache:
             return None
 
 
-def _resolution_parts(held: Any) -> tuple[int, str, str]:
-    lead_id, leaf, root_id = held
-    return lead_id, leaf, root_id
+def columns_of(identities: tuple[Identity, ...]) -> list[list[str]]:
+    """Return the channels and the external ids, each as a list of its own."""
+    return [[each.channel for each in identities], [each.external_id for each in identities]]
+
+
+def evidence_of(identity: Identity) -> list[Any]:
+    """Return an identity as an event has it: channel, external id, whether it proves somebody."""
+    return [identity.channel, identity.external_id, identity.is_verified and identity.kind.is_strong]
+
+
+def facts_of(answer: Any) -> IdentityFacts:
+    """Read the `facts` that sql/identity answers."""
+    identities = {
+        Identity(channel, external_id): KnownIdentity(
+            lead, root, is_shared, is_verified, frozenset(typed_for)
+        )
+        for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
+    }
+    held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
+    for root, channel, external_id, is_verified in answer["held"]:
+        held[root].add(Identity(channel, external_id, is_verified))
+    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in answer["apart"]))
+
+
+def plan_of(plan: IdentityPlan) -> dict[str, Any]:
+    """Return a plan as `apply` of sql/identity takes it."""
+    lists = {
+        "attach": plan.attach,
+        "shares": plan.shares,
+        "proves": plan.proves,
+        "takes": plan.takes,
+        "typed": plan.typed,
+    }
+    return {
+        "lead": plan.lead,
+        "merges": [asdict(each) for each in plan.merges],
+        "refused": [asdict(each) for each in plan.refused],
+        **{name: [evidence_of(each) for each in listed] for name, listed in lists.items()},
+    }
+
+
+def resolution_of(answer: Any) -> Resolution:
+    """Read whose an event is."""
+    changes = tuple(change_of(each) for each in answer["changes"])
+    return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
+
+
+def change_of(answer: Any) -> IdentityChange:
+    """Read a change that is still to be announced."""
+    organization, at = answer["organization"], datetime.fromisoformat(answer["at"])
+    groups = tuple(
+        Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
+    )
+    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
 
 
 def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:

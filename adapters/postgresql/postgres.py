@@ -1,21 +1,20 @@
-"""PostgreSQL by its driver: a process has one connection, which it opens when needed and then keeps. How it
-shows RDS who it is, how it checks RDS, and which way a URL names: the driver's, or the RDS Data API's
-(docs/decisions/0013).
+"""PostgreSQL as an IDENTITY_URL names it: by its driver, or by the RDS Data API (docs/decisions/0013).
+
+By the driver a process has one connection, which it opens when needed and then keeps. It shows RDS who it is
+by a token, and checks RDS by its certificate.
 """
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import botocore
 import botocore.session
-from botocore.model import ServiceId
-from botocore.signers import RequestSigner
+from botocore.signers import generate_db_auth_token
 
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import (
@@ -27,10 +26,6 @@ from adapters.postgresql.sql import (
     may_pass,
 )
 
-# How a process shows RDS who it is (a token), and how it checks RDS (certificate authorities).
-
-
-TOKEN_SECONDS = 900
 BUNDLE = "rds-global-bundle.pem"
 T = TypeVar("T")
 CONNECT_SECONDS_MAX = 5
@@ -44,46 +39,12 @@ NETWORK: dict[str, Any] = {
 }
 
 
-def iam_token(host: str, port: int, user: str) -> str:
-    """Return what RDS takes as a password: a request to connect, signed by the process's AWS role.
+def database(url: str, password: Callable[[], str] | None = None) -> Database:
+    """Return the database of an IDENTITY_URL. Nothing is opened yet.
 
-    It opens connections for 15 minutes. We sign it here, because a client of RDS would load its service
-    model.
+    password: for a postgresql URL without one. Raises ValueError that says what a URL looks like.
     """
-    session = botocore.session.get_session()
-    region = session.get_config_variable("region") or os.environ["AWS_REGION"]
-    credentials = session.get_credentials()
-    if credentials is None:
-        raise RuntimeError("there are no AWS credentials to sign a database token with")
-    events = session.get_component("event_emitter")
-    signer = RequestSigner(ServiceId("rds-db"), region, "rds-db", "v4", credentials, events)
-    request = {
-        "method": "GET",
-        "url": f"https://{host}:{port}/?Action=connect&DBUser={quote(user)}",
-        "body": {},
-        "headers": {},
-        "context": {},
-    }
-    signed: str = signer.generate_presigned_url(request, "connect", TOKEN_SECONDS, region)
-    return signed.removeprefix("https://")
-
-
-@cache
-def ca_bundle() -> str:
-    """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
-
-    Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
-    """
-    bundles = [path for folder in sys.path if (path := Path(folder) / BUNDLE).is_file()]
-    if not bundles:
-        raise FileNotFoundError(
-            f"{BUNDLE} is not in the function's layer, so RDS's certificate cannot be checked: build the"
-            " layer again, without LAYER_RDS_BUNDLE"
-        )
-    files = [Path(botocore.__file__).parent / "cacert.pem", bundles[0]]
-    with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
-        out.write(b"\n".join(each.read_bytes() for each in files))
-    return out.name
+    return RdsData(url) if urlsplit(url).scheme == "rds-data" else Postgres(url, password)
 
 
 class Postgres:
@@ -104,7 +65,7 @@ class Postgres:
     def connection(self) -> Any:
         """Return the open connection (autocommit), or open one; raises what psycopg raises."""
         if self._connection is None or self._connection.closed:
-            import psycopg  # noqa: PLC0415 (see above)
+            import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
             self.connects += 1
             self._connection = psycopg.connect(
@@ -125,7 +86,7 @@ class Postgres:
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
         """Return work(connection); see adapters.postgresql.sql.Database."""
-        import psycopg  # noqa: PLC0415 (see above)
+        import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
         for attempt in range(attempts):
             try:
@@ -154,7 +115,7 @@ class Postgres:
 
 def _may_pass(error: Any) -> bool:
     """Whether a later attempt may succeed; an error without a SQLSTATE is the connection's."""
-    import psycopg  # noqa: PLC0415 (see above)
+    import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
@@ -171,12 +132,29 @@ def connection_arguments(url: SplitResult, password: Callable[[], str] | None = 
     return {**plain, "password": secret, "sslmode": "verify-full", "sslrootcert": ca_bundle()}
 
 
-# Which way to PostgreSQL a URL names: the driver's, or the RDS Data API's (docs/decisions/0013).
+def iam_token(host: str, port: int, user: str) -> str:
+    """Return what RDS takes as a password for 15 minutes: a request to connect, signed by the AWS role.
 
-
-def database(url: str, password: Callable[[], str] | None = None) -> Database:
-    """Return the database of an IDENTITY_URL. Nothing is opened yet.
-
-    password: for a postgresql URL without one. Raises ValueError that says what a URL looks like.
+    Any client can sign it; that of RDS would load a large service model.
     """
-    return RdsData(url) if urlsplit(url).scheme == "rds-data" else Postgres(url, password)
+    signer = botocore.session.get_session().create_client("sts")
+    token: str = generate_db_auth_token(signer, host, port, user)
+    return token
+
+
+@cache
+def ca_bundle() -> str:
+    """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
+
+    Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
+    """
+    bundles = [path for folder in sys.path if (path := Path(folder) / BUNDLE).is_file()]
+    if not bundles:
+        raise FileNotFoundError(
+            f"{BUNDLE} is not in the function's layer, so RDS's certificate cannot be checked: build the"
+            " layer again, without LAYER_RDS_BUNDLE"
+        )
+    files = [Path(botocore.__file__).parent / "cacert.pem", bundles[0]]
+    with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
+        out.write(b"\n".join(each.read_bytes() for each in files))
+    return out.name

@@ -26,12 +26,6 @@ from adapters.platform import aws
 from adapters.platform.aws import client, pauses
 from adapters.postgresql.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
 
-# What the errors of the RDS Data API mean for the caller.
-#
-# PostgreSQL's own come as text that ends with their SQLSTATE. Example: `ERROR: deadlock detected; SQLState:
-# 40P01`.
-
-
 RESUMING = "DatabaseResumingException"
 THROTTLES = aws.THROTTLES | {"TooManyRequestsException"}
 # The transaction has ended without us.
@@ -48,11 +42,14 @@ PASSING = THROTTLES | {
 QUERY_CANCELED = "57014"  # as PostgreSQL says of a statement that took too long
 # The server closed the connection that the service used for us: it was stopped, or a transaction was idle.
 CLOSED_CODES = ("57P01", "57P02", "57P05", "25P03")
-_MESSAGE = re.compile(
+# PostgreSQL's own errors come as text that ends with their SQLSTATE.
+# Example: `ERROR: deadlock detected; SQLState: 40P01`.
+MESSAGE = re.compile(
     r"(?:[A-Z]+: +)?(?P<text>.*?)(?:(?:\s*\n|; *Position:).*)?;\s*SQLState:\s*(?P<state>[0-9A-Z]{5})\W*$",
     re.DOTALL,
 )
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 # The service ends a statement after 45 seconds.
 ANSWER_SECONDS_MAX = 50
 THROTTLED_ATTEMPTS = 6
@@ -66,29 +63,6 @@ WAKING = (
 
 class LostConnection(PostgresUnavailable):
     """Nobody knows what became of the work, or it was rolled back: it may be repeated at once."""
-
-
-def error_meaning(error: ClientError) -> Exception:
-    """Return what to raise instead of an error of the service.
-
-    LostConnection, PostgresUnavailable or PostgresRefused; or the error itself, if neither the database nor
-    its state is the reason (no permission, a bad request).
-    """
-    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-    text = f"{code}: {message}"
-    found = _MESSAGE.match(message)
-    if found is None:
-        if code in ENDED:
-            return LostConnection(text)
-        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
-        return PostgresUnavailable(text, state) if code in PASSING else error
-    state = found["state"]
-    if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
-        return LostConnection(text, state)
-    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])
-
-
-logger = logging.getLogger(__name__)
 
 
 class RdsData:
@@ -124,7 +98,7 @@ class RdsData:
     def call(self, operation: str, **request: Any) -> Any:
         """Call the service; waits while the database wakes up, and when there are too many calls.
 
-        Raises what `told` returns.
+        Raises what `error_meaning` returns.
         """
         waking, throttled = iter(WAKING_PAUSES_SECONDS), pauses(THROTTLED_ATTEMPTS)
         next(throttled)
@@ -146,7 +120,7 @@ class RdsData:
     def _wait(self, waking: Iterator[int]) -> None:
         """Wait for a database that wakes up; raises PostgresUnavailable if it has taken too long.
 
-        Whoever comes soon after that is not kept waiting: a batch of messages has one minute, not one each.
+        A call that comes soon after that does not wait: a batch of messages has one minute, not one each.
         """
         seconds = next(waking, 0)
         if not seconds:
@@ -159,7 +133,7 @@ class RdsData:
 
 
 class Connection:
-    """What `run` hands to its work. It is one piece of work's own: nobody else may use it."""
+    """What `RdsData.run` hands to its work, which alone may use it."""
 
     def __init__(self, api: RdsData) -> None:
         self._api = api
@@ -170,7 +144,7 @@ class Connection:
         first, *rest = statement.split("%s") if values else [statement]
         names = [f"p{number}" for number in range(len(values))]
         sql = first + "".join(f":{name}{text}" for name, text in zip(names, rest, strict=True))
-        found = self._api.call(
+        answer = self._api.call(
             "execute_statement",
             database=self._api.database,
             sql=sql,
@@ -181,8 +155,8 @@ class Connection:
             includeResultMetadata=True,
             **self._transaction,
         )
-        kinds = [each["typeName"] for each in found.get("columnMetadata", [])]
-        return Rows([_row(each, kinds) for each in found.get("records", [])])
+        kinds = [each["typeName"] for each in answer.get("columnMetadata", [])]
+        return Rows([_row(each, kinds) for each in answer.get("records", [])])
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -248,3 +222,23 @@ def array_literal(values: Sequence[str | int]) -> str:
     """Return an array as PostgreSQL reads it from text. Example: `["a", "b c"]` -> `{"a","b c"}`."""
     quoted = (str(each).replace("\\", "\\\\").replace('"', '\\"') for each in values)
     return "{" + ",".join(f'"{each}"' for each in quoted) + "}"
+
+
+def error_meaning(error: ClientError) -> Exception:
+    """Return what to raise instead of an error of the service.
+
+    LostConnection, PostgresUnavailable or PostgresRefused; or the error itself, if neither the database nor
+    its state is the reason (no permission, a bad request).
+    """
+    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    text = f"{code}: {message}"
+    found = MESSAGE.match(message)
+    if found is None:
+        if code in ENDED:
+            return LostConnection(text)
+        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
+        return PostgresUnavailable(text, state) if code in PASSING else error
+    state = found["state"]
+    if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
+        return LostConnection(text, state)
+    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])

@@ -1,5 +1,5 @@
-"""What both ways to PostgreSQL have in common, the driver and the Data API: how to use them, what they raise,
-and how the functions of sql/identity are called, each in one statement.
+"""What both ways to PostgreSQL have in common, the driver and the RDS Data API: how to use them, what they
+raise, and how to call the functions of sql/identity, whose answers are JSON.
 """
 
 import json
@@ -72,23 +72,19 @@ def may_pass(sqlstate: str) -> bool:
     return sqlstate[:2] in PASSING_CLASSES or sqlstate in PASSING_CODES
 
 
-# Calls the functions of sql/identity, each in one statement. Their answers are JSON.
-#
-# A row of the Data API holds 64 KB at most, and some answers grow with what they list: these leave PostgreSQL
-# in pieces of text. An event's answer does not, because pieces cost a third more. It grows only with what is
-# still to be announced of its own lead.
-
-
 def call_function(connection: Any, call: str, values: list[Any]) -> Any:
-    """Call a function; returns its answer parsed, None if it is null.
+    """Call a function of sql/identity in one statement; returns its answer parsed, None if it is null.
 
-    connection and values: see adapters.postgresql.sql.
-    Example: `ask(connection, "facts(%s::text[])", [...])`.
+    call: its name, and a `%s` with its type for each value, such as `forget(%s::text)`. A row of the Data API
+    holds 64 KB at most, so an answer that may be longer needs call_in_pieces.
     """
     return connection.execute(f"SELECT identity.{call}", values).fetchone()[0]
 
 
 def call_in_pieces(connection: Any, call: str, values: list[Any]) -> Any:
-    """Call a function whose answer may be long, as `ask` does; returns None if it is null or void."""
+    """Call a function whose answer may be long, as call_function does; returns None if it is null or void.
+
+    PostgreSQL sends the answer in pieces of text, which costs a third more.
+    """
     pieces = connection.execute(IN_PIECES.replace("CALL", call), values).fetchall()
-    return json.loads("".join(piece for (piece,) in pieces)) if pieces else None
+    return json.loads("".join(text for (text,) in pieces)) if pieces else None

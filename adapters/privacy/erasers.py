@@ -1,5 +1,7 @@
-"""Erasers: what is kept of a person in DynamoDB's tables, found by key, and under other names: answers,
-phones, and who is who. How the erasure of a lead begins, as a source asks for it (rule 10).
+"""Erasers: each finds what one store holds of a person, and deletes it (rule 10).
+
+Some find items by their keys, others under other names: answers, phones, and who is who. The last class
+begins the erasure of a lead when a source asks for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,12 +13,13 @@ from typing import Any
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.postgresql.sql import Database, call_function, call_in_pieces
-from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
+from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY, keys_of, subscription_from
 from rules.leads.identity import Identity
+from rules.privacy.erasures import Person
 
 ATTEMPTS_MAX = 8
 Partitions = Callable[[Person], Iterable[str]]
@@ -107,9 +110,6 @@ def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
             raise Unprocessed(f"{table}: items left undeleted")
 
 
-# What is kept of a person under other names: answers, phones, and who is who.
-
-
 @dataclass(frozen=True, slots=True)
 class ResponseEraser:
     """A person's answers, found by the index of their hashes."""
@@ -135,26 +135,6 @@ class ResponseEraser:
         """Yield the whole items."""
         keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
-
-    def remove(self, items: Sequence[Item]) -> None:
-        """Delete what was found."""
-        delete_all(self.dynamodb, self.table, items)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLineEraser:
-    """A person's answers that still stand in line, among the few that do."""
-
-    dynamodb: Any
-    table: str
-
-    def find(self, person: Person) -> list[Item]:
-        """Return the keys of the answers."""
-        return [
-            {name: each[name] for name in ("question_id", "response_id")}
-            for each in scan_all(self.dynamodb, TableName=self.table, ConsistentRead=True)
-            if each["response_id"]["S"] in person.hashes
-        ]
 
     def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
@@ -233,12 +213,9 @@ def _values(person: Person) -> list[Any]:
     return [list(person.leads), person.organization, channels, names]
 
 
-# Begins the erasure of a lead by what its organization knows it by, as a source asks for it (rule 10).
-
-
 @dataclass(frozen=True, slots=True)
 class LeadErasureStarter:
-    """Finds whose a source's identities and orders are. The function ErasureFunction goes on with it."""
+    """Begins the erasure of a lead by what its organization knows it by. ErasureFunction goes on with it."""
 
     identities: IdentityEraser
     jobs: ErasureJobs

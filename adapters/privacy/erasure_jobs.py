@@ -9,7 +9,7 @@
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,36 +17,12 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import chunks, query_all
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from rules.days import stamp
-from rules.privacy.erasures import LEADS, Erasure, PersonKind
-from rules.privacy.tombstones import Act, JournalEntry, identity_subject, lead_subject, user_subject
+from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
+from rules.privacy.tombstones import Act, JournalEntry
 
 OPEN, DONE = "open", "done"
 ENTRIES_MAX = 90  # a transaction takes 100 actions
 SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
-
-
-# Whom the erasers and the export look for, in every form that a store may know them by.
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A user, or a lead with all its leaves."""
-
-    digest: str  # the keyed hash of the id that was named
-
-    user_id: str = ""
-    hashes: tuple[str, ...] = ()  # under which a user's answers are
-    organization: str = ""
-    leads: tuple[str, ...] = ()  # lead_organization_ids
-    # (channel, external id) of these leads, in their organization
-    identities: tuple[tuple[str, str], ...] = ()
-
-    def subjects(self) -> Iterator[str]:
-        """Yield what is hashed for tombstones."""
-        if self.user_id:
-            yield user_subject(self.user_id)
-        yield from map(lead_subject, self.leads)
-        yield from (identity_subject(self.organization, *each) for each in self.identities)
 
 
 class ErasureMoved(Exception):
@@ -150,49 +126,21 @@ def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
 
 
 def _erasure_item(erasure: Erasure) -> Item:
-    return encode_item(
-        {
-            "part": OPEN,
-            "place": erasure.erasure_id,
-            "kind": erasure.kind.value,
-            "subject": erasure.subject,
-            "digest": erasure.digest,
-            "started_at": erasure.started_at,
-            "organization": erasure.organization,
-            "known": {name: list(each) for name, each in erasure.known.items()},
-            "sweep": erasure.sweep,
-            "done": list(erasure.done),
-            "counted": erasure.counted,
-            "found": dict(erasure.found),
-            "found_now": erasure.found_now,
-            "waits_until": erasure.waits_until,
-            "salt": erasure.salt,
-            "passes": erasure.passes,
-            "last_run": erasure.last_run,
-            "version": erasure.version,
-        }
-    )
+    """Return an erasure as an item: its fields, under the key of what is open."""
+    fields = asdict(erasure)
+    return encode_item({"part": OPEN, "place": fields.pop("erasure_id"), **fields})
 
 
 def _erasure(stored: dict[str, Any]) -> Erasure:
+    fields = {name: each for name, each in stored.items() if name not in {"part", "place"}}
     return Erasure(
-        erasure_id=stored["place"],
-        kind=PersonKind(stored["kind"]),
-        subject=stored["subject"],
-        digest=stored["digest"],
-        started_at=stored["started_at"],
-        organization=stored["organization"],
-        known={name: tuple(each) for name, each in stored["known"].items()},
-        sweep=stored["sweep"],
-        done=tuple(stored["done"]),
-        counted=stored["counted"],
-        found=stored["found"],
-        found_now=stored["found_now"],
-        waits_until=stored["waits_until"],
-        salt=stored.get("salt", ""),
-        passes=stored.get("passes", 0),
-        last_run=stored.get("last_run", ""),
-        version=stored["version"],
+        **fields
+        | {
+            "erasure_id": stored["place"],
+            "kind": PersonKind(stored["kind"]),
+            "known": {name: tuple(each) for name, each in stored["known"].items()},
+            "done": tuple(stored["done"]),
+        }
     )
 
 
@@ -209,33 +157,9 @@ def begin_erasure(
     earlier = tombstones.look().get(digests[0])
     if earlier and earlier.stands:
         return earlier.erasure_id
-    kind = PersonKind.USER if person.user_id else PersonKind.LEAD
-    erasure = Erasure(uuid.uuid4().hex, kind, subject, digests[0], stamp(now))
-    if kind is PersonKind.LEAD:
+    erasure = Erasure(uuid.uuid4().hex, person.kind, subject, digests[0], stamp(now))
+    if person.kind is PersonKind.LEAD:
         erasure = with_lead(erasure, person)
     entries = [JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in digests]
     jobs.begin(erasure, entries)
     return erasure.erasure_id
-
-
-def lead_of(erasure: Erasure) -> Person:
-    """Return the lead of an erasure, as far as it is known."""
-    names = erasure.known
-    pairs = zip(names.get("channels", ()), names.get("names", ()), strict=True)
-    return Person(
-        erasure.digest,
-        organization=erasure.organization,
-        leads=tuple(dict.fromkeys([*filter(None, [erasure.subject]), *names.get("leads", ())])),
-        identities=tuple(pairs),
-    )
-
-
-def with_lead(erasure: Erasure, person: Person) -> Erasure:
-    """Return an erasure that knows a lead with these leaves and identities."""
-    names = {
-        **erasure.known,
-        LEADS: person.leads,
-        "channels": tuple(channel for channel, _ in person.identities),
-        "names": tuple(name for _, name in person.identities),
-    }
-    return replace(erasure, organization=person.organization, known=names)

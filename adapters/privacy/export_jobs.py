@@ -8,7 +8,7 @@ died, asking again wakes it for the same job.
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -141,25 +141,10 @@ def _name(digest: str) -> str:
 
 
 def _job_item(job: ExportJob) -> dict[str, Any]:
-    return {
-        "counter": _name(job.digest),
-        "job_id": job.job_id,
-        "asked_at": job.asked_at,
-        "woken_at": job.woken_at,
-        "organization": job.organization,
-        "finished_at": job.finished_at,
-        "size": job.size,
-        "expires_at": job.expires_at,
-    }
+    fields = asdict(job)
+    return {"counter": _name(fields.pop("digest")), **fields, "expires_at": job.expires_at}
 
 
 def _job(stored: dict[str, Any]) -> ExportJob:
-    return ExportJob(
-        str(stored["counter"]).partition("#")[2],
-        stored["job_id"],
-        int(stored["asked_at"]),
-        int(stored["woken_at"]),
-        organization=stored["organization"],
-        finished_at=int(stored["finished_at"]),
-        size=int(stored["size"]),
-    )
+    fields = {name: each for name, each in stored.items() if name not in {"counter", "expires_at"}}
+    return ExportJob(str(stored["counter"]).partition("#")[2], **fields)

@@ -1,5 +1,7 @@
-"""Every online store of the inventory, with what finds and removes a person in it (rule 10); among them those
-beside DynamoDB's keys: objects, keys of Redis, rows of boards.
+"""Every online store of the inventory, with what finds and removes a person in it (rule 10).
+
+What DynamoDB's keys or other names find has its erasers in erasers.py. Here are the others: objects, keys of
+Redis, rows of boards.
 """
 
 from collections import deque
@@ -7,33 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, product
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from adapters.engagement.engagement_cache import forget_commands, ids_by_bucket, list_key
-from adapters.engagement.rank_sets import unrank_commands
+from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
-from adapters.platform.redis import Command, Redis
+from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all
 from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
-    AnswerLineEraser,
     IdentityEraser,
     KeyEraser,
     PartitionEraser,
     ResponseEraser,
     SubscriptionEraser,
 )
-from adapters.privacy.erasure_jobs import Person
 from adapters.settings.common import ErasureSettings, PrivacyTables
-from rules.engagement.boards import ALL_REGIONS, BOARDS, pack_rows, unpack_rows
+from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder
-
-# What is kept of a person beside DynamoDB's keys: objects, keys of Redis, rows of boards.
-
+from rules.privacy.erasures import Person
 
 # What callers are counted by, for two minutes (ingest/web/rate_limit.py).
 RATES = (
@@ -47,6 +44,84 @@ EXPORTS = "exports/"  # a day
 READ_AT_ONCE = 16  # a client has this many connections
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
+
+
+class StoreEraser(Protocol):
+    """One store. What find returns is what remove deletes; removing what is gone changes nothing."""
+
+    def find(self, person: Person) -> Sequence[Any]:
+        """Return everything of the person that is there now."""
+
+    def remove(self, items: Sequence[Any]) -> None:
+        """Delete it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """What the stores are reached by."""
+
+    dynamodb: Any
+    s3: Callable[[], Any]  # s3, sns: made when needed
+    sns: Callable[[], Any]
+    database: Database | None  # None where nobody is a lead
+
+
+def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
+    """Return the stores by their names in rules.privacy.inventory; without those that copy others."""
+
+    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
+        return PartitionEraser(clients.dynamodb, name, key, of)
+
+    days = table(tables.daily_activity_table, "user_id", "activity_date")
+    events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
+    sent = table(tables.bp_events_table, "user_id", "event_id")
+    claims = tables.idempotency_keys_table
+    found: dict[str, StoreEraser] = {
+        "UserStreaks": table(tables.user_streaks_table, "user_id"),
+        "BPEvents": sent,
+        "DailyActivity": days,
+        "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
+        "Rewards": table(tables.rewards_table, "holder", "place"),
+        "IdempotencyKeys": UserAndLeadEraser(
+            table(claims, "user_id", "idempotency_key"),
+            KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(events.items(person))),
+        ),
+        "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
+        "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
+        "Event": events,
+        "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
+        "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
+        "Responses": ResponseEraser(clients.dynamodb, tables.responses_table),
+        "UserStats": table(tables.user_stats_table, "fingerprint_hash", of=lambda person: person.hashes),
+        "Subscriptions": SubscriptionEraser(
+            clients.dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
+        ),
+        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, events),
+    }
+    if clients.database:
+        found["PostgreSQL"] = IdentityEraser(clients.database)
+    return found
+
+
+def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
+    """Return all of them, also those that only copy what others say."""
+    dynamodb = clients.dynamodb
+    days = PartitionEraser(dynamodb, config.daily_activity_table, ("user_id", "activity_date"), _user_ids)
+    sent = PartitionEraser(dynamodb, config.bp_events_table, ("user_id", "event_id"), _user_ids)
+    grouped = ("root_id", "event_type#occurred_at#id")
+    return {
+        **online_stores(clients, config, now),
+        "Boards": BoardEraser(dynamodb, config.boards_table),
+        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
+        "Redis": RedisEraser(config.redis_url, days, sent, now),
+    }
+
+
+def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
+    """Return a lead with all leaves and identities that are known by now."""
+    identities = stores["PostgreSQL"]
+    assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
+    return identities.person(lead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,32 +200,22 @@ class RedisEraser:
     _link: list[Redis] = field(default_factory=list)
 
     def find(self, person: Person) -> list[str]:
-        """Return the keys that are there, and the user's places in the ranks; raises RedisError."""
+        """Return the keys that are there; raises RedisError."""
         if not self.url or not person.user_id:
             return []
         keys = self._keys(person)
-        ranked = [each for each in unrank_commands(person.user_id) if each[0] == "ZREM"]
-        asked: list[Command] = [["EXISTS", key] for key in keys]
-        asked += [["ZSCORE", each[1], person.user_id] for each in ranked]
-        answers = self._redis().pipeline(asked)
-        there = [key for key, answer in zip(keys, answers, strict=False) if answer]
-        places = [
-            each for each, answer in zip(ranked, answers[len(keys) :], strict=True) if answer is not None
-        ]
-        return there + [f"\x1f{person.user_id}" for _ in places[:1]]
+        answers = self._redis().pipeline([["EXISTS", key] for key in keys])
+        return [key for key, answer in zip(keys, answers, strict=True) if answer]
 
     def remove(self, items: Sequence[str]) -> None:
         """Delete what was found, and the lists of the first 100, which are made anew each minute."""
-        commands: list[Command] = []
-        for each in items:
-            commands += unrank_commands(each[1:]) if each.startswith("\x1f") else [["DEL", each]]
-        if commands:
-            lists = (list_key(region, board) for region, board in product(ALL_REGIONS, BOARDS))
-            self._redis().pipeline([*commands, *(["DEL", each] for each in lists)])
+        if items:
+            keys = (*items, *map(top_list_key, ALL_REGIONS))
+            self._redis().pipeline([["DEL", each] for each in keys])
 
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
-        keys = [str(each[1]) for each in forget_commands(user, self.now)]
+        keys = recent_keys(user, self.now)
         keys += ids_by_bucket(user, (each["event_id"]["S"] for each in self.events.find(person)))
         keys += [f"active:{user}:{each['activity_date']['S']}" for each in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
@@ -201,78 +266,6 @@ class BoardEraser:
                 )
             except self.dynamodb.exceptions.ConditionalCheckFailedException:
                 continue
-
-
-class StoreEraser(Protocol):
-    """One store. What find returns is what remove deletes; removing what is gone changes nothing."""
-
-    def find(self, person: Person) -> Sequence[Any]:
-        """Return everything of the person that is there now."""
-
-    def remove(self, items: Sequence[Any]) -> None:
-        """Delete it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clients:
-    """What the stores are reached by."""
-
-    dynamodb: Any
-    s3: Callable[[], Any]  # s3, sns: made when needed
-    sns: Callable[[], Any]
-    database: Database | None  # None where nobody is a lead
-
-
-def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return the stores by their names in rules.privacy.inventory; without those that copy others."""
-
-    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
-        return PartitionEraser(clients.dynamodb, name, key, of)
-
-    days = table(tables.daily_activity_table, "user_id", "activity_date")
-    events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
-    sent = table(tables.bp_events_table, "user_id", "event_id")
-    claims = tables.idempotency_keys_table
-    found: dict[str, StoreEraser] = {
-        "UserStreaks": table(tables.user_streaks_table, "user_id"),
-        "BPEvents": sent,
-        "DailyActivity": days,
-        "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
-        "Rewards": table(tables.rewards_table, "holder", "place"),
-        "IdempotencyKeys": UserAndLeadEraser(
-            table(claims, "user_id", "idempotency_key"),
-            KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(events.items(person))),
-        ),
-        "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
-        "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
-        "Event": events,
-        "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
-        "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
-        "Responses": ResponseEraser(clients.dynamodb, tables.responses_table),
-        "UserStats": table(tables.user_stats_table, "fingerprint_hash", of=lambda person: person.hashes),
-        "Subscriptions": SubscriptionEraser(
-            clients.dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
-        ),
-        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, events),
-    }
-    if clients.database:
-        found["PostgreSQL"] = IdentityEraser(clients.database)
-    return found
-
-
-def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return all of them, also those that only copy what others say."""
-    dynamodb = clients.dynamodb
-    days = PartitionEraser(dynamodb, config.daily_activity_table, ("user_id", "activity_date"), _user_ids)
-    sent = PartitionEraser(dynamodb, config.bp_events_table, ("user_id", "event_id"), _user_ids)
-    grouped = ("root_id", "event_type#occurred_at#id")
-    return {
-        **online_stores(clients, config, now),
-        "AnswerLines": AnswerLineEraser(dynamodb, config.answer_lines_table),
-        "Boards": BoardEraser(dynamodb, config.boards_table),
-        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
-        "Redis": RedisEraser(config.redis_url, days, sent, now),
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
-"""Tombstones as one process sees them: no event costs a read (rule 10). Whether an announced event or a
-record of a table's stream is of somebody who was erased.
+"""Tombstones as one process sees them, so that no event costs a read (rule 10).
+
+By them consumers see whether an announced event, or a record of a table's stream, is of somebody who was
+erased.
 """
 
 import time
@@ -144,9 +146,6 @@ class NoErasures:
 NO_ERASURES = NoErasures()
 
 
-# Whether an announced event is of a lead that was erased (rule 10).
-
-
 def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
     """Whether an event is of an erased lead; a change of identity is, if any lead that it moves is.
     A change that names no groups is for whoever reads them to refuse.
@@ -157,9 +156,6 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
             leads |= {each for group in groups_of(event)[1] for each in (group.root, *group.leaves)}
     happened_at = min(event.occurred_at, event.received_at)
     return any(erased.forbids(lead_subject(each), happened_at) for each in leads)
-
-
-# Whether a record of a table's stream is of somebody who was erased (rule 10).
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:

@@ -56,7 +56,6 @@ class PrivacyApiSettings(Allowance):
 class ErasureSettings(PrivacyTables):
     """processors.erasure."""
 
-    answer_lines_table: str
     boards_table: str
     group_events_table: str
     redis_url: str

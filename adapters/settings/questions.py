@@ -11,7 +11,6 @@ class QuestionsApiSettings(Allowance):
 
     questions_table: str
     responses_table: str
-    answer_lines_table: str
     subscriptions_table: str
     user_stats_table: str
     stats_shards: int

@@ -11,6 +11,7 @@ from adapters.platform.tables import BEFORE_ALL
 from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.user_goals import GoalRows, settings_cover
 from rules.book.book import Books
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import Archive
@@ -152,12 +153,16 @@ def users_due(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
 
 
 def differs(
-    ledger: LedgerStore, lake: LakeUser | None, user_id: str, witness: PreviousTree | None = None
+    ledger: LedgerStore,
+    lake: LakeUser | None,
+    user_id: str,
+    witness: PreviousTree | None = None,
+    goals: GoalRows | None = None,
 ) -> bool:
     """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
 
     It reads the ledger eventually consistent: whoever differs is looked at closely. The head of one who does
-    not is brought to the witness.
+    not is brought to the witness, and the ledger is folded into goals.
     """
     entries, faults = journal_of(ledger, user_id, consistent=False)
     unproven = witness.faults(user_id, entries) if witness else []
@@ -165,4 +170,6 @@ def differs(
         return True
     if witness:
         witness.bring(user_id, entries)
+    if goals:
+        goals.bring(user_id, entries, settings_cover(lake))
     return False

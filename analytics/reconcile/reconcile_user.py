@@ -21,6 +21,7 @@ from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, expected_settings, readable_profile
+from analytics.reconcile.user_goals import GoalRows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
@@ -102,7 +103,8 @@ class Verdict:
 class Reconciler:
     """past, old_pauses, books: as the lake has them. repair: False writes nothing at all.
 
-    witness: knows the last root over all accounts' heads, and takes what was found sound.
+    witness: knows the last root over all accounts' heads, and takes what was found sound. goals: takes it,
+    too.
     """
 
     accounts: AccountStore
@@ -113,6 +115,7 @@ class Reconciler:
     repair: bool
     books: Callable[[], Books]
     witness: PreviousTree | None = None
+    goals: GoalRows | None = None
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
         """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
@@ -124,8 +127,8 @@ class Reconciler:
             told = faults if is_unread else [*faults, *unproven, *disagreements(view.entries, figures, now)]
             verdict.disagreements = told or other_points(view, self.books)
             verdict.doubt = doubt_of(faults, view.entries, figures, now, unproven)
-            if self.witness and verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
-                self.witness.bring(user_id, view.entries)
+            if verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
+                self._bring(view)
             found = self._differences(view, now) if view.entries or not faults else []
             step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
             if step is Step.SETTLE:
@@ -144,6 +147,12 @@ class Reconciler:
             if step is Step.TELL or (step is Step.REPAIR and self._is_repaired(view, verdict, now)):
                 return verdict
         raise AccountContended(user_id)
+
+    def _bring(self, view: UserView) -> None:
+        if self.witness:
+            self.witness.bring(view.user_id, view.entries)
+        if self.goals:
+            self.goals.bring(view.user_id, view.entries, view.settings.cover)
 
     def freeze(self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime) -> None:
         """Put an account under review, so that redemptions wait for an admin (rule 8); nothing else changes.

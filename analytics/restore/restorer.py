@@ -113,7 +113,7 @@ class Restorer:
         verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
         report.lacks += [Lack(LEDGER, user.user_id, each) for each in verdict.disagreements]
-        if self.cache.is_configured and self.cache.forget([user.user_id], now):
+        if self.cache.is_configured and self.cache.forget(user.user_id, now):
             self.cache.write_through([self.accounts.profile(user.user_id)])
 
     def _remove_others(self, table: str, seen: Collection[str]) -> int:

@@ -192,7 +192,6 @@ NOT_IN_THE_LAKE = {
     " whoever sends from an address that they lack becomes another lead",
     "Questions": "digests of what was asked: another question under an old key gets the old one",
     "Responses": "answers and their texts: who has answered may answer once more, and earns nothing by it",
-    "AnswerLines": "answers under way: their people are told that they are not taken",
     "UserStats": "stats of answers, which follow from Responses: the lake has them under pseudonyms",
     "Subscriptions": "messages under way: a phone may get one of them again; which polls wait",
     "WebhookEndpoints": "addresses of the customer's systems: to be declared again",

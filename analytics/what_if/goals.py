@@ -21,9 +21,10 @@ from rules.engagement.achievements import (
     UserHistory,
     achievement_positions,
     declared_achievements,
+    measured_days,
     ordered_history,
 )
-from rules.engagement.events import measures_of, with_measures
+from rules.engagement.events import measures_of
 from rules.engagement.goals import KnownPeriods, unsettled_goals
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover
@@ -92,12 +93,7 @@ class Goals:
         self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
         entries = ordered_history(Entry(user.user_id, "", 0, 0, each) for each in drafts)
-        days: dict[date, Mapping[str, int]] = {}
-        for draft in (each.draft for each in entries):
-            if draft.measures:
-                day = date.fromisoformat(draft.activity_date or "")
-                days[day] = with_measures(days.get(day, {}), draft.event_type or "", draft.measures)
-        known = KnownPeriods(unsettled_goals(world.books), world.books, days)
+        known = KnownPeriods(unsettled_goals(world.books), world.books, measured_days(entries))
         for each in world.changes:
             if each.per is not None:
                 found, _ = known.standing(each.name, world.pers[each.name], today, cover)

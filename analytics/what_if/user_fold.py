@@ -196,6 +196,7 @@ class UserFold:
         self.has_changed = any(each.is_active != each.was_active for each in judged)
         self._claims = self.has_changed and known.has_doubts
         self._days = dict[date, Day]()
+        self._flight_gaps = set[date]()  # dates that flights leave out, where dates are placed anew
         self._capped = CappedPoints()
         self._undone: set[str] = set()
         # What there would be against what there was: points and when they expire -> how many more. Empty but
@@ -269,13 +270,12 @@ class UserFold:
             return self.known.skipped
         earns = [row for row in self.rows if row.kind == EntryKind.EARN]
         before = _left_out((row, row.day) for row in earns if not row.is_passive)
-        after = _left_out((each.row, each.day) for each in self.outcomes if each.is_active)
         zones = {row.zone for row in earns if row.zone}
         taken = {each.row.zone for each in self.outcomes if each.points is not None and each.row.zone}
         others = self.known.skipped.difference(
             before, *map(_skipped_in, zones)
         )  # such as those of an amnesty
-        return others.union(after, *map(_skipped_in, taken))
+        return others.union(self._flight_gaps, *map(_skipped_in, taken))
 
     # ---- events
 
@@ -322,6 +322,9 @@ class UserFold:
                 events.append(Event(*told, is_passive=not terms.is_active))
         near = dates_beside(each.activity_date for each in events)
         placed = assign_dates(events, {day: self._days.get(day) for day in near})
+        opened = [(each.event_id, each.activity_date) for each in placed if not each.is_passive]
+        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
+        self._flight_gaps |= flight_gap_dates(opened, beside)
         days = {each.event_id: each.activity_date for each in placed}
         for row in batch:
             if row.event_id in days:
@@ -336,6 +339,13 @@ class UserFold:
     def _count_day(self, row: Row, draft: Draft) -> None:
         self._days |= apply_to_days(self._days, [Entry(self.user_id, stamp(row.at), row.seq, 0, draft)])
 
+    def _take_from_day(self, row: Row) -> None:
+        for outcome in self.outcomes:
+            if outcome.row.event_id == row.event_id and outcome.points is not None:
+                is_passive, day = not outcome.is_active, outcome.day.isoformat()
+                draft = Draft(EntryKind.CLAWBACK, 0, row.event_id, row.event_type, day, is_passive=is_passive)
+                self._count_day(row, draft)
+
     # ---- what is taken back (rule 12)
     #
     # CLAWBACK and RERATE entries follow from the events that count and from the book. Under another book they
@@ -343,6 +353,8 @@ class UserFold:
 
     def _claw_back(self, row: Row) -> None:
         self._differences[row.points, row.expires_on] -= 1
+        if self._claims:
+            self._take_from_day(row)
         if not self._rates:
             self._taken_back.add(row.event_id)
             self._correct(row, [_correction(row)])

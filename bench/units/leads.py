@@ -33,23 +33,28 @@ def webhook(number: int, lead: int, desk: Desk) -> dict[str, Any]:
 
 
 class _Registry:
-    """Stands for PostgreSQL: it knows every lead, and counts the statements. `resolve` is one of them."""
+    """Stands for PostgreSQL: it knows every lead, and counts the statements."""
 
     closed = False
 
     def __init__(self, desk: Desk) -> None:
-        self._desk, self._lead = desk, ""
+        self._desk, self._identities = desk, list[tuple[str, str]]()
 
     def execute(self, statement: str, values: list[Any]) -> "_Registry":
-        assert "identity.resolve" in statement, f"the desk has no answer to {statement}"
+        assert "identity.facts" in statement, f"the desk has no answer to {statement}"
         self._desk.meter.counts["calls.postgres"] += 1
-        self._lead = str(values[2])
+        self._identities = list(zip(*values[1:3], strict=True))
         return self
 
     def fetchone(self) -> tuple[Any]:
-        number = int("".join(each for each in self._lead if each.isdigit())[:6] or 0)
+        text = "".join(external_id for _, external_id in self._identities)
+        number = int("".join(each for each in text if each.isdigit())[:6] or 0)
         leaf = f"00000000-0000-4000-8000-{number:012}"
-        return ({"resolution": {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}},)
+        known = [[*each, number, number, False, True, []] for each in self._identities]
+        held = [[number, *each, True] for each in self._identities]
+        resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
+        facts = {"known": known, "held": held, "apart": []}
+        return ({"facts": facts, "resolutions": {str(number): resolution}},)
 
 
 @contextmanager

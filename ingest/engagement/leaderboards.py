@@ -10,13 +10,11 @@ from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIn
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
-from rules.days import EPOCH, region_of, stamp, unstamp
+from rules.days import EPOCH, region_of, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, LISTED_MAX, with_ranks
+from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, with_ranks
 
-# With Redis, lists are made anew each minute; without it, a snapshot each five (of up to 300,000 users).
 LIST_AGE_MAX = timedelta(minutes=1)
-OLD_LIST, OLD_SNAPSHOT = timedelta(minutes=2), timedelta(minutes=10)
 
 
 def check_board(board: str, region: str) -> None:
@@ -51,18 +49,16 @@ def board_view(
 
 @dataclass(frozen=True, slots=True)
 class Leaderboards:
-    """Reads boards from Redis; where it cannot answer, lists of streaks from the index, all else from the
-    newest snapshot.
+    """Reads boards: lists of streaks from the index, all else from the newest snapshot.
 
     `as_of` in an answer is the instant whose scores it compares. `is_old`: longer ago than ordinarily.
-    While Redis is away, an old board without anybody is none: nobody knows who has come since.
     """
 
     profiles: Profiles
     snapshots: BoardSnapshots
     index: LeaderboardIndex
     cache: EngagementCache
-    kept: dict[str, tuple[datetime, list[tuple[str, int]]]] = field(default_factory=dict)
+    lists: dict[str, tuple[datetime, dict[str, Any]]] = field(default_factory=dict)  # of streaks, by region
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
         """Return the best users, those with the same score by user id. It has user ids: see board_view.
@@ -70,43 +66,35 @@ class Leaderboards:
         Raises 404 or 400 (check_board), and 503 for points before there is any snapshot.
         """
         check_board(board, region)
-        made = self.cache.top_list(region, board)
-        if made is None:
-            as_of, scores, aliases = self._top(board, region, now)
-            rows = [row | aliases.get(row["user_id"], {}) for row in with_ranks(scores)]
-            made = {"as_of": stamp(as_of), "entries": rows}
-            self.cache.keep_top_list(region, board, made)
-        is_old = self._is_old(unstamp(made["as_of"]), now)
-        if is_old and self.cache.is_configured and not made["entries"]:
+        top_list = self._streaks(region, now) if board == "streaks" else self._points(region, now)
+        return {
+            "board": board,
+            "region": region,
+            "as_of": top_list["as_of"],
+            "is_old": top_list.get("is_old", False),
+            "entries": top_list["entries"][:limit],
+        }
+
+    def _points(self, region: str, now: datetime) -> dict[str, Any]:
+        manifest = self.snapshots.newest(now)
+        rows = manifest and self.snapshots.top(manifest, region)
+        if manifest is None or rows is None:
             raise _not_ready()
-        shown = {"as_of": made["as_of"], "is_old": is_old, "entries": made["entries"][:limit]}
-        return {"board": board, "region": region, **shown}
+        aliases = {each.user_id: each.alias for each in rows}
+        ranked = with_ranks([(each.user_id, each.score) for each in rows])
+        entries = [{**each, "alias": aliases[each["user_id"]]} for each in ranked]
+        return {"as_of": stamp(manifest.as_of), "is_old": manifest.is_old(now), "entries": entries}
 
-    def _is_old(self, as_of: datetime, now: datetime) -> bool:
-        return now - as_of > (OLD_LIST if self.cache.is_configured else OLD_SNAPSHOT)
-
-    def _top(
-        self, board: str, region: str, now: datetime
-    ) -> tuple[datetime, list[tuple[str, int]], dict[str, dict[str, str]]]:
-        """Return as_of, (user, score) pairs, and the users' aliases as far as they are known."""
-        if board == "streaks":
-            return *self._streaks(region, now), {}
-        scores = self.cache.ranks.top(board, region, LISTED_MAX, now)
-        if scores is not None:
-            return now, scores, {}
-        snapshot = self.snapshots.top(region, now)
-        if snapshot is not None:
-            as_of, rows = snapshot
-            aliases = {each.user_id: {"alias": each.alias} for each in rows}
-            return as_of, [(each.user_id, each.score) for each in rows], aliases
-        raise _not_ready()
-
-    def _streaks(self, region: str, now: datetime) -> tuple[datetime, list[tuple[str, int]]]:
-        """Return a list of streaks, and when it was read. While no Redis keeps it, the process does."""
-        read_at, scores = self.kept.get(region, (EPOCH, []))
-        if not read_at <= now < read_at + LIST_AGE_MAX or self.cache.ranks.can_tell():
-            read_at, scores = self.kept[region] = now, self.index.top(region, now)
-        return read_at, scores
+    def _streaks(self, region: str, now: datetime) -> dict[str, Any]:
+        """Return a list of streaks that is at most a minute old: Redis keeps it, and so does the process."""
+        if (cached := self.cache.top_list(region)) is not None:
+            return cached
+        read_at, top_list = self.lists.get(region, (EPOCH, {}))
+        if not read_at <= now < read_at + LIST_AGE_MAX:
+            top_list = {"as_of": stamp(now), "entries": with_ranks(self.index.top(region, now))}
+            self.lists[region] = now, top_list
+            self.cache.keep_top_list(region, top_list)
+        return top_list
 
     def rank(self, board: str, region: str, user_id: str, now: datetime) -> dict[str, Any]:
         """Return a user's exact rank, null if they are not on the board.
@@ -117,35 +105,27 @@ class Leaderboards:
         check_board(board, region)
         profile = self.profiles.get(user_id)
         score = self._score(board, profile, now)
-        as_of, rank = now, None
+        as_of, rank, is_old = now, None, False
         if score and region in (GLOBAL, region_of(profile.zone)):
-            as_of, above = self._count_above(board, region, score, now)
+            manifest = self.snapshots.newest(now)
+            if manifest:
+                as_of, is_old = manifest.as_of, manifest.is_old(now)
+                above = self.snapshots.count_above(manifest, board, region, score)
+            else:
+                above = self.index.count_above(region, score, now) if board == "streaks" else None
+            if above is None:
+                raise _not_ready()
             rank = 1 + above
-        view = {
+        return {
+            "board": board,
+            "region": region,
             "user_id": user_id,
             "alias": profile.alias,
             "score": score,
             "rank": rank,
             "as_of": stamp(as_of),
-            "is_old": self._is_old(as_of, now),
+            "is_old": is_old,
         }
-        return {"board": board, "region": region, **view}
-
-    def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:
-        above = self.cache.ranks.count_above(board, region, score, now)
-        if above is not None:
-            return now, above
-        snapshot = self.snapshots.count_above(board, region, score, now)
-        if snapshot is None:
-            counted = self.index.count_above(region, score, now) if board == "streaks" else None
-            if counted is None:
-                raise _not_ready()
-            return now, counted
-        if self.cache.is_configured and self._is_old(snapshot[0], now):
-            newest = self.snapshots.newest(now)
-            if newest is None or f"{board}#{region}" not in newest.index:
-                raise _not_ready()
-        return snapshot
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
         if board == "points":

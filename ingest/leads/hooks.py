@@ -1,7 +1,7 @@
-"""Who may come in by a hook, and what was sent, byte for byte.
+"""Who may come in by a hook (HookAuthenticator), what was sent, byte for byte (HookRequest), and what a
+process remembers of hooks (KnownHooks).
 
-Whatever is wrong, the answer is the same 401. What one process remembers of hooks, it reads about once a
-minute for each.
+Whatever is wrong with a request, the answer is the same 401.
 """
 
 import base64
@@ -41,37 +41,176 @@ from rules.leads.hooks import (
     is_signed,
 )
 
-# What one process remembers of hooks, so that it reads Secrets Manager about once a minute for each.
-#
-# A hook is remembered for a minute. It is read again sooner if a request does not fit what is remembered, at
-# most once in two seconds: so a new secret is valid two seconds after it was stored, and `streakline hook`
-# tells it only then.
-#
-# Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the names
-# that there are, once a minute: a hook on that list is read at once, whatever else comes. A request that fits
-# no hook of its name costs one of an allowance that grows by a few a second, whether there is a hook of that
-# name or not. When it is used up, all of them are told to try again: nobody learns which hooks there are. An
-# address, or a network of IPv6, has a quarter of it at most: so one sender takes nobody else's. Within the
-# allowance a name that is not on the list is looked up, too, because the list may be some minutes behind a
-# new hook. Of these names the newest thousand are remembered.
-
-
 CACHE_SECONDS = 60.0
 REREAD_SECONDS = 2.0
 LIST_SECONDS = 60.0
 NAMES_MAX = 1_000
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
 SHARE_OF_ADDRESS = 1 / 4
+FORM_BYTES_MAX = 100_000
 Name = tuple[str, str]  # organization, source
 K = TypeVar("K")
 T = TypeVar("T")
 
 logger = Logger(service="hooks-api")
-FORM_BYTES_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class HookRequest:
+    """A request to a hook."""
+
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+    address: str  # whose connection it is, as the gateway says
+
+    @property
+    def media_type(self) -> str:
+        """The type of the body, without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def hook_request(event: Mapping[str, Any]) -> HookRequest:
+    """Read a request of the gateway; raises 400, 413 for more than 1 MB, and 415 for a compressed body."""
+    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+    text = event.get("body") or ""
+    try:
+        body = base64.b64decode(text, validate=True) if event.get("isBase64Encoded") else text.encode()
+    except ValueError:
+        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
+    if len(body) > BODY_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
+    return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
+
+
+def form_fields(request: HookRequest) -> dict[str, str]:
+    """Read a form's fields as ingest.leads.forms does; raises 400, 413 and 415."""
+    if len(request.body) > FORM_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
+    if request.media_type not in forms.MEDIA_TYPES:
+        media_types = ", ".join(forms.MEDIA_TYPES)
+        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {media_types}")
+    try:
+        return forms.read_form(request.headers["content-type"], request.body)
+    except forms.NoForm as error:
+        raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
+
+
+def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
+    """Return the name of a submitted form: the same fields on the same date (UTC) are one submission.
+
+    With a `submission_id` of the page's own the date does not matter.
+    """
+    day = "" if fields.get("submission_id") else now.date().isoformat()
+    text = json.dumps([day, sorted(fields.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def origin_of(headers: Mapping[str, str]) -> str | None:
+    """Return the origin of the page that sent a request, such as `https://acme.example`; None: unknown."""
+    if origin := headers.get("origin"):
+        return origin
+    page = urlsplit(headers.get("referer", ""))
+    return f"{page.scheme}://{page.netloc}" if page.scheme and page.netloc else None
+
+
+def hook_refusal() -> ApiError:
+    """Return the one refusal."""
+    return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
 class TooManyUnknown(RuntimeError):
     """So many requests fitted no hook that this one is not looked into now."""
+
+
+class HookAuthenticator:
+    """Lets requests in by the hooks that are known."""
+
+    def __init__(self, known: "KnownHooks") -> None:
+        self._known = known
+
+    def signed(
+        self, organization: str, source_name: str, request: HookRequest, now: datetime
+    ) -> tuple[Hook, Source, Claim]:
+        """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
+        source = _source(source_name)
+        scheme = source.signature
+        claim = claim_of(scheme, request.headers, request.body) if scheme else None
+        if scheme is None or claim is None or not is_fresh(claim, now):
+            raise hook_refusal()
+        check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
+
+        def fits(hook: Hook) -> bool:
+            return is_signed(claim, hook.valid(now), check)
+
+        name, decoy = (organization, source_name), _decoy_hook(scheme)
+        return self._fitting_hook(name, request.address, fits, decoy), source, claim
+
+    def of_page(self, organization: str, source_name: str, request: HookRequest) -> tuple[Hook, Source]:
+        """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
+        source, origin = _source(source_name), origin_of(request.headers)
+        if source.from_browser is None:
+            raise hook_refusal()
+        name = (organization, source_name)
+        return self._fitting_hook(name, request.address, lambda hook: origin in hook.origins), source
+
+    def challenged(
+        self,
+        organization: str,
+        source_name: str,
+        request: HookRequest,
+        query: Mapping[str, str],
+        now: datetime,
+    ) -> str:
+        """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
+        challenge = _source(source_name).challenge
+        question = challenge(query) if challenge else None
+        if question is None:
+            raise hook_refusal()
+        token, answer = question
+
+        def fits(hook: Hook) -> bool:
+            given = token.encode()
+            equal = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
+            return any(equal)
+
+        self._fitting_hook((organization, source_name), request.address, fits)
+        return answer
+
+    def _fitting_hook(
+        self, name: Name, address: str, fits: Callable[[Hook], bool], decoy: Hook | None = None
+    ) -> Hook:
+        """Return the hook of this name if it fits, as it is remembered or as it is now.
+
+        decoy: is checked in place of a hook that is not there, so that it takes the same time.
+        """
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
+            raise hook_refusal()
+        checked: Hook | None = None
+        for is_again in (False, True):
+            try:
+                hook = self._known.again(*name, address) if is_again else self._known.get(*name)
+            except TooManyUnknown:  # the same answer for hooks that there are, and for others
+                raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
+            candidate = hook or decoy
+            if candidate is not None and candidate is not checked and fits(candidate) and hook is not None:
+                return hook
+            checked = candidate
+        raise hook_refusal()
+
+
+def _source(name: str) -> Source:
+    if name not in sources.names():
+        raise hook_refusal()
+    return sources.source_named(name)
+
+
+@cache
+def _decoy_hook(scheme: Signature) -> Hook:
+    """Return a hook of nobody's, with a secret that this process threw away."""
+    is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
+    return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +239,23 @@ class _TokenBucket:
 
 
 class KnownHooks:
-    """clock: returns seconds, and never goes back."""
+    """What one process remembers of hooks, so that it reads Secrets Manager about once a minute for each.
+
+    A hook is remembered for a minute. It is read again sooner if a request does not fit what is remembered,
+    at most once in two seconds. So a new secret is valid two seconds after it was stored, and `streakline
+    hook` prints it only then.
+
+    Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the
+    names that there are, once a minute: a hook on that list is read at once, whatever else comes. A request
+    that fits no hook of its name costs one of an allowance that grows by a few a second, whether there is a
+    hook of that name or not. When it is used up, all of them are told to try again: nobody learns which hooks
+    there are. An address, or a network of IPv6, has a quarter of the allowance at most, so one sender takes
+    nobody else's. Within the allowance a name that is not on the list is looked up, too, because the list may
+    be some minutes behind a new hook. Of these names the newest thousand are remembered.
+    """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
+        """clock: returns seconds, and never goes back."""
         self._store, self._clock = store, clock
         self._hooks, self._strangers = OrderedDict[Name, _CachedHook](), OrderedDict[Name, _CachedHook]()
         self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
@@ -166,170 +319,3 @@ def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
     kept[name] = value
     while len(kept) > NAMES_MAX:
         kept.popitem(last=False)
-
-
-# What a vendor or a browser sent, byte for byte.
-
-
-@dataclass(frozen=True, slots=True)
-class HookRequest:
-    """A request to a hook."""
-
-    headers: Mapping[str, str]  # names in lower case
-    body: bytes
-    address: str  # whose connection it is, as the gateway says
-
-    @property
-    def media_type(self) -> str:
-        """The type of the body, without its parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def hook_request(event: Mapping[str, Any]) -> HookRequest:
-    """Read a request of the gateway; raises 400, 413 for more than 1 MB, and 415 for a compressed body."""
-    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
-    text = event.get("body") or ""
-    try:
-        body = base64.b64decode(text, validate=True) if event.get("isBase64Encoded") else text.encode()
-    except ValueError:
-        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
-    if len(body) > BODY_BYTES_MAX:
-        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
-    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
-    return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
-
-
-def form_fields(request: HookRequest) -> dict[str, str]:
-    """Read a form's fields as ingest.leads.forms does; raises 400, 413 and 415."""
-    if len(request.body) > FORM_BYTES_MAX:
-        raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
-    if request.media_type not in forms.MEDIA_TYPES:
-        media_types = ", ".join(forms.MEDIA_TYPES)
-        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {media_types}")
-    try:
-        return forms.read_form(request.headers["content-type"], request.body)
-    except forms.NoForm as error:
-        raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
-
-
-def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
-    """Return the name of a submitted form: the same fields on the same date (UTC) are one submission.
-
-    With a `submission_id` of the page's own the date does not matter.
-    """
-    day = "" if fields.get("submission_id") else now.date().isoformat()
-    text = json.dumps([day, sorted(fields.items())])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def origin_of(headers: Mapping[str, str]) -> str | None:
-    """Return the origin of the page that sent a request, such as `https://acme.example`; None: unknown."""
-    if origin := headers.get("origin"):
-        return origin
-    page = urlsplit(headers.get("referer", ""))
-    return f"{page.scheme}://{page.netloc}" if page.scheme and page.netloc else None
-
-
-HookCheck = Callable[[Hook], bool]
-
-
-def hook_refusal() -> ApiError:
-    """Return the one refusal."""
-    return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
-
-
-@dataclass(frozen=True, slots=True)
-class _RequestedHook:
-    """Which hook a request names, and whose connection it is."""
-
-    organization: str
-    source: str
-    address: str
-
-
-class HookAuthenticator:
-    """Lets requests in by the hooks that are known."""
-
-    def __init__(self, known: KnownHooks) -> None:
-        self._known = known
-
-    def signed(
-        self, organization: str, source_name: str, request: HookRequest, now: datetime
-    ) -> tuple[Hook, Source, Claim]:
-        """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
-        source = _source(source_name)
-        scheme = source.signature
-        claim = claim_of(scheme, request.headers, request.body) if scheme else None
-        if scheme is None or claim is None or not is_fresh(claim, now):
-            raise hook_refusal()
-        check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-        asked = _RequestedHook(organization, source_name, request.address)
-        hook = self._fitting(
-            asked, _decoy_hook(scheme), lambda hook: is_signed(claim, hook.valid(now), check)
-        )
-        return hook, source, claim
-
-    def of_page(self, organization: str, source_name: str, request: HookRequest) -> tuple[Hook, Source]:
-        """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
-        source, origin = _source(source_name), origin_of(request.headers)
-        if source.from_browser is None:
-            raise hook_refusal()
-        asked = _RequestedHook(organization, source_name, request.address)
-        return self._fitting(asked, None, lambda hook: origin in hook.origins), source
-
-    def challenged(
-        self,
-        organization: str,
-        source_name: str,
-        request: HookRequest,
-        query: Mapping[str, str],
-        now: datetime,
-    ) -> str:
-        """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
-        challenge = _source(source_name).challenge
-        asked = challenge(query) if challenge else None
-        if asked is None:
-            raise hook_refusal()
-        token, answer = asked
-
-        def fits(hook: Hook) -> bool:
-            given = token.encode()
-            found = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
-            return any(found)
-
-        self._fitting(_RequestedHook(organization, source_name, request.address), None, fits)
-        return answer
-
-    def _fitting(self, asked: "_RequestedHook", nobody: Hook | None, fits: HookCheck) -> Hook:
-        """Return the hook that fits, as it is remembered or as it is now. nobody: stands for no hook.
-
-        Checking a hook that nobody has takes the time that checking a real one takes.
-        """
-        if first_problem({"type": "string", "pattern": ORGANIZATION}, asked.organization):
-            raise hook_refusal()
-        tried: Hook | None = None
-        name = (asked.organization, asked.source)
-        for is_again in (False, True):
-            try:
-                hook = self._known.again(*name, asked.address) if is_again else self._known.get(*name)
-            except TooManyUnknown:  # the same answer for hooks that there are, and for others
-                raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
-            checked = hook or nobody
-            if checked is not None and checked is not tried and fits(checked) and hook is not None:
-                return hook
-            tried = checked
-        raise hook_refusal()
-
-
-def _source(name: str) -> Source:
-    if name not in sources.names():
-        raise hook_refusal()
-    return sources.source_named(name)
-
-
-@cache
-def _decoy_hook(scheme: Signature) -> Hook:
-    """Return a hook of nobody's, with a secret that this process threw away."""
-    is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
-    return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))

@@ -85,9 +85,9 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    hook, declaration, claim = _parts().door.signed(organization, source, request, now)
+    hook, offered, claim = _parts().door.signed(organization, source, request, now)
     context_fields = {
-        "topic": request.headers.get(declaration.topic_header, "")[:128],
+        "topic": request.headers.get(offered.topic_header, "")[:128],
         "delivery_id": claim.delivery_id[:256],
         "is_signed": True,
     }

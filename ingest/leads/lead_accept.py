@@ -146,7 +146,10 @@ def _part_error(part: PayloadPart, error: DecodeError) -> DecodeError:
 
 
 def path_of(part: PayloadPart, field: str) -> str:
-    """Return a field's path from the message on, such as `payload.3.timestamp`. field: as decoders say."""
+    """Return a field's path from the message on, such as `payload.3.timestamp`. field: from the event on.
+
+    What is no JSON value is named from the piece on.
+    """
     inside = field.removeprefix(part.inner).strip(".")
     return ".".join(each for each in ("payload", part.path, inside) if each)
 

@@ -6,7 +6,7 @@ is idempotent, so if any step fails, the whole message comes again. Poison is ke
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -20,11 +20,11 @@ from adapters.leads.identity_store import (
     LeadEventKey,
     Resolution,
 )
-from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
+from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
-from adapters.platform.aws import client, pauses
+from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
@@ -45,131 +45,20 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.leads.payloads import DecodedEvent, ErasurePart, OrderPart, PayloadPart, amount_in
+from ingest.leads.order_intake import OrderIntake
+from ingest.leads.payloads import DecodedEvent, ErasurePart, PayloadPart
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
-from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
-from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
+from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
 from rules.privacy.tombstones import identity_subject, lead_subject
 
-# Stores what a webhook says of an order: the order's new state, and the events that report the difference.
-
-
-ATTEMPTS_MAX = 12
-Resolver = Callable[[], Resolution]
 CONSUMER = "leads"
 REASONS_MAX = 10
 # What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
 # The moves of one event, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
 MOVES_MAX = 500
-
-
-class OrderContended(RuntimeError):
-    """Others were first in every attempt: the message comes again."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderIntake:
-    """Joins what webhooks say of orders."""
-
-    orders: OrderStore  # where orders are known
-    payloads: LeadPayloads  # where large webhooks are kept
-
-    @classmethod
-    def of(cls, events: LeadEventStore, payloads: LeadPayloads) -> "OrderIntake":
-        """Return the intake beside a store of events."""
-        return cls(events.orders(), payloads)
-
-    def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Resolver) -> StoreOutcome:
-        """Join what a webhook says to what is known. whose: asks for the lead, at most once.
-
-        What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
-        CONFLICT: it contradicts what is known, and neither says when it was so.
-        """
-        order, digest, source = order_of(event), part_digest(part), sent.context.source
-        for _ in pauses(ATTEMPTS_MAX):
-            stored = self.orders.read(source, order.order_id)
-            if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
-                return outcome
-            before = stored.seen if stored else OrderState()
-            after = join_orders(before, order.seen)
-            # Of an order without a lead no event is stored yet, whatever is known of it.
-            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
-            if stored and after == before and not changes:
-                return StoreOutcome.DUPLICATE
-            record = stored or OrderRecord(source, order.order_id, after, digest)
-            if order.seen.placed and after.placed == order.seen.placed:
-                record = replace(record, body_hash=digest)
-            if not record.leaf and not event.identities:
-                changes = []
-            elif changes and not record.leaf:
-                lead = whose()
-                record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, seen=after), event, sent, changes)
-            if self.orders.put(record, stored, self._with_raw(events, part, digest)):
-                return StoreOutcome.STORED
-        raise OrderContended(f"order {order.order_id} of {source}")
-
-    def _with_raw(self, events: list[LeadEvent], part: PayloadPart, digest: str) -> list[LeadEvent]:
-        """Keep the webhook with the first event that it leaves."""
-        return [
-            self.payloads.with_raw(each, part.payload, digest) if at == 0 else each
-            for at, each in enumerate(events)
-        ]
-
-
-def order_of(event: DecodedEvent) -> OrderPart:
-    """Return the order part of an event; raises ValueError for one without."""
-    if event.order is None:
-        raise ValueError(f"{event.external_event_id} tells of no order")
-    return event.order
-
-
-def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
-    """Return what becomes of a webhook that changes nothing; None: it may change something."""
-    seen = order_of(event).seen
-    both = (record.seen.placed, seen.placed)
-    if all(each and not each.version for each in both) and record.body_hash != digest:
-        return StoreOutcome.CONFLICT
-    if contradicts(record.seen, seen):
-        return StoreOutcome.CONFLICT
-    names_somebody = bool(event.identities) and not record.leaf
-    return (
-        StoreOutcome.DUPLICATE
-        if join_orders(record.seen, seen) == record.seen and not names_somebody
-        else None
-    )
-
-
-def _count_changes(
-    record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
-) -> tuple[OrderRecord, list[LeadEvent]]:
-    """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
-    event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
-    for each in changes:
-        event_counts[each.key] = event_counts.get(each.key, 0) + 1
-        name = f"order:{order.order_id}" if each.key == ORDER else each.key
-        decoded = replace(
-            event,
-            external_event_id=name if event_counts[each.key] == 1 else f"{name}/{event_counts[each.key]}",
-            event_type=each.event_type,
-            occurred_at=each.at,
-            payload=_payload(each, order, sent),
-        )
-        events.append(stored_event(decoded, sent, record.leaf, record.root_id))
-    return replace(record, event_counts=event_counts), events
-
-
-def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
-    amount = amount_in(change.currency, change.amount_minor, sent.context)
-    payload: dict[str, object] = {"order_id": order.order_id, **amount}
-    if change.event_type == PURCHASE_COMPLETED and order.products:
-        payload["products"] = list(order.products)
-    return payload
-
-
 logger = Logger(service="leads")
 
 
@@ -229,15 +118,15 @@ class LeadConsumer:
             for each in event.identities
         )
 
-    def _erase(self, event: DecodedEvent, asked: ErasurePart, sent: Envelope, now: datetime) -> None:
-        """Begin the erasure of a lead of the organization that asks for it; again it changes nothing.
+    def _erase(self, event: DecodedEvent, erasure: ErasurePart, sent: Envelope, now: datetime) -> None:
+        """Begin the erasure of a lead of the organization that asks for it. Repeating it changes nothing.
 
-        What leads to the lead is the organization's: its identities, and the orders of this source of it.
+        The lead is found by the identities of the event, and by its orders of the same source.
         """
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
-        records = (orders.read(sent.context.source, each) for each in asked.order_ids)
+        records = (orders.read(sent.context.source, each) for each in erasure.order_ids)
         leaves = dict.fromkeys(each.leaf for each in records if each and each.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
@@ -260,27 +149,26 @@ class LeadConsumer:
         """
         digest, organization = part_digest(part), sent.context.organization_id
         if event.order is not None:
-            return OrderIntake.of(self.events, self.payloads).store(
-                event, part, sent, lambda: self._whose(event, sent, now)
-            )
-        whose = self._cached_lead(organization, event)
-        if whose is None:
+            intake = OrderIntake(self.events.orders(), self.payloads)
+            return intake.store(event, part, sent, lambda: self._lead_of(event, sent, now))
+        lead = self._cached_lead(organization, event)
+        if lead is None:
             outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
             if outcome is not None:
                 return outcome
-            whose = self._resolve(event, sent, now)
-        stored = stored_event(event, sent, whose.leaf, whose.root_id)
+            lead = self._resolve(event, sent, now)
+        stored = stored_event(event, sent, lead.leaf, lead.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
-    def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
+    def _lead_of(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
         cached = self._cached_lead(sent.context.organization_id, event)
         return cached or self._resolve(event, sent, now)
 
     def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
-        found = self.cache.get(organization, event.identities)
-        is_gone = found is not None and self.erased.of(lead_subject(found.leaf)) is not None
-        return None if is_gone else found
+        lead = self.cache.get(organization, event.identities)
+        is_erased = lead is not None and self.erased.of(lead_subject(lead.leaf)) is not None
+        return None if is_erased else lead
 
     def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
         """Find or make the lead, and announce what that changed.
@@ -289,19 +177,19 @@ class LeadConsumer:
         """
         organization = sent.context.organization_id
         evidence = LeadEventKey(sent.context.source, event.external_event_id)
-        found = self.identities.resolve(organization, event.identities, evidence, now)
-        self._announce(found.changes, now)
-        self.cache.remember(organization, event.identities, found)
-        return found
+        lead = self.identities.resolve(organization, event.identities, evidence, now)
+        self._announce(lead.changes, now)
+        self.cache.remember(organization, event.identities, lead)
+        return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
         """Store each change as an event of its organization, then mark it as announced."""
-        listed = tuple(changes)
-        for event in (each for change in listed for each in change_events(change, now)):
+        pending = tuple(changes)
+        for event in (each for change in pending for each in change_events(change, now)):
             if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
-                raise RuntimeError(f"{event.external_event_id} of {event.source} was told in another way")
-        if listed:
-            self.identities.note_announced(listed)
+                raise RuntimeError(f"{event.external_event_id} of {event.source} is stored otherwise")
+        if pending:
+            self.identities.note_announced(pending)
 
     def _command(self, message: dict[str, Any], now: datetime) -> None:
         if message["command"] == ANNOUNCE_COMMAND:
@@ -379,8 +267,8 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
         LeadErasureStarter(IdentityEraser(identities), jobs, tombstones),
     )
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    line = SourceQueue(lambda: client("sqs"), config.lead_queue_url, _is_unavailable)
-    return consumer, Consumer(CONSUMER, failures, logger, line)
+    source = SourceQueue(lambda: client("sqs"), config.lead_queue_url, _is_unavailable)
+    return consumer, Consumer(CONSUMER, failures, logger, source)
 
 
 @logger.inject_lambda_context

@@ -116,7 +116,7 @@ class DecodedEvent:
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload."""
+    """The piece of a payload that holds one event."""
 
     payload: Any
     path: str = ""  # where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`

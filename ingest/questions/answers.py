@@ -17,7 +17,7 @@ from adapters import clock
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.platform.keyed_hash import Fingerprints
-from adapters.questions.answer_line import AnswerLine
+from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from adapters.questions.user_stats_store import OTHERS, UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
@@ -63,7 +63,7 @@ class Answers:
     """
 
     questions: Questions
-    line: AnswerLine
+    writer: AnswerWriter
     responses: ResponseStore
     fingerprints: Fingerprints
     limits: AnswerLimits
@@ -89,7 +89,7 @@ class Answers:
             check_answer(question, body)
             books = self.books.books()
             response = new_response(question, body, person, books, now)
-            after, stored = self.line.answer(question, self._submission(response, user_id, books), now)
+            after, stored = self.writer.store(question, self._submission(response, user_id, books), now)
         except AlreadyAnswered as already:
             raise _already_answered(already.response) from None
         except InputRefused as refused:

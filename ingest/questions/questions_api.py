@@ -16,9 +16,9 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.answer_line import AnswerAwards, AnswerLine
+from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.question_store import QuestionLists, QuestionStore
-from adapters.questions.response_store import ResponseStore, WaitingAnswers
+from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
@@ -80,13 +80,7 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read_settings(QuestionsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
-    line = AnswerLine(
-        dynamodb,
-        store,
-        responses,
-        AnswerAwards(config.idempotency_keys_table, config.bp_events_table),
-        WaitingAnswers(dynamodb, config.answer_lines_table),
-    )
+    writer = AnswerWriter(dynamodb, store, responses, config.idempotency_keys_table, config.bp_events_table)
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
     books = BookStore(dynamodb, config.rule_books_table)
     places = OwnerQuota(dynamodb, config.limits_table)
@@ -103,7 +97,7 @@ def _parts() -> _Parts:
     )
     return _Parts(
         questions,
-        Answers(questions, line, responses, fingerprints, answer_limits, books, accounts),
+        Answers(questions, writer, responses, fingerprints, answer_limits, books, accounts),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, places, config.open_questions_max),

@@ -11,6 +11,8 @@ from ingest.web.paging import FIRST_DATE, LAST_DATE
 Parameter = dict[str, Any]
 # The OpenAPI document, as ingest.openapi makes it. It is stored, so that who serves it needs no other's code.
 DOCUMENT = Path(__file__).parents[1] / "openapi.json"
+# The same as a page, as infra.api_reference makes it.
+REFERENCE = Path(__file__).parents[1] / "reference.html"
 SPAN_END: Schema = TEXT | {
     "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
 }

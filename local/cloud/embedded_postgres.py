@@ -61,8 +61,9 @@ def start(port: int) -> str:
 def end_left_over() -> None:
     """Stop a server whose background process somebody has killed: it still holds the folder and the port.
 
-    Each process of a server works in its folder. One that is stopped (SIGSTOP) does not end with its server.
+    Each process of a server works in its folder.
     """
+    resume()
     if (FOLDER / "postmaster.pid").exists():
         command: list[str | Path] = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
         command += ["-t", str(STOP_SECONDS_MAX)]
@@ -70,6 +71,13 @@ def end_left_over() -> None:
     for pid in processes.working_in(FOLDER):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def resume() -> None:
+    """Let the server's processes go on that somebody has stopped (SIGSTOP): they hear no other signal."""
+    for pid in processes.working_in(FOLDER):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def accepts(admin_url: str) -> bool:

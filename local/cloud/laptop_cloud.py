@@ -89,7 +89,6 @@ def _redis(url: str) -> str:
     return SILENT
 
 
-RANKS_SECONDS_MAX = 20
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 TTL = {
     "BPEvents": "ttl",
@@ -149,6 +148,8 @@ def _stop_what_is_stuck() -> None:
     for name, trouble in found.items():
         if trouble not in ("", STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
+            if name == "postgres":
+                embedded_postgres.resume()
             processes.stop(name)
     if processes.pid_of("postgres") is None:
         embedded_postgres.end_left_over()
@@ -251,21 +252,15 @@ def _set_mappings(stack: Stack) -> None:
 
 def build_ranks(stack: Stack) -> None:
     """Make what the leaderboards are read from now, and not when the schedule first does."""
-    name, deadline = stack.outputs["RanksFunctionName"], time.monotonic() + RANKS_SECONDS_MAX
-    while True:
-        answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-        built = json.loads(answer["Payload"].read())
-        if "FunctionError" in answer:
-            raise RuntimeError(f"{name} failed: {built}")
-        # If Redis has just come back, the function may leave it alone for some seconds yet.
-        if built["rebuilt"] or built["counted"] is None or time.monotonic() > deadline:
-            list_boards(stack)
-            return
-        time.sleep(1)
+    name = stack.outputs["RanksFunctionName"]
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+    if "FunctionError" in answer:
+        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")
+    list_boards(stack)
 
 
 def list_boards(stack: Stack) -> None:
-    """List the first of each board as they are now. Otherwise the lists are up to a minute old."""
+    """List the longest streaks as they are now. Otherwise the lists are up to a minute old."""
     lists = json.dumps({"streakline_refresh": "lists"}).encode()
     stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)
 

@@ -98,6 +98,7 @@ def stop(name: str) -> bool:
         for how in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, how)
+                os.killpg(pid, signal.SIGCONT)  # one that somebody has stopped (SIGSTOP) hears nothing else
             deadline = time.monotonic() + STOP_SECONDS_MAX
             while pid_of(name) is not None and time.monotonic() < deadline:
                 time.sleep(0.05)

@@ -14,13 +14,11 @@ from typing import Any, Protocol
 
 import click
 
-from adapters.book import BookStore
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import ErasureCheck, Tombstones
+from adapters.privacy.tombstones import ErasureCheck
 from local.api import Api
 from local.cloud.patience import Patience
 from local.command import FILE, command, option
@@ -37,7 +35,8 @@ from local.move_in.histories import (
 )
 from local.move_in.positions import PositionImporter, PositionMoving
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
-from local.stack import Stack, accounts_of, cache_of
+from local.stack import Stack
+from local.stores import accounts_of, books_of, cache_of, tombstones_of
 from rules.book.book import Books
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
@@ -259,8 +258,7 @@ def _lines(found: TakenIn) -> Iterator[str]:
 
 
 def _moving(path: Path, stalled: float, stack: Stack) -> Moving:
-    dynamodb, erased = stack.client("dynamodb"), _tombstones(stack)
-    books = BookStore(dynamodb, stack.tables["RuleBooks"]).look()
+    dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
     if is_of_positions(columns_of(path)):
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
         mover = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
@@ -277,8 +275,3 @@ def is_of_positions(columns: Sequence[str]) -> bool:
         return True
     events, positions = ", ".join(COLUMNS), ", ".join(POSITION_COLUMNS)
     raise RuntimeError(f"a file has events ({events}) or opening positions ({positions}): this has neither")
-
-
-def _tombstones(stack: Stack) -> Tombstones:
-    key = KeyedHash(lambda: stack.client("secretsmanager"), stack.output("ErasureSecretId", "erasures"))
-    return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)

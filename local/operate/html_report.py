@@ -16,13 +16,15 @@ from typing import Any
 from adapters.engagement.account_items import UNDATED
 from adapters.operations import Freshness, FreshnessUnknown
 from adapters.platform.items import decode_item
-from adapters.platform.objects import NoObject, Objects, S3Objects
+from adapters.platform.objects import NoObject, Objects
+from adapters.platform.tables import scan_all
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
 from local.command import FILE_OUT, command, option
 from local.paths import REPORT, ROOT, WAREHOUSE
 from local.plots import THEME, Figure, bars, columns, grid, share, whole
 from local.stack import Stack, load
+from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
 
 STYLE = ROOT / "local" / "operate" / "report.css"
@@ -35,10 +37,7 @@ Rows = list[dict[str, Any]]
 
 def scan_table(stack: Stack, table: str) -> Rows:
     """Return all items of a table. Only for the amounts of data of a laptop."""
-    client, found = stack.client("dynamodb"), []
-    for page in client.get_paginator("scan").paginate(TableName=stack.tables[table]):
-        found += [decode_item(each) for each in page["Items"]]
-    return found
+    return list(map(decode_item, scan_all(stack.client("dynamodb"), TableName=stack.tables[table])))
 
 
 def write(stack: Stack, path: Path) -> None:
@@ -57,9 +56,8 @@ def write(stack: Stack, path: Path) -> None:
     live = (
         [_daily(days), _hours(events), _lengths(profiles), _points(days), _inequality(days)] if days else []
     )
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     sections = [("As it is now", live), ("What the warehouse knows", _marts())]
-    path.write_text(_page(facts, sections, last_night(lake)), encoding="utf-8")
+    path.write_text(_page(facts, sections, last_night(lake_of(stack))), encoding="utf-8")
 
 
 def last_night(lake: Objects) -> str:

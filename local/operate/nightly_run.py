@@ -1,27 +1,20 @@
-"""What is computed anew by hand: the nightly run, many days of the lake at once, a user's days, the
-features of leads.
-"""
+"""`streakline night`: the nightly run by hand, over what is new or over days that are made anew."""
 
 import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import click
 
 from adapters import clock
-from adapters.leads.feature_store import FeatureQueue
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from local.cloud import patience
-from local.cloud.patience import Patience
-from local.command import DAY, FILE, FILE_OUT, command, option, show
+from local.command import DAY, command, option, show
 from local.operate.functions import invoke
 from local.progress import working
 from local.stack import Stack
@@ -30,7 +23,80 @@ from rules.lake.entities import ENTITIES, Unplaceable, row_of
 SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
 BY_HAND = "by-hand"
-DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+SUCCEEDED = "SUCCEEDED"
+DONE = (SUCCEEDED, "FAILED", "TIMED_OUT", "ABORTED")
+# Of Glue, which starts a job in a minute or two.
+BACKFILL_POLL_SECONDS = 15.0
+BACKFILL_DONE = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
+# By entity of the lake: its table, and the attribute that says whose an item is.
+TABLES = {
+    "events": ("BPEvents", "user_id"),
+    "daily_activity": ("DailyActivity", "user_id"),
+    "ledger": ("RewardsLedger", "account_id"),
+    "streaks": ("UserStreaks", "user_id"),
+}
+
+
+@command("night run", "night run --from 2026-11-01 --to 2026-11-03 --dry-run")
+@option("--from", "since", type=DAY, help="first day", show_default="all that is new")
+@option("--to", "until", type=DAY, help="last day, included", show_default="all that is new")
+@option("--dry-run", is_flag=True, help="report differences, repair nothing")
+@option("--everybody", is_flag=True, help="look closely at all, not at whose turn it is")
+@option("--full", is_flag=True, help="build the warehouse's models anew, and test all rows")
+def run_command(
+    *,
+    stack: Stack,
+    since: date | None,
+    until: date | None,
+    dry_run: bool,
+    everybody: bool,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Do the nightly run now: load the lake and the warehouse, compare, repair. Fails if somebody is left."""
+    if (since is None) != (until is None):
+        raise click.UsageError("--from and --to go together")
+    found = run(stack, since, until, repair=not dry_run, everybody=everybody, full=full)
+    show(found, as_json=as_json)
+    left = {*found["unrepaired"], *found["frozen"]}
+    if left and not dry_run:
+        raise RuntimeError(f"{len(left)} users could not be repaired")
+
+
+@command("night rebuild --from 2026-11-01 --to 2026-11-03 --entity ledger", "night rebuild --user ann")
+@option("--from", "since", type=DAY, help="first day", show_default="the user's first")
+@option("--to", "until", type=DAY, help="last day, included", show_default="the user's last")
+@option("--entity", "entities", multiple=True, help="only this; repeatable", show_default="all")
+@option("--user", "users", multiple=True, metavar="ID", help="only days with rows of this user; repeatable")
+def rebuild_command(
+    *,
+    stack: Stack,
+    since: date | None,
+    until: date | None,
+    entities: Sequence[str],
+    users: Sequence[str],
+) -> Any:
+    """Make days of the lake anew from all that came, and load them."""
+    days = None
+    if users:
+        days = account_days(stack, users)
+        dates = sorted(map(date.fromisoformat, chain(*days.values())))
+        since, until = since or dates[0], until or dates[-1]
+    if since is None or until is None:
+        raise click.UsageError("say --from and --to, or --user")
+    return run(stack, since, until, repair=False, rebuild=True, entities=entities, days=days)
+
+
+@command("night backfill --from 2025-01-01 --to 2025-12-31 --workers 20 --stack-name streakline")
+@option("--from", "since", type=DAY, required=True, help="first day")
+@option("--to", "until", type=DAY, required=True, help="last day, included")
+@option("--rebuild", is_flag=True, help="also the hours that are curated already")
+@option("--workers", default=10, help="of Glue's type G.1X")
+def backfill_command(*, stack: Stack, since: date, until: date, rebuild: bool, workers: int) -> Any:
+    """Curate many days at once by Spark (Glue), then load them."""
+    outcome = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
+    print(outcome, file=sys.stderr, flush=True)
+    return run(stack, since, until, repair=False)
 
 
 def start(
@@ -112,40 +178,19 @@ def report_of(stack: Stack, execution: str) -> dict[str, Any]:
 
 
 def run(
-    stack: Stack,
-    since: date | None = None,
-    until: date | None = None,
-    *,
-    repair: bool = True,
-    everybody: bool = False,
-    entities: Sequence[str] = (),
-    days: Mapping[str, Sequence[str]] | None = None,
-    rebuild: bool = False,
-    full: bool = False,
+    stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True, **more: Any
 ) -> dict[str, Any]:
-    """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
-    more: dict[str, Any] = {
-        "everybody": everybody,
-        "entities": entities,
-        "days": days,
-        "rebuild": rebuild,
-        "full": full,
-    }
+    """Do a nightly run; returns its report. more: as `start` takes it.
+
+    Raises RuntimeError, with what failed, if the run failed.
+    """
     execution = start(stack, since, until, repair=repair, **more)
     with working("nightly run") as tell:
         status = wait(stack, execution, say=tell)
-    if status != "SUCCEEDED":
+    if status != SUCCEEDED:
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)
         raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")
     return report_of(stack, execution)
-
-
-# Curates many days at once: has the deployed function start the Spark job on Glue, and waits for its end.
-
-
-POLL_SECONDS = 15.0
-SUCCEEDED = "SUCCEEDED"
-BACKFILL_DONE = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
 
 
 def run_backfill(
@@ -157,7 +202,7 @@ def run_backfill(
     workers: int,
     pause: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Curate the raw rows of the days `since` to `until`; returns what to look up in Glue.
+    """Curate the raw rows of the days `since` to `until` by the Spark job; returns what to look up in Glue.
 
     rebuild: also the hours whose raw objects are curated already. workers: of Glue's type G.1X, at least 2.
     Raises RuntimeError on a laptop, which has no Glue, and with Glue's reason if the job does not succeed.
@@ -183,22 +228,11 @@ def _backfill_end(glue: Any, job: str, started: str, pause: Callable[[float], No
         state: dict[str, Any] = glue.get_job_run(JobName=job, RunId=started)["JobRun"]
         if state["JobRunState"] in BACKFILL_DONE:
             return state
-        pause(POLL_SECONDS)
-
-
-# In which of the lake's days an account has rows: `streakline night rebuild --user` curates these alone.
-
-
-TABLES = {
-    "events": ("BPEvents", "user_id"),
-    "daily_activity": ("DailyActivity", "user_id"),
-    "ledger": ("RewardsLedger", "account_id"),
-    "streaks": ("UserStreaks", "user_id"),
-}
+        pause(BACKFILL_POLL_SECONDS)
 
 
 def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
-    """Return the dates (YYYY-MM-DD) of the partitions that have rows of some accounts, by entity.
+    """Return the dates (YYYY-MM-DD) of the lake's partitions that have rows of some accounts, by entity.
 
     Each item of the tables tells the partition of its row. A profile has had a row for each change, and each
     entry of the ledger has changed it. Raises ValueError if no account has any item.
@@ -231,158 +265,3 @@ def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
         ExpressionAttributeValues=encode_item({":user": user}),
     )
     yield from map(decode_item, found)
-
-
-# `streakline features rebuild`: makes the live features of all leads what their stored events say.
-#
-# It sends the leads' ids to the feature-refresh queue, and the deployed processor does the work. The
-# processor reads each lead's events once and writes only what differs, on condition that nobody has changed
-# the lead meanwhile. So it is safe to run this twice, or while events arrive. Memory is not touched.
-
-
-SEGMENTS = 8
-QUEUE = "FeatureRefresh"
-STALLED_SECONDS_MAX = 120.0
-
-
-def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -> dict[str, int]:
-    """Rebuild some leads (none: all), and wait until the queue is empty; returns counts.
-
-    failures: how many messages wait for an operator in the queue of those that failed, older ones among them.
-    dry_run: count the leads and send nothing. Raises RuntimeError when nothing has happened for 120 s.
-    """
-    parts = (
-        [list(dict.fromkeys(leads))] if leads else [leads_to_rebuild(stack, each) for each in range(SEGMENTS)]
-    )
-    queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
-
-    def send(part: Iterable[str]) -> tuple[int, int]:
-        return (sum(1 for _ in part), 0) if dry_run else queue.request_rebuild(part)
-
-    with ThreadPoolExecutor(SEGMENTS) as pool:
-        asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
-    if messages:
-        patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
-    failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
-    return {"leads": asked, "messages": messages, "failures": failures}
-
-
-def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
-    """Yield the leads in a segment of the Feature table, but for absorbed ones: these have no features."""
-    pages = (
-        stack.client("dynamodb")
-        .get_paginator("scan")
-        .paginate(
-            TableName=stack.tables["Feature"],
-            Segment=segment,
-            TotalSegments=SEGMENTS,
-            ProjectionExpression="lead_organization_id",
-            FilterExpression="attribute_not_exists(merged_into)",
-        )
-    )
-    for page in pages:
-        yield from (each["lead_organization_id"]["S"] for each in page["Items"])
-
-
-@command("night run", "night run --from 2026-11-01 --to 2026-11-03 --dry-run")
-@option("--from", "since", type=DAY, help="first day", show_default="all that is new")
-@option("--to", "until", type=DAY, help="last day, included", show_default="all that is new")
-@option("--dry-run", is_flag=True, help="report differences, repair nothing")
-@option("--everybody", is_flag=True, help="look closely at all, not at whose turn it is")
-@option("--full", is_flag=True, help="build the warehouse's models anew, and test all rows")
-def run_command(
-    *,
-    stack: Stack,
-    since: date | None,
-    until: date | None,
-    dry_run: bool,
-    everybody: bool,
-    full: bool,
-    as_json: bool,
-) -> None:
-    """Do the nightly run now: load the lake and the warehouse, compare, repair. Fails if somebody is left."""
-    if (since is None) != (until is None):
-        raise click.UsageError("--from and --to go together")
-    found = run(stack, since, until, repair=not dry_run, everybody=everybody, full=full)
-    show(found, as_json=as_json)
-    left = {*found["unrepaired"], *found["frozen"]}
-    if left and not dry_run:
-        raise RuntimeError(f"{len(left)} users could not be repaired")
-
-
-@command("night rebuild --from 2026-11-01 --to 2026-11-03 --entity ledger", "night rebuild --user ann")
-@option("--from", "since", type=DAY, help="first day", show_default="the user's first")
-@option("--to", "until", type=DAY, help="last day, included", show_default="the user's last")
-@option("--entity", "entities", multiple=True, help="only this; repeatable", show_default="all")
-@option("--user", "users", multiple=True, metavar="ID", help="only days with rows of this user; repeatable")
-def rebuild_command(
-    *,
-    stack: Stack,
-    since: date | None,
-    until: date | None,
-    entities: Sequence[str],
-    users: Sequence[str],
-) -> Any:
-    """Make days of the lake anew from all that came, and load them."""
-    days = None
-    if users:
-        days = account_days(stack, users)
-        dates = sorted(map(date.fromisoformat, chain(*days.values())))
-        since, until = since or dates[0], until or dates[-1]
-    if since is None or until is None:
-        raise click.UsageError("say --from and --to, or --user")
-    return run(stack, since, until, repair=False, rebuild=True, entities=entities, days=days)
-
-
-@command("night backfill --from 2025-01-01 --to 2025-12-31 --workers 20 --stack-name streakline")
-@option("--from", "since", type=DAY, required=True, help="first day")
-@option("--to", "until", type=DAY, required=True, help="last day, included")
-@option("--rebuild", is_flag=True, help="also the hours that are curated already")
-@option("--workers", default=10, help="of Glue's type G.1X")
-def backfill_command(*, stack: Stack, since: date, until: date, rebuild: bool, workers: int) -> Any:
-    """Curate many days at once by Spark (Glue), then load them."""
-    outcome = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
-    print(outcome, file=sys.stderr, flush=True)
-    return run(stack, since, until, repair=False)
-
-
-@command("features rebuild --dry-run", "features rebuild --lead 7fd0")
-@option("--lead", "leads", multiple=True, metavar="ID", help="only this; repeatable", show_default="all")
-@option("--dry-run", is_flag=True, help="count the leads, send nothing")
-def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool) -> Any:
-    """Make features of leads anew from their stored events, and wait until that is done."""
-    return rebuild_features(stack, leads, dry_run=dry_run)
-
-
-@command("features training-set labels.parquet training.parquet --known-by")
-@click.argument("labels", type=FILE)
-@click.argument("out", type=FILE_OUT)
-@option("--known-by", is_flag=True, help="leave out what arrived after the instant")
-@option(
-    "--organization",
-    "organizations",
-    multiple=True,
-    metavar="ORG",
-    help="for a caller of this organization, to whom leads of others are unknown; repeatable",
-    show_default="all",
-)
-def training_set_command(
-    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str]
-) -> Any:
-    """Write labels with the features of their leads as of their instants.
-
-    LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
-    """
-    from adapters.platform.objects import S3Objects
-    from analytics.features.training_sets import training_set
-
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    rows = training_set(
-        lake,
-        labels,
-        out,
-        known_by=known_by,
-        organizations=organizations or None,
-        grace_days=stack.campaign_grace_days,
-    )
-    return {"rows": rows, "file": str(out)}

@@ -10,13 +10,15 @@ from typing import Any
 
 import click
 
+from adapters.platform.tables import scan_all
 from ingest.web.caller import LEADS
 from local.api import Api
 from local.command import FILE, FILE_OUT, Function, command, option
 from local.operate.functions import invoke
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, unique_keys
-from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of
+from rules.privacy.certificates import problem_of
+from rules.privacy.erasures import PersonKind, nightly_plan_of
 from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user_subject
 
 POLL_SECONDS = 1.0
@@ -151,14 +153,13 @@ def who(names: set[str], stack: Stack) -> dict[str, Any]:
     A name does not lead back to its id. So this hashes the ids of all profiles, and reads the whole table.
     """
     found: dict[str, str | None] = dict.fromkeys(sorted(names))
-    pages = stack.client("dynamodb").get_paginator("scan")
-    for page in pages.paginate(TableName=stack.tables["UserStreaks"], ProjectionExpression="user_id"):
-        for each in page["Items"]:
-            user = each["user_id"]["S"]
-            if (name := name_in_logs(user)) in found:
-                found[name] = user
-        if None not in found.values():
-            break
+    table = stack.tables["UserStreaks"]
+    for each in scan_all(stack.client("dynamodb"), TableName=table, ProjectionExpression="user_id"):
+        user = each["user_id"]["S"]
+        if (name := name_in_logs(user)) in found:
+            found[name] = user
+            if None not in found.values():
+                break
     return found
 
 

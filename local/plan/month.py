@@ -54,9 +54,9 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
     for path in ("streaks.top", "streaks.rank", "points.top", "points.rank"):
         times = users * traffic.boards_per_user / 4
         # A list ends after the first hundred of each shard: more users do not make it dearer.
-        yield from _read(times, paths[f"board.{path}.160"], hits["board"])
+        yield from _read(times, paths[f"board.{path}.160"], hits["board"] if path == "streaks.top" else 0.0)
     pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
-    most = fact("cache.rebuilds_a_day") if size.has_cache else size.settings["snapshots_a_day"]
+    most = size.settings["snapshots_a_day"]
     counted = units.at("board.snapshot", traffic.accounts)
     # Invocations are the schedule's, so among the idle ones; a count takes the place of the one before.
     of_the_schedule = ("invocations", "logs.bytes", "stored.Boards")

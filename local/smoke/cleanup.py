@@ -1,6 +1,7 @@
-"""Removes what a smoke test made. It looks again until nothing is left, because an effect may come late.
+"""The last step of a smoke test: removes what the others made.
 
-Rows in the lake and in the warehouse stay. All bear the test's name, and the nightly run leaves such users
+It finds items by their keys, never by a scan. It looks again until nothing is left, because an effect may
+come late. Rows in the lake and in the warehouse stay. All bear the test's name, and nights leave such users
 out.
 """
 
@@ -9,16 +10,14 @@ from collections.abc import Iterator
 
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
 from ingest.questions.questions import open_questions_key
 from local.api import users_of
-from local.operate.functions import Invocation, invoke
+from local.operate.functions import invoke
 from local.smoke import parts
 from local.smoke.parts import asked_id
-from local.smoke.steps import SmokeStep, StepFailed, Subject
-
-# What a smoke test leaves in tables and buckets: found by key, never by a scan, and deleted.
-
+from local.smoke.steps import StepFailed, Subject
 
 Keys = dict[str, tuple[str, ...]]
 # By table: the attributes of its key.
@@ -39,7 +38,32 @@ OF_QUESTION: Keys = {"Questions": ("question_id",), "Responses": ("question_id",
 HELD: Keys = {"Limits": ("counter",)}
 STATS: Keys = {"UserStats": ("fingerprint_hash",)}
 CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
-POINTER = "raw_payload_ref"
+POINTER = "raw_payload_ref"  # to an object that an item is too small for
+SWEEPS_MAX = 10
+LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0
+STAY = "stay, marked by the name: rows in the lake and the warehouse"
+
+
+def clean_up(subject: Subject) -> str:
+    """Nothing is left but rows in the lake and the warehouse; raises StepFailed with what could not go."""
+    objects = remove_run_files(subject)
+    items, troubles = 0, []
+    for sweep in range(SWEEPS_MAX):
+        removed, referred = remove_items(subject)
+        items, objects = items + removed, objects + referred
+        if sweep and not removed:
+            break
+        time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
+    else:
+        troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
+    if trouble := _forget_leads(subject):
+        troubles.append(trouble)
+    users = users_of(subject.stack) if not subject.stack.is_laptop else None
+    if users:
+        users.remove(subject.name)
+    if troubles:
+        raise StepFailed(f"{items} items removed; " + "; ".join(troubles))
+    return f"{items} items and {objects} objects removed, leads forgotten; {STAY} {subject.name}"
 
 
 def remove_items(subject: Subject) -> tuple[int, int]:
@@ -49,7 +73,7 @@ def remove_items(subject: Subject) -> tuple[int, int]:
     for (table, key), names in subject.places.items():
         for each in _found(subject, table, names[0], key):
             objects += _remove_object(subject, each.get(POINTER, {}).get("S", ""))
-            subject.meter.client.delete_item(
+            subject.stack.client("dynamodb").delete_item(
                 TableName=subject.stack.tables[table], Key={name: each[name] for name in names}
             )
             items += 1
@@ -75,7 +99,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 def _lead(subject: Subject, claim: str) -> str | None:
     """Return the order's lead, as the claim of its event names it: that of an order has `leaf`."""
-    answer = subject.meter.client.get_item(
+    answer = subject.stack.client("dynamodb").get_item(
         TableName=subject.stack.tables["IdempotencyKeys"],
         Key=encode_item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
         ConsistentRead=True,
@@ -87,14 +111,15 @@ def _lead(subject: Subject, claim: str) -> str | None:
 
 
 def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
-    pages = subject.meter.client.get_paginator("query").paginate(
+    found = query_all(
+        subject.stack.client("dynamodb"),
         TableName=subject.stack.tables[table],
         KeyConditionExpression="#name = :key",
         ExpressionAttributeNames={"#name": name},
         ExpressionAttributeValues=encode_item({":key": key}),
         ConsistentRead=True,
     )
-    return [each for page in pages for each in page["Items"]]
+    return list(found)
 
 
 def _remove_object(subject: Subject, url: str) -> int:
@@ -118,49 +143,9 @@ def remove_run_files(subject: Subject) -> int:
     return len(keys)
 
 
-SWEEPS_MAX = 10
-LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0
-STAY = "stay, marked by the name: rows in the lake and the warehouse"
-
-
-def clean_up(subject: Subject) -> str:
-    """Remove items, objects, leads, ranks and the pool's user; raises StepFailed with what it could not."""
-    objects = remove_run_files(subject)
-    items, troubles = 0, []
-    for sweep in range(SWEEPS_MAX):
-        removed, referred = remove_items(subject)
-        items, objects = items + removed, objects + referred
-        if sweep and not removed:
-            break
-        time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
-    else:
-        troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
-    troubles += [trouble for forget in (_forget_leads, _forget_ranks) if (trouble := forget(subject))]
-    users = users_of(subject.stack) if not subject.stack.is_laptop else None
-    if users:
-        users.remove(subject.name)
-    if troubles:
-        raise StepFailed(f"{items} items removed; " + "; ".join(troubles))
-    return f"{items} items and {objects} objects removed, leads and ranks forgotten; {STAY} {subject.name}"
-
-
 def _forget_leads(subject: Subject) -> str:
     """Have PostgreSQL forget the leads; returns what went wrong."""
-    reply = _invoke(subject, "Leads", subject.name)
+    name = subject.stack.outputs["LeadsFunctionName"]
+    reply = invoke(subject.stack, name, {"streakline_forget": subject.name})
     left = reply.answer.get("left") if isinstance(reply.answer, dict) else None
     return "" if left == 0 and not reply.error else f"leads are left in PostgreSQL: {reply.answer}"
-
-
-def _forget_ranks(subject: Subject) -> str:
-    """Have Redis forget the users; returns what went wrong."""
-    reply = _invoke(subject, "Ranks", [subject.name, subject.second_user])
-    good = isinstance(reply.answer, dict) and reply.answer.get("forgotten") is True and not reply.error
-    return "" if good else f"ranks in Redis still have the users: {reply.answer}"
-
-
-def _invoke(subject: Subject, function: str, whom: object) -> Invocation:
-    name = subject.stack.outputs[f"{function}FunctionName"]
-    return invoke(subject.stack, name, {"streakline_forget": whom})
-
-
-CLEAN_UP = SmokeStep("clean-up", clean_up)

@@ -1,20 +1,19 @@
-"""Rows reach the lake; the nightly run curates, loads and compares; the warehouse answers."""
+"""Steps about the lake: rows reach it, the night curates, loads and compares, the warehouse answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.platform.objects import S3Objects
 from analytics.curation.raw_lines import readable_text
 from analytics.lake.layout import Place
 from analytics.lake.listing import raw_objects_of_place
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import StatementFailed
-from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local.operate import nightly_run
-from local.smoke.steps import SmokeStep, StepSkipped, Subject, must
-from local.stack import Stack
+from local.smoke.steps import StepSkipped, Subject, must
+from local.stores import lake_of, warehouse_of
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
@@ -25,12 +24,12 @@ def rows_arrive(subject: Subject) -> str:
     """The oldest day's event comes through the publisher and Firehose."""
     day = subject.days[0].isoformat()
     what = f"the event is in the lake, for {NOON} h of {day} (on AWS Firehose gathers rows for 5 minutes)"
-    return f"found as {subject.until(lambda: _object_with(subject, day), what, subject.waits.lake)}"
+    return f"found as {subject.until(lambda: _object_with(subject, day), what, 'lake')}"
 
 
 def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the new object that has this test's event; and how many new ones there are."""
-    objects, count = S3Objects(subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]), 0
+    objects, count = lake_of(subject.stack), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
     for each in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
         if each.modified < subject.began - SKEW:
@@ -53,14 +52,6 @@ def nightly(subject: Subject) -> str:
     return f"over {day}: {report['counts']['users']} users, {report['counts']['different']} differ"
 
 
-def warehouse_of(stack: Stack) -> Warehouse:
-    """Return the warehouse that the stack's function loads, with this command's credentials and region."""
-    function = stack.outputs["WarehouseFunctionName"]
-    configuration = stack.client("lambda").get_function_configuration(FunctionName=function)
-    url = configuration["Environment"]["Variables"].get("WAREHOUSE_URL", "")
-    return warehouse_at(url, data_api=stack.client("redshift-data"))
-
-
 def warehouse(subject: Subject) -> str:
     """The oldest day's event is in the warehouse, once."""
     found = warehouse_of(subject.stack)
@@ -71,32 +62,19 @@ def warehouse(subject: Subject) -> str:
     return "one query: the event of the day, once"
 
 
-LAKE_STEPS = (
-    SmokeStep("lake", rows_arrive, ("late events",)),
-    SmokeStep("nightly run", nightly, ("lake",)),
-    SmokeStep("warehouse", warehouse, ("nightly run",)),
-)
-
-
-# What is known of Redshift from its documentation alone, or in two ways: asked of the stack's own workgroup.
-#
-# Each assumption is a query that needs no table of ours and changes nothing, with the answer that our SQL
-# relies on, and the page about it. That COPY reads our files has been seen by then, in the warehouse's row.
-
-
-COPIED = "COPY reads Parquet of zstd"
+COPIED = "COPY reads Parquet of zstd"  # which the step before has seen
 GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A query of one value, and the value as text. on_laptop: why DuckDB cannot settle it; None if it can."""
+    """What is known of Redshift from its documentation alone; the stack's own workgroup is asked."""
 
     name: str
-    sql: str
-    answer: str
-    page: str
-    on_laptop: str | None = None
+    sql: str  # needs no table of ours, and changes nothing
+    answer: str  # that our SQL relies on, as text
+    page: str  # of GUIDE
+    on_laptop: str | None = None  # why DuckDB cannot settle it; None if it can
 
 
 _TWO = "SELECT 1 AS n UNION ALL SELECT 3"
@@ -227,6 +205,3 @@ def redshift(subject: Subject) -> str:
     left = [assumption.name for assumption in ASSUMPTIONS if assumption.name not in held]
     left += [] if COPIED in held else [COPIED]
     return f"{len(held)} hold" + (f"; DuckDB cannot say whether {', '.join(left)}" if left else "")
-
-
-REDSHIFT_STEPS = (SmokeStep("redshift", redshift, ("warehouse",)),)

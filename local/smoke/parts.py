@@ -1,6 +1,4 @@
-"""What a deployment does for people, each part once: events, rewards, leads, questions; and that no alarm
-sounds.
-"""
+"""Steps about what a deployment does for people: events, rewards, leads, questions. And no alarm sounds."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +10,17 @@ from ingest.web.caller import ADMIN
 from local.api import Api
 from local.operate.status import alarm_states
 from local.replay import aggregated_records, plain_records
-from local.smoke.steps import Event, SmokeStep, StepSkipped, Subject, TooLate, ask, must, profile, shown
+from local.smoke.steps import Event, StepSkipped, Subject, TooLate, ask, await_profile, must, profile
 from rules.questions.questions import question_ids
 
 FIRST, LATE = (4, 1, 3), (2, 0)  # places in Subject.days, as they are sent
 LARGE = 600  # bytes of properties: too many for an item, so they go to the bucket
 POINTS = 10  # of a contribution; a boost of points multiplies it
+PRICE, TOO_MUCH = 20, 1_000_000
+AMOUNT, ORDER = "11.77", "1"
+INTEGRATION, EXTERNAL_ID = "ecommerce", f"order:{ORDER}"
+OPTION, TEXT = 1, "smoke"
+SOUNDS, NO_DATA = "ALARM", "INSUFFICIENT_DATA"  # states of an alarm
 
 
 def event_on(subject: Subject, user: str, place: int, **more: Any) -> Event:
@@ -71,7 +74,7 @@ def kinesis_door(subject: Subject) -> str:
     records = [*plain_records(events[:2]), *aggregated_records(events[1:])]
     answer = subject.stack.client("kinesis").put_records(StreamName=name, Records=records)
     must(answer["FailedRecordCount"] == 0, "all records on the stream", answer["Records"])
-    shown(subject, user, active_days=3, longest_streak=3)
+    await_profile(subject, user, active_days=3, longest_streak=3)
     listed = ask(subject, "GET", f"/v1/users/{user}/events", None, 200)["events"]
     must(len(listed) == len(events), f"{len(events)} events, one of which came twice", listed)
     return f"{len(events)} events, plain and aggregated, one twice: a streak of 3"
@@ -95,37 +98,20 @@ def conflict(subject: Subject) -> str:
 
 def streak(subject: Subject) -> str:
     """Days count in their order, not in that of arrival."""
-    shown(subject, subject.name, active_days=len(FIRST), current_streak=2)
+    await_profile(subject, subject.name, active_days=len(FIRST), current_streak=2)
     return "3 dates with a gap: a streak of 2"
 
 
 def late_events(subject: Subject) -> str:
     """Late events close the gaps; points, balance and ledger agree."""
     _post(subject, [event_on(subject, subject.name, place) for place in LATE], "accepted")
-    found = shown(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
+    found = await_profile(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
     entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
     points = sum(each["points"] for each in entries)
     must(points >= 5 * POINTS, f"at least {5 * POINTS} points", points)
     seen = (found["total_bestie_points"], found["balance"])
     must(seen == (points, points), f"total and balance {points}, as the entries add up", seen)
     return f"2 late events make it a streak of 5, with {points} points"
-
-
-EVENT_STEPS = (
-    SmokeStep("sign-in", sign_in),
-    SmokeStep("HTTP door", http_door, ("sign-in",)),
-    SmokeStep("Kinesis door", kinesis_door, ("sign-in",)),
-    SmokeStep("duplicates", duplicates, ("HTTP door",)),
-    SmokeStep("conflict", conflict, ("HTTP door",)),
-    SmokeStep("streak", streak, ("HTTP door",)),
-    SmokeStep("late events", late_events, ("streak",)),
-)
-
-
-# Points are spent once, and never overdrawn.
-
-
-PRICE, TOO_MUCH = 20, 1_000_000
 
 
 def redemption(subject: Subject) -> str:
@@ -135,7 +121,7 @@ def redemption(subject: Subject) -> str:
     must(first["balance"] == before - PRICE, f"a balance of {before - PRICE} in the entry", first)
     same = again.get("duplicate") is True and again["entry_id"] == first["entry_id"]
     must(same, f"the entry {first['entry_id']} again, as a duplicate", again)
-    shown(subject, subject.name, balance=before - PRICE)
+    await_profile(subject, subject.name, balance=before - PRICE)
     return f"{PRICE} of {before} points spent, once"
 
 
@@ -156,19 +142,6 @@ def _redeem(subject: Subject, points: int, reward: str, wanted: int) -> dict[str
     path = f"/v1/users/{subject.name}/redemptions"
     answer: dict[str, Any] = ask(subject, "POST", path, body, wanted)
     return answer
-
-
-REWARD_STEPS = (
-    SmokeStep("redemption", redemption, ("late events",)),
-    SmokeStep("overdraft", overdraft, ("redemption",)),
-)
-
-
-# A shop's webhook finds or makes a lead, once, and the lead's features follow.
-
-
-AMOUNT, ORDER = "11.77", "1"
-INTEGRATION, EXTERNAL_ID = "ecommerce", f"order:{ORDER}"
 
 
 def source(subject: Subject) -> str:
@@ -206,7 +179,7 @@ def webhook(subject: Subject) -> str:
     for _ in range(2):
         receipt = ask(subject, "POST", "/v1/leads/events", order(subject), 202)
         must(receipt["accepted"] == 1, "one event in the webhook", receipt)
-    lead = subject.until(lambda: find_lead(subject), "the webhook's event is stored", subject.waits.lead)
+    lead = subject.until(lambda: find_lead(subject), "the webhook's event is stored", "lead")
     listed = ask(subject, "GET", f"/v1/leads/{lead}/events", None, 200)["events"]
     must(len(listed) == 1, "one event, though the webhook came twice", listed)
     return f"an order that came twice is one event of lead {lead}"
@@ -223,17 +196,8 @@ def features(subject: Subject) -> str:
         found = {name: all_features.get(name) for name in wanted}
         return (found if found == wanted else None), found
 
-    subject.until(look, f"features show {wanted}", subject.waits.lead)
+    subject.until(look, f"features show {wanted}", "lead")
     return f"monetary_total {AMOUNT}, 1 purchase"
-
-
-LEAD_STEPS = (SmokeStep("webhook", webhook, ("sign-in",)), SmokeStep("features", features, ("webhook",)))
-
-
-# A question is asked once, answered exactly as often as required, and counted.
-
-
-OPTION, TEXT = 1, "smoke"
 
 
 def asked_id(subject: Subject) -> str:
@@ -271,13 +235,13 @@ def answer(subject: Subject) -> str:
     must([each["selected_option"] for each in listed] == [OPTION], f"one answer: option {OPTION}", listed)
     person = next(iter(people(subject)), None)
     must(person is not None, "one response in the table", [])
-    stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted", subject.waits.effect)
+    stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted")
     return f"one answer taken, the second refused; {stats['total_points']} points counted"
 
 
 def people(subject: Subject) -> list[str]:
     """Return the fingerprint_hash of everybody who answered."""
-    rows = subject.meter.client.query(
+    rows = subject.stack.client("dynamodb").query(
         TableName=subject.stack.tables["Responses"],
         KeyConditionExpression="question_id = :question",
         ExpressionAttributeValues=encode_item({":question": asked_id(subject)}),
@@ -289,15 +253,6 @@ def people(subject: Subject) -> list[str]:
 def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:
     status, stats = subject.signed_in().call("GET", f"/v1/stats/{person}")
     return (stats if status == 200 and stats["total_answers"] == 1 else None), (status, stats)
-
-
-QUESTION_STEPS = (SmokeStep("question", question, ("sign-in",)), SmokeStep("answer", answer, ("question",)))
-
-
-# No alarm of the stack sounds.
-
-
-SOUNDS, NO_DATA = "ALARM", "INSUFFICIENT_DATA"
 
 
 def alarms(subject: Subject) -> str:
@@ -312,13 +267,10 @@ def alarms(subject: Subject) -> str:
         return (None if waiting else found), waiting
 
     try:
-        states = subject.until(look, "alarms have data", subject.waits.alarm)
+        states = subject.until(look, "alarms have data", "alarm")
     except TooLate:
         states = alarm_states(subject.stack)
     sounding = sorted(name for name, state in states.items() if state == SOUNDS)
     must(not sounding, "no alarm that sounds", sounding)
     silent = sum(state == NO_DATA for state in states.values())
     return f"{len(states) - silent} alarms OK" + (f", {silent} without data yet" if silent else "")
-
-
-ALARM_STEPS = (SmokeStep("alarms", alarms),)

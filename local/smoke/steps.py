@@ -1,5 +1,6 @@
-"""Steps of a smoke test, what they act on, and how they ask the API. Each proves one part, or says why
-not; one that needs a failed step is skipped.
+"""Steps of a smoke test, what they act on, and how they ask the API.
+
+Each step proves one part of a deployment, or says why not. One that needs a step that failed is skipped.
 """
 
 import secrets
@@ -12,44 +13,16 @@ from typing import Any, TypeVar
 
 from local.api import Api
 from local.api import subject as subject_of
-from local.stack import Stack, fresh_client, sentence
+from local.stack import Stack, sentence
 from rules.smoke_names import smoke_name
 
-# Counts the request units of DynamoDB that a client uses.
-#
-# Only the command's own reads and deletions are seen here. What functions use, only CloudWatch can tell: by
-# table and minute, for all callers together.
-
-
-COUNTED = ("GetItem", "Query", "DeleteItem")
-
-
-class UnitMeter:
-    """The units that one client has used. client: of DynamoDB; it asks for the units of every call."""
-
-    def __init__(self, stack: Stack) -> None:
-        self.total = 0.0
-        self.client = fresh_client(stack.endpoint_url, stack.region, "dynamodb")
-        for operation in COUNTED:
-            events = self.client.meta.events
-            events.register(f"provide-client-params.dynamodb.{operation}", _ask)
-            events.register(f"after-call.dynamodb.{operation}", self._count)
-
-    def _count(self, parsed: dict[str, Any], **_: Any) -> None:
-        self.total += float((parsed.get("ConsumedCapacity") or {}).get("CapacityUnits", 0.0))
-
-
-def _ask(params: dict[str, Any], **_: Any) -> dict[str, Any]:
-    return {**params, "ReturnConsumedCapacity": "TOTAL"}
-
-
-# What a smoke test acts on, what it calls what it makes, and how it waits.
-
-
 DAYS = 5
-# A message of leads whose function died comes again after 12 minutes; rows wait 5 minutes in Firehose.
-EFFECT_SECONDS, LEAD_SECONDS, LAKE_SECONDS, ALARM_SECONDS = 180.0, 900.0, 900.0, 300.0
-LAPTOP_PAUSE_SECONDS, AWS_PAUSE_SECONDS = 0.2, 2.0
+# How long a step waits: a message of leads whose function died comes again after 12 minutes, and rows wait
+# 5 minutes in Firehose.
+SECONDS_MAX = {"effect": 180.0, "lead": 900.0, "lake": 900.0, "alarm": 300.0}
+LAPTOP_PAUSE_SECONDS, AWS_PAUSE_SECONDS = 0.2, 2.0  # between two looks
+SEEN_MAX = 300  # characters of what a step tells
+Event = dict[str, Any]
 T = TypeVar("T")
 
 
@@ -57,36 +30,24 @@ class TooLate(Exception):
     """Something did not happen in time; the text says what, and what was there instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """How long to wait, in seconds: for effects, leads, the lake, alarms, and between two looks."""
+class StepFailed(Exception):
+    """The deployment did not do what it must; the text says what was wanted and what was seen."""
 
-    effect: float = EFFECT_SECONDS
-    lead: float = LEAD_SECONDS
-    lake: float = LAKE_SECONDS
-    alarm: float = ALARM_SECONDS
-    pause: float = AWS_PAUSE_SECONDS
 
-    @classmethod
-    def of(cls, stack: Stack) -> "Waits":
-        """Return the waits for a stack."""
-        return cls(pause=LAPTOP_PAUSE_SECONDS if stack.is_laptop else AWS_PAUSE_SECONDS)
+class StepSkipped(Exception):
+    """The stack was deployed without this part; the text names it."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """A stack under test. api: set by the step that signs in. executions: nightly runs that were started.
-
-    places: (table, partition) -> names of the table's key, of all that the clean-up has found.
-    """
+    """A stack under test, and what the test has made in it."""
 
     stack: Stack
-    meter: UnitMeter
-    waits: Waits
     name: str = field(default_factory=lambda: smoke_name(secrets.randbits(48)))
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    api: Api | None = None
-    executions: list[str] = field(default_factory=list)
+    api: Api | None = None  # set by the step that signs in
+    executions: list[str] = field(default_factory=list)  # the nightly runs that were started
+    # (table, partition) -> names of the table's key, of all that the clean-up has found
     places: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -110,11 +71,13 @@ class Subject:
             raise RuntimeError("nobody has signed in")
         return self.api
 
-    def until(self, look: Callable[[], tuple[T | None, Any]], what: str, seconds: float) -> T:
-        """Look until there is an answer, and return it. look: returns (answer or None, what was seen).
+    def until(self, look: Callable[[], tuple[T | None, Any]], what: str, kind: str = "effect") -> T:
+        """Look until there is an answer, and return it.
 
-        Raises TooLate when the time is up, with what was seen last.
+        look: returns (answer or None, what was seen). kind: of SECONDS_MAX. Raises TooLate when the time is
+        up, with what was seen last.
         """
+        seconds = SECONDS_MAX[kind]
         deadline = time.monotonic() + seconds
         while True:
             answer, seen = look()
@@ -122,10 +85,7 @@ class Subject:
                 return answer
             if time.monotonic() > deadline:
                 raise TooLate(f"{what}: not after {seconds:.0f} s, last seen: {seen}")
-            time.sleep(self.waits.pause)
-
-
-SAID_MAX = 300
+            time.sleep(LAPTOP_PAUSE_SECONDS if self.stack.is_laptop else AWS_PAUSE_SECONDS)
 
 
 class StepOutcome(StrEnum):
@@ -136,36 +96,34 @@ class StepOutcome(StrEnum):
     SKIPPED = "skipped"
 
 
-class StepFailed(Exception):
-    """The deployment did not do what it must; the text says what was wanted and what was seen."""
-
-
-class StepSkipped(Exception):
-    """The stack was deployed without this part; the text names it."""
-
-
 @dataclass(frozen=True, slots=True)
 class SmokeStep:
-    """A part of the proof.
-
-    prove: uses the part; returns what was seen, raises StepFailed or StepSkipped. needs: names of steps that
-    must have succeeded.
-    """
+    """A part of the proof. Its promise is the docstring of `prove`."""
 
     name: str
+    # Uses the part; returns what was seen, raises StepFailed or StepSkipped.
     prove: Callable[[Subject], str]
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # names of steps that must have succeeded
+
+    @property
+    def promise(self) -> str:
+        """What the deployment keeps if the step succeeds."""
+        return (self.prove.__doc__ or "").partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of a step. units: request units of DynamoDB that the command itself used, None if none."""
+    """What became of a step."""
 
-    name: str
+    step: SmokeStep
     outcome: StepOutcome
     seconds: float
-    said: str
-    units: float | None = None
+    seen: str
+
+    @property
+    def name(self) -> str:
+        """The step's name."""
+        return self.step.name
 
 
 def run_steps(
@@ -177,7 +135,7 @@ def run_steps(
         good = {each.name for each in results if each.outcome is StepOutcome.OK}
         missing = [name for name in step.needs if name not in good]
         if missing:
-            result = StepResult(step.name, StepOutcome.SKIPPED, 0.0, f"needs: {', '.join(missing)}")
+            result = StepResult(step, StepOutcome.SKIPPED, 0.0, f"needs: {', '.join(missing)}")
         else:
             result = run_step(step, subject)
         results.append(result)
@@ -187,23 +145,16 @@ def run_steps(
 
 def run_step(step: SmokeStep, subject: Subject) -> StepResult:
     """Run one step. Whatever it raises is its failure, so that the rest and the clean-up go on."""
-    began, before = time.monotonic(), subject.meter.total
+    began = time.monotonic()
     try:
-        outcome, said = StepOutcome.OK, step.prove(subject)
+        outcome, seen = StepOutcome.OK, step.prove(subject)
     except StepSkipped as reason:
-        outcome, said = StepOutcome.SKIPPED, str(reason)
+        outcome, seen = StepOutcome.SKIPPED, str(reason)
     except StepFailed as reason:
-        outcome, said = StepOutcome.FAILED, str(reason)
+        outcome, seen = StepOutcome.FAILED, str(reason)
     except Exception as error:
-        outcome, said = StepOutcome.FAILED, f"{type(error).__name__}: {sentence(error)}"
-    units = subject.meter.total - before
-    return StepResult(step.name, outcome, time.monotonic() - began, said[:SAID_MAX], units or None)
-
-
-# How steps ask the API: with the status that they want, and with what they want of the answer.
-
-
-Event = dict[str, Any]
+        outcome, seen = StepOutcome.FAILED, f"{type(error).__name__}: {sentence(error)}"
+    return StepResult(step, outcome, time.monotonic() - began, seen[:SEEN_MAX])
 
 
 def ask(subject: Subject, method: str, path: str, body: Any, wanted: int) -> Any:
@@ -227,7 +178,7 @@ def profile(subject: Subject, user: str) -> dict[str, Any]:
     return found
 
 
-def shown(subject: Subject, user: str, **wanted: int) -> dict[str, Any]:
+def await_profile(subject: Subject, user: str, **wanted: int) -> dict[str, Any]:
     """Wait until a profile shows figures, and return it. Raises TooLate."""
 
     def look() -> tuple[dict[str, Any] | None, Any]:
@@ -235,4 +186,4 @@ def shown(subject: Subject, user: str, **wanted: int) -> dict[str, Any]:
         seen = {name: found.get(name) for name in wanted}
         return (found if seen == wanted else None), seen
 
-    return subject.until(look, f"the profile of {user} shows {wanted}", subject.waits.effect)
+    return subject.until(look, f"the profile of {user} shows {wanted}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pyarrow.csv as pa_csv
 
-from adapters.platform.objects import Objects, S3Objects
+from adapters.platform.objects import Objects
 from analytics.what_if.figures import USERS
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from ingest.web.validate import first_problem
@@ -16,6 +16,7 @@ from local.analyst.answer import as_cells
 from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
+from local.stores import lake_of
 from local.what_if.figures import lines, summary
 from local.what_if.page import page
 from rules.book.document import read_book
@@ -54,7 +55,7 @@ def what_if_command(
     BOOK is a file, as `rules check` takes it; or `in-force`: the versions that were, which must change
     nothing.
     """
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    lake = lake_of(stack)
     name, found = ask(lake, book, datetime.now(UTC), since, until)
     told = summary(found, name)
     if html:

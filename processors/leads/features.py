@@ -151,12 +151,12 @@ class FeatureProcessor:
         event with both, and never with neither.
         """
         as_of = latest_instant(item, now, event.occurred)
-        unsure = item.unsure(given) if item.is_current else []
+        unsure = item.unsure_marks(given) if item.is_current else []
         noted = self.counted.known(unsure) if unsure else ()
         after = feature_changes.with_event(item, given, noted, as_of)
         if after is None:
             return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, given), as_of)
-        if leaving := item.leaving(after):
+        if leaving := item.leaving_marks(after):
             self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
         return feature_changes.change_by_event(

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
-from rules.engagement.events import amounts, day_key
+from rules.engagement.events import amounts, day_key, with_measures
 from rules.engagement.goals import (
     EDITION,
     PastPeriods,
@@ -104,6 +104,16 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
         else:
             corrections[draft.activity_date or ""] += draft.points
     return [_corrected_entry(each, corrections) for each in sorted(history, key=position)]
+
+
+def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
+    """Return what streaks of the book count of each date. history: see ordered_history."""
+    days: dict[date, Mapping[str, int]] = {}
+    for draft in (each.draft for each in history):
+        if draft.measures:
+            day = date.fromisoformat(draft.activity_date or "")
+            days[day] = with_measures(days.get(day, {}), draft.event_type or "", draft.measures)
+    return days
 
 
 def _corrected_entry(entry: Entry, corrections: Counter[str]) -> Entry:

@@ -13,9 +13,6 @@ from typing import Any
 
 from rules.days import OTHER_REGION, REGIONS, region_of
 
-# Which leaderboards there are: of streaks and of points, in each region of the world and in all.
-
-
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
@@ -155,9 +152,14 @@ def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
     return rows
 
 
+def pause_between(users: int) -> timedelta:
+    """Return how long there is at least between two snapshots of so many users."""
+    return min(timedelta(seconds=users // USERS_A_SECOND), PAUSE_MAX)
+
+
 def is_due(last_at: datetime, users: int, now: datetime) -> bool:
     """Whether a snapshot is to be made, if the last one was made at last_at and found so many users."""
-    return now - last_at >= min(timedelta(seconds=users // USERS_A_SECOND), PAUSE_MAX)
+    return now - last_at >= pause_between(users)
 
 
 def pack_rows(rows: Iterable[Standing]) -> bytes:

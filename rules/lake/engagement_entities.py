@@ -1,4 +1,4 @@
-"""The entities of engagement: events, days, ledger entries and streaks; and how their items become rows."""
+"""The entities of engagement: events, days, ledger entries, profiles and goals; how items become rows."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -219,6 +219,31 @@ LEDGER = Entity(
     spread="account_id",
     left_out=frozenset({"active", "reversed_by", "folded", "applied_through", "chain"}),
     may_age=False,
+)
+
+USER_GOALS = Entity(
+    "user_goals",
+    "One row per user and night that compared the user's ledger: goals as the rules fold that ledger.",
+    (
+        Field("user_id", TEXT, "the user", True, 256),
+        Field("version", INTEGER, "grows with each night: seconds from 1970 to folded_at", True),
+        Field("folded_at", TIMESTAMP, "when the night began", True),
+        Field(
+            "streaks",
+            TEXT,
+            "streaks of the book, separated by commas, as of the newest period that was reached: name, per,"
+            " first date of that period, length, longest, periods reached, freezes used",
+        ),
+        Field(
+            "achievements",
+            TEXT,
+            "achievements that the user has, separated by commas: name, date, event at which it is dated",
+        ),
+    ),
+    key=("user_id", "version"),
+    occurred="folded_at",
+    spread="user_id",
+    is_of_nights=True,
 )
 
 STREAKS = Entity(

@@ -18,6 +18,7 @@ from rules.lake.engagement_entities import (
     FIRST_STORED,
     LEDGER,
     STREAKS,
+    USER_GOALS,
     event_version,
 )
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
@@ -44,6 +45,7 @@ __all__ = [
     "RULES",
     "STREAKS",
     "TABLE_ITEMS",
+    "USER_GOALS",
     "Entity",
     "Field",
     "Type",
@@ -56,7 +58,7 @@ __all__ = [
 ENTITIES = {
     entity.name: entity
     for entity in (
-        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS),
+        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS),
         *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
         *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
         *(RULES, TABLE_ITEMS),

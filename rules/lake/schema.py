@@ -86,6 +86,8 @@ class Entity:
     # Whether old curated files may be deleted. Nights are made from all rows of some entities: without the
     # old ones, streaks, balances and stats would be others. Restores are made from items of tables (rule 21).
     may_age: bool = True
+    # Whether nights write the rows. Those of all others are published from streams of tables.
+    is_of_nights: bool = False
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises KeyError."""

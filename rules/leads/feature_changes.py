@@ -2,7 +2,7 @@
 
 Each function takes what was read and returns what to write. processors/leads/features.py reads, asks here,
 and writes the answer on condition that the item still is what was read. grace_days: the deployment's
-(rules.leads.feature_items.evaluate_feature).
+(rules.leads.feature_items.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -63,7 +63,7 @@ def with_event(
 ) -> State | None:
     """Return the series that an event contributes to, with the event in them.
 
-    noted: those of item.unsure() that have a note. None: only the stored events show it
+    noted: those of item.unsure_marks() that have a note. None: only the stored events show it
     (rules.leads.series.add_contribution), or the item has no state of today's declarations.
     """
     if not item.is_current:
@@ -92,10 +92,12 @@ def change_by_event(  # noqa: PLR0913 (what a change follows from)
     after: what with_event() gave. contacts: the lead's campaigns, if the event's type touches them.
     """
     affected = inputs_of(event.event_type, after)
-    texts: dict[Any, str] = {each: item.text_after(each, series) for each, series in after.items()}
+    texts: dict[Any, str] = {each: encode_series(series) for each, series in after.items()}
     is_known = item.inputs is not None and texts.items() <= item.inputs.items()
     has_campaigns = Input.CAMPAIGNS in affected
-    active_on = listing_date({**item.state(), **after}, contacts if has_campaigns else item.waiting(), as_of)
+    active_on = listing_date(
+        {**item.state(), **after}, contacts if has_campaigns else item.unanswered_campaigns(), as_of
+    )
     # Contacts are no part of the item. Its version must move even if its values do not: else a computation
     # that read the contacts before this event was joined could be written over this one.
     if is_known and active_on == item.active_on and not has_campaigns:
@@ -151,11 +153,8 @@ def change_with_leaves(
     """
     listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(each.occurred for each in listed)])
-    built, state, marks = (
-        build_state(listed, as_of),
-        dict[Input, Series](),
-        unnoted_marks(listed, build_state(listed, as_of)),
-    )
+    built, state = build_state(listed, as_of), dict[Input, Series]()
+    marks = unnoted_marks(listed, built)
     for each in SERIES:
         state[each], gone = unite_series(item.series(each), built[each], each, as_of)
         marks += gone
@@ -239,7 +238,7 @@ def change_by_time(
 ) -> Change | None:
     """Return what time alone has changed of the features of due inputs; None: nothing."""
     state = {each: drop_old_dates(item.series(each), each, as_of) for each in SERIES}
-    contacts = item.waiting()
+    contacts = item.unanswered_campaigns()
     found = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
     values = {name: value for name, value in found.items() if value != item.features.get(name)}
     moved = {each.input for each in FEATURES if each.name in values}

@@ -1,5 +1,5 @@
-"""What is stored of a lead's features and by which declarations, what a feature is worth, what a change
-writes, and what a reading makes of it at an instant.
+"""The item of a lead's features: the features, the state that they follow from, and whose leaf the lead is;
+what a change writes, and what a reader makes of an item at an instant.
 """
 
 import hashlib
@@ -7,7 +7,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from operator import itemgetter
 from typing import Any
 
 from rules.days import stamp, unstamp
@@ -39,35 +38,29 @@ from rules.leads.series import (
     State,
     decode_contacts,
     decode_series,
-    encode_series,
-    reencode_series,
 )
-
-# By which declarations a lead's state was kept: a digest that is stored with the state.
-#
-# A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
-# Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared later
-# with a window of 730 dates would be computed without that order, and nothing would show it. The digest does:
-# a state that has another digest, or none, is built again from the stored events. That is one reading of the
-# lead's events, once for each change of the declarations.
-#
-# An item has one digest and not one for each input: whichever input is built, all events of the lead are
-# read, so all inputs are built from that one reading. Only the live path knows the digest. The lake has no
-# column for it, because the warehouse computes features from the events, by the declarations of the day.
-
 
 # Add one when code changes what the same declarations keep or give: what an event contributes, how an
 # aggregate is computed, or how a series is written as text.
 STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
-COUNT, AMOUNT = itemgetter(0), itemgetter(1)
+Sums = tuple[int, int]  # count, amount
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def declaration_digest(features: Iterable[Feature]) -> str:
     """Return 8 hexadecimal characters that say what a state keeps and what is computed from it.
+
+    A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
+    Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared
+    later with a window of 730 dates would be computed without that order, and nothing would show it. The
+    digest does: a state that has another digest, or none, is built again from the stored events. That is one
+    reading of the lead's events, once for each change of the declarations.
+
+    An item has one digest and not one for each input: one reading of all events builds all inputs. The lake
+    has no column for it, because the warehouse computes features from events, by the declarations of the day.
 
     The names of features are part of it, so that a feature that is new needs no event to appear. Their
     documentation and their order are not, nor is the campaigns' grace: a state has the unanswered campaigns
@@ -87,10 +80,140 @@ def declaration_digest(features: Iterable[Feature]) -> str:
 DIGEST = declaration_digest(FEATURES)
 
 
-# What a feature is worth, by the state of its input (rules/leads/series.py) or the lead's campaigns.
+@dataclass(frozen=True, slots=True)
+class FeatureItem:
+    """A lead's item."""
+
+    lead_organization_id: str
+    version: int = 0  # grows with each write; 0: there is none yet
+    features: Mapping[str, ShownValue] = field(default_factory=dict)  # as people read them
+    as_of: Mapping[str, str] = field(default_factory=dict)  # stamps by input
+    computed_at: str | None = None
+    # The state by input, and the digest of the declarations that it was kept by; None: the state has to be
+    # built. The state of campaigns is when the unanswered ones were sent.
+    inputs: Mapping[str, Any] | None = None
+    active_on: str | None = None  # an ISO date
+    merged_into: str | None = None  # the lead's root, if it is not its own
+    topology: int = 0  # the change that said so
+    regrouped: int = 0  # grows when leaves come to this root or leave it
+    pending: tuple[str, ...] = ()  # leaves that the state is still without
+    _decoded: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def root(self) -> str:
+        """The root that its item says: the lead itself, or who absorbed it."""
+        return self.merged_into or self.lead_organization_id
+
+    @property
+    def is_current(self) -> bool:
+        """Whether there is a state of all leaves, kept by today's declarations."""
+        return self.has_state and not self.pending
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether there is a state, and the events of some leaves are still to be joined to it."""
+        return self.has_state and bool(self.pending)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a state, kept by today's declarations."""
+        return self.inputs is not None and self.inputs.get(DECLARED) == DIGEST
+
+    def series(self, input_: Input) -> Series:
+        """Return the stored state of an input that is a series."""
+        if (
+            input_ not in self._decoded
+        ):  # each event asks several times, and reading takes the most of its CPU
+            stored = (self.inputs or {}).get(input_)
+            self._decoded[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
+        return self._decoded[input_]
+
+    def unsure_marks(self, added: Mapping[Input, Contribution]) -> list[Mark]:
+        """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
+        marks = {
+            each.mark
+            for input_, each in added.items()
+            if input_ is not Input.ACTIVITY and self.series(input_).has_left(each.mark)
+        }
+        return list(marks)
+
+    def leaving_marks(self, after: State) -> list[Mark]:
+        """Return the marks that a later state has no more: they are noted before it is stored."""
+        gone = [
+            set(self.series(each).seen) - set(later.seen) for each, later in after.items() if later.is_noted
+        ]
+        return sorted(set().union(*gone))
+
+    def unanswered_campaigns(self) -> list[Contact]:
+        """Return the campaigns that had no reaction when the state was written."""
+        stored = (self.inputs or {}).get(Input.CAMPAIGNS)
+        return [] if stored is None else decode_contacts(stored)
+
+    def state(self) -> dict[Input, Series]:
+        """Return the stored state of all series."""
+        return {each: self.series(each) for each in SERIES}
 
 
-Sums = tuple[int, int]  # count, amount
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to write.
+
+    Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
+    change without inputs leaves it without state.
+    """
+
+    # Entries of the item's maps; None takes one away
+    features: Mapping[str, ShownValue]
+    inputs: Mapping[str, Any]
+    as_of: Mapping[str, str | None]
+    computed_at: str
+    active_on: str | None  # None takes the lead off the schedule
+    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
+
+
+def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:
+    """Return the latest of some instants and of the item's newest computation.
+
+    A slow clock or a late message then brings no older values.
+    """
+    return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
+
+
+def features_at(
+    item: FeatureItem, now: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+) -> tuple[dict[str, ShownValue], dict[str, str]]:
+    """Return an item's features as of an instant, and by input as of when each is (stamps).
+
+    What time alone changes follows from the state. So it does not matter how long ago the item was written.
+    An item without a state of today's declarations is shown as it is stored; `as_of` says how old that is.
+    """
+    if not item.is_current:
+        return dict(item.features), dict(item.as_of)
+    as_of = latest_instant(item, now)
+    inputs = {Input(each) for each in item.as_of}
+    found = compute_features(inputs, item.state(), item.unanswered_campaigns(), as_of, grace_days=grace_days)
+    return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
+        inputs, stamp(as_of)
+    )
+
+
+def compute_features(  # noqa: PLR0913 (what a value follows from)
+    inputs: Collection[Input],
+    state: State,
+    contacts: Iterable[Contact],
+    as_of: datetime,
+    *,
+    grace_days: int,
+    only_time_dependent: bool = False,
+) -> dict[str, ShownValue]:
+    """Return the features of some inputs, as people read them. grace_days: see evaluate_features."""
+    wanted: dict[str, Feature] = {
+        each.name: each
+        for each in FEATURES
+        if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
+    }
+    values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
+    return {name: shown_value(wanted[name], value) for name, value in values.items()}
 
 
 def evaluate_feature(
@@ -100,10 +223,7 @@ def evaluate_feature(
     as_of: datetime,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Value:
-    """Return a feature's value at an instant (UTC) that no event of the state is later than.
-
-    grace_days: a campaign that was sent so many dates ago, or before, and is unanswered, is ignored.
-    """
+    """Return a feature's value, as evaluate_features does."""
     return evaluate_features((feature,), state, campaigns, as_of, grace_days)[feature.name]
 
 
@@ -114,8 +234,9 @@ def evaluate_features(
     as_of: datetime,
     grace_days: int,
 ) -> dict[str, Value]:
-    """Return the values of several features by name, each as `evaluate` gives it.
+    """Return the values of features by name, at an instant (UTC) that no event of the state is later than.
 
+    grace_days: a campaign that was sent so many dates ago, or before, and is unanswered, is ignored.
     Features of one input and one window share the sums of that window, because adding up dates is most of
     the work.
     """
@@ -169,16 +290,8 @@ def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
 def _window(series: Series, window_days: int | None, today: int) -> Sums:
     if window_days is None:
         return series.count, series.amount
-    floor, count, amount = today - window_days, 0, 0
-    if series.days and next(iter(series.days)) > floor:  # all dates are in the window: this is faster
-        sums = series.days.values()
-        return sum(map(COUNT, sums)), sum(map(AMOUNT, sums))
-    for day, (counted, sum_) in reversed(series.days.items()):
-        if day <= floor:
-            break
-        count += counted
-        amount += sum_
-    return count, amount
+    sums = [each for day, each in series.days.items() if day > today - window_days]
+    return sum(count for count, _ in sums), sum(amount for _, amount in sums)
 
 
 def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
@@ -191,140 +304,3 @@ def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int
 def rounded_mean(total: int, count: int) -> int:
     """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
     return (2 * total + count) // (2 * count)
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureItem:
-    """A lead's item."""
-
-    lead_organization_id: str
-    version: int = 0  # grows with each write; 0: there is none yet
-    features: Mapping[str, ShownValue] = field(default_factory=dict)  # as shown (features.shown_value)
-    as_of: Mapping[str, str] = field(default_factory=dict)  # stamps by input
-    computed_at: str | None = None
-    # The state by input, and the digest of the declarations that it was kept by
-    # (rules/leads/feature_items.py); None: the state has to be built. Of campaigns, the state is when the
-    # unanswered ones were sent.
-    inputs: Mapping[str, Any] | None = None
-    active_on: str | None = None  # an ISO date
-    merged_into: str | None = None  # the lead's root, if it is not its own
-    topology: int = 0  # the change that said so
-    regrouped: int = 0  # grows when leaves come to this root or leave it
-    pending: tuple[str, ...] = ()  # leaves that the state is still without
-    _read: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    @property
-    def root(self) -> str:
-        """The root that its item says: the lead itself, or who absorbed it."""
-        return self.merged_into or self.lead_organization_id
-
-    @property
-    def is_current(self) -> bool:
-        """Whether there is a state of all leaves, kept by today's declarations."""
-        return self.has_state and not self.pending
-
-    @property
-    def is_joining(self) -> bool:
-        """Whether there is a state, and the events of some leaves are still to be joined to it."""
-        return self.has_state and bool(self.pending)
-
-    @property
-    def has_state(self) -> bool:
-        """Whether there is a state, kept by today's declarations (rules/leads/feature_items.py)."""
-        return self.inputs is not None and self.inputs.get(DECLARED) == DIGEST
-
-    def series(self, input_: Input) -> Series:
-        """Return the stored state of an input that is a series."""
-        if input_ not in self._read:  # each event asks several times, and reading takes the most of its CPU
-            stored = (self.inputs or {}).get(input_)
-            self._read[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
-        return self._read[input_]
-
-    def text_after(self, input_: Input, series: Series) -> str:
-        """Return the text of what an input's series has become."""
-        stored = (self.inputs or {}).get(input_)
-        return (
-            encode_series(series) if stored is None else reencode_series(series, self.series(input_), stored)
-        )
-
-    def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
-        series = ((self.series(each), one.mark) for each, one in given.items() if each is not Input.ACTIVITY)
-        return list({mark for one, mark in series if one.has_left(mark)})
-
-    def leaving(self, after: State) -> list[Mark]:
-        """Return the marks that a later state has no more: they are noted before it is stored."""
-        gone = [
-            set(self.series(each).seen) - set(later.seen) for each, later in after.items() if later.is_noted
-        ]
-        return sorted(set().union(*gone))
-
-    def waiting(self) -> list[Contact]:
-        """Return the campaigns that had no reaction when the state was written."""
-        stored = (self.inputs or {}).get(Input.CAMPAIGNS)
-        return [] if stored is None else decode_contacts(stored)
-
-    def state(self) -> dict[Input, Series]:
-        """Return the stored state of all series."""
-        return {each: self.series(each) for each in SERIES}
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What to write.
-
-    Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state.
-    """
-
-    features: Mapping[str, ShownValue]  # features, inputs, as_of: entries of these maps; None takes one away
-    inputs: Mapping[str, Any]
-    as_of: Mapping[str, str | None]
-    computed_at: str
-    active_on: str | None  # None takes the lead off the schedule
-    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
-
-
-def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:
-    """Return the latest of some instants and of the item's newest computation.
-
-    A slow clock or a late message then brings no older values.
-    """
-    return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
-
-
-def features_at(
-    item: FeatureItem, now: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
-) -> tuple[dict[str, ShownValue], dict[str, str]]:
-    """Return an item's features as of an instant, and by input as of when each is (stamps).
-
-    What time alone changes follows from the state. So it does not matter how long ago the item was written.
-    An item without a state of today's declarations is shown as it is stored; `as_of` says how old that is.
-    """
-    if not item.is_current:
-        return dict(item.features), dict(item.as_of)
-    as_of = latest_instant(item, now)
-    inputs = {Input(each) for each in item.as_of}
-    found = compute_features(inputs, item.state(), item.waiting(), as_of, grace_days=grace_days)
-    return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
-        inputs, stamp(as_of)
-    )
-
-
-def compute_features(  # noqa: PLR0913 (what a value follows from)
-    inputs: Collection[Input],
-    state: State,
-    contacts: Iterable[Contact],
-    as_of: datetime,
-    *,
-    grace_days: int,
-    only_time_dependent: bool = False,
-) -> dict[str, ShownValue]:
-    """Return the features of some inputs, as people read them. grace_days: see `evaluate`."""
-    wanted: dict[str, Feature] = {
-        each.name: each
-        for each in FEATURES
-        if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
-    }
-    values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
-    return {name: shown_value(wanted[name], value) for name, value in values.items()}

@@ -82,23 +82,31 @@ class Feature:
         return self.window_days is not None or self.unit is Unit.DAYS
 
 
-A, B, C, D = Input  # purchases, sentiment, activity, campaigns
+PURCHASES, SENTIMENT, ACTIVITY, CAMPAIGNS = Input
 FEATURES = (
-    Feature("monetary_total", A, Aggregate.SUM, Unit.MINOR, "spent, less refunds"),
-    Feature("monetary_30d", A, Aggregate.SUM, Unit.MINOR, "the same in 30 dates", 30),
-    Feature("monetary_90d", A, Aggregate.SUM, Unit.MINOR, "the same in 90 dates", 90),
-    Feature("monetary_365d", A, Aggregate.SUM, Unit.MINOR, "the same in 365 dates", 365),
-    Feature("frequency_purchases_30d", A, Aggregate.COUNT, Unit.COUNT, "orders in 30 dates", 30),
-    Feature("frequency_purchases_90d", A, Aggregate.COUNT, Unit.COUNT, "orders in 90 dates", 90),
-    Feature("frequency_purchases_365d", A, Aggregate.COUNT, Unit.COUNT, "orders in 365 dates", 365),
-    Feature("average_order_value", A, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, by orders"),
-    Feature("days_since_last_purchase", A, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the last order"),
-    Feature("tenure_days", A, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "since the first order"),
-    Feature("has_purchased", A, Aggregate.ANY, Unit.FLAG, "whether there is an order"),
-    Feature("recency_days", C, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the lead last did anything"),
-    Feature("sentiment_avg_30d", B, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30),
+    Feature("monetary_total", PURCHASES, Aggregate.SUM, Unit.MINOR, "spent, less refunds"),
+    Feature("monetary_30d", PURCHASES, Aggregate.SUM, Unit.MINOR, "the same in 30 dates", 30),
+    Feature("monetary_90d", PURCHASES, Aggregate.SUM, Unit.MINOR, "the same in 90 dates", 90),
+    Feature("monetary_365d", PURCHASES, Aggregate.SUM, Unit.MINOR, "the same in 365 dates", 365),
+    Feature("frequency_purchases_30d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 30 dates", 30),
+    Feature("frequency_purchases_90d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 90 dates", 90),
+    Feature("frequency_purchases_365d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 365 dates", 365),
     Feature(
-        *("campaign_ignored", D, Aggregate.IGNORED, Unit.COUNT),
+        "average_order_value", PURCHASES, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, by orders"
+    ),
+    Feature(
+        "days_since_last_purchase", PURCHASES, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the last order"
+    ),
+    Feature("tenure_days", PURCHASES, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "since the first order"),
+    Feature("has_purchased", PURCHASES, Aggregate.ANY, Unit.FLAG, "whether there is an order"),
+    Feature(
+        "recency_days", ACTIVITY, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the lead last did anything"
+    ),
+    Feature(
+        "sentiment_avg_30d", SENTIMENT, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30
+    ),
+    Feature(
+        *("campaign_ignored", CAMPAIGNS, Aggregate.IGNORED, Unit.COUNT),
         "campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays)",
         CAMPAIGN_DAYS_MAX,
     ),

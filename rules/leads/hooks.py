@@ -1,5 +1,9 @@
 """Hooks: the door of one organization for one source's webhooks, the secrets that open it, and how vendors
 sign the webhooks that they send.
+
+A source names its `Signature`, which is read and checked here. A signature is made over the raw body:
+JSON that was parsed and written again has other bytes. Some vendors sign a timestamp or the delivery's id
+along with it. HMAC is checked here. ECDSA needs a library, so adapters/leads/ecdsa.py checks it.
 """
 
 import base64
@@ -8,7 +12,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
 from typing import Any
@@ -37,11 +41,12 @@ class HookSecret:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Of forms: origins: web pages that may send them, such as `https://acme.example`."""
+    """The door of one organization for one source's webhooks, or for forms of its web pages."""
 
     organization_id: str
     source: str
     secrets: tuple[HookSecret, ...]  # the newest first
+    # The web pages that may send forms, such as `https://acme.example`
     origins: tuple[str, ...] = ()
     thanks: str | None = None  # where a browser goes afterwards
     honeypot: str = HONEYPOT  # a field that people do not see, so only a robot fills it in
@@ -69,26 +74,17 @@ def challenge_token(secret: str) -> str:
 
 def hook_text(hook: Hook) -> str:
     """Return a hook as its secret in Secrets Manager holds it: JSON."""
-    held = {name: getattr(hook, name) for name in Hook.__slots__}
-    secrets = [{"value": each.value, "until": each.until} for each in hook.secrets]
-    return json.dumps(held | {"secrets": secrets}, separators=(",", ":"))
+    return json.dumps(asdict(hook), separators=(",", ":"))
 
 
 def hook_from_text(text: str) -> Hook:
-    """Read what to_text wrote; raises ValueError for anything else, without quoting it: it is secret."""
+    """Read what hook_text wrote; raises ValueError for anything else, without quoting it: it is secret."""
     try:
-        held: dict[str, Any] = json.loads(text)
-        secrets = tuple(HookSecret(each["value"], each["until"]) for each in held["secrets"])
-        return Hook(**{**held, "secrets": secrets, "origins": tuple(held["origins"])})
+        fields: dict[str, Any] = json.loads(text)
+        secrets = tuple(HookSecret(each["value"], each["until"]) for each in fields["secrets"])
+        return Hook(**{**fields, "secrets": secrets, "origins": tuple(fields["origins"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValueError("a hook's secret is not what `streakline hook` wrote") from None
-
-
-# How vendors sign the webhooks that they send. A source names its `Signature`; this reads and checks it.
-#
-# A signature is made over the raw body: JSON that was parsed and written again has other bytes. Some vendors
-# sign a timestamp or the delivery's id along with it. HMAC is checked here; ECDSA needs a library, so that is
-# in adapters/leads/ecdsa.py.
 
 
 class Algorithm(StrEnum):
@@ -189,8 +185,8 @@ def is_fresh(claim: Claim, now: datetime) -> bool:
 
 def is_signed(claim: Claim, secrets: Iterable[str], check: Check) -> bool:
     """Return whether one of the signatures is of one of the secrets. All are tried, whichever fits."""
-    found = [check(claim.message, each, secret) for secret in secrets for each in claim.signatures]
-    return any(found)
+    fitting = [check(claim.message, each, secret) for secret in secrets for each in claim.signatures]
+    return any(fitting)
 
 
 def hmac_check(scheme: Signature) -> Check:

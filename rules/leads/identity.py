@@ -178,6 +178,11 @@ class IdentityPlan:
     takes: tuple[Identity, ...] = ()  # those that are verified now and become this lead's
     typed: tuple[Identity, ...] = ()  # claimed identities of others that were typed for this lead
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether it does anything but name a lead that there is."""
+        return self != IdentityPlan(self.lead) or self.lead == NEW
+
 
 # What one lead may hold, which groups become one, and whose the things of an event are.
 

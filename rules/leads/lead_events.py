@@ -49,27 +49,17 @@ ORDER_SIGNS: Mapping[str, tuple[int, int]] = {
     ORDER_CHARGED: (0, 1),
     ORDER_REFUNDED: (0, -1),
 }
-CAMPAIGN_TYPES = frozenset(
-    {
-        *(CAMPAIGN_SENT, CAMPAIGN_OPENED, CAMPAIGN_CLICKED),
-        *(CAMPAIGN_REPLIED, CAMPAIGN_BOUNCED, CAMPAIGN_UNSUBSCRIBED),
-    }
+CAMPAIGN_REACTION_TYPES = frozenset(
+    {CAMPAIGN_OPENED, CAMPAIGN_CLICKED, CAMPAIGN_REPLIED, CAMPAIGN_UNSUBSCRIBED}
 )
+CAMPAIGN_TYPES = CAMPAIGN_REACTION_TYPES | {CAMPAIGN_SENT, CAMPAIGN_BOUNCED}
 SENTIMENT_TYPES = frozenset({FORM_SUBMITTED, MESSAGE_RECEIVED})
 IDENTITY_TYPES = frozenset({LEADS_MERGED, LEADS_UNMERGED})
 # What the lead did. What others did to it (sent it a campaign, refunded its order) is not among these.
-ACTIVITY_TYPES = frozenset(
-    {
-        *(
-            FORM_SUBMITTED,
-            MESSAGE_RECEIVED,
-            PAGE_VIEWED,
-            PREFERENCE_STATED,
-            OBJECTION_RAISED,
-            PURCHASE_COMPLETED,
-        ),
-        *(CAMPAIGN_OPENED, CAMPAIGN_CLICKED, CAMPAIGN_REPLIED, CAMPAIGN_UNSUBSCRIBED),
-    }
+ACTIVITY_TYPES = (
+    SENTIMENT_TYPES
+    | CAMPAIGN_REACTION_TYPES
+    | {PAGE_VIEWED, PREFERENCE_STATED, OBJECTION_RAISED, PURCHASE_COMPLETED}
 )
 EVENT_TYPES = (
     PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES | {IDENTITY_REPLACED}
@@ -87,14 +77,22 @@ class MalformedLeadEvent(ValueError):
 class LeadEvent:
     """One stored event of a lead.
 
-    purchase_completed, order_refunded, order_cancelled, order_charged order_id, currency, amount_minor (not
-    below 0), or foreign_minor if the currency is not the organization's own, products?: [{product_id,
-    quantity}]. What each adds to count and amount: ORDER_SIGNS message_received, form_submitted
-    sentiment_milli? (-1000 to 1000), objections?: [topic], preferences?: {name: value}, consent?:
-    {"notifications": on or off} page_viewed category?, product_id? preference_stated preferences?: {name:
-    value}, consent?, as above objection_raised objections: [topic] identity_replaced nothing campaign_*
-    campaign_id leads_merged, leads_unmerged change: int, groups: [{root, leaves: [lead_organization_id]}]:
-    whom the change moved, to which root, which is among the leaves
+    Its payload is small. The event type says which fields it has:
+
+    | event type | payload |
+    |---|---|
+    | purchase_completed, order_refunded, order_cancelled, order_charged | order_id; currency; amount_minor
+      (0 or more), or foreign_minor if the currency is not the organization's own; products?: [{product_id,
+      quantity}]. What each adds to count and amount: ORDER_SIGNS |
+    | message_received, form_submitted | sentiment_milli? (-1000 to 1000), objections?: [topic],
+      preferences?: {name: value}, consent?: {"notifications": on or off} |
+    | page_viewed | category?, product_id? |
+    | preference_stated | preferences?, consent?, as above |
+    | objection_raised | objections: [topic] |
+    | identity_replaced | nothing |
+    | campaign_* | campaign_id |
+    | leads_merged, leads_unmerged | change: int; groups: [{root, leaves: [lead_organization_id]}]: the leads
+      that the change moved, and their root, which is among the leaves |
     """
 
     organization_id: str
@@ -107,7 +105,7 @@ class LeadEvent:
     event_type: str
     occurred_at: str  # occurred_at, received_at: stamps (rules.days)
     received_at: str
-    payload: Mapping[str, Any] = field(default_factory=dict)  # small, by event type:
+    payload: Mapping[str, Any] = field(default_factory=dict)
     object_id: str | None = None  # what it is about (an order, a message, a campaign)
     object_id_ref: str | None = None  # what kind of thing that is
     raw_payload: str | None = None  # what the integration sent, JSON text
@@ -191,9 +189,6 @@ def body_hash(body: Mapping[str, Any]) -> str:
     """Return a digest by which two payloads under one external id are the same or not."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-# Reads from the event of a merge which leads are one.
 
 
 @dataclass(frozen=True, slots=True)

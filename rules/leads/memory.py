@@ -1,11 +1,19 @@
-"""What is remembered of a lead, and the evidence for it. `DERIVATIONS` says, by event type, everything of an
-event that is worth remembering.
+"""What is remembered of a lead, and the evidence for it.
+
+An entry is a bounded set of pieces of evidence. Value, confidence, source and times all follow from them.
+Joining two entries is commutative, associative and idempotent. So an older event never overwrites newer
+knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides
+which pieces stay: the newest few, and the newest one in each named slot. What it drops once, it would
+drop again.
+
+`DERIVATIONS` says, by event type, everything of an event that is worth remembering.
 """
 
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -32,10 +40,8 @@ MILLI = 1000
 SECOND = timedelta(seconds=1)
 KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
+KeyValues = Iterator[tuple[str, str]]  # (key, value)
 SENTIMENT_MILLI_MAX = 1000
-
-
-# Which types of memory there are, and what holds for all memories of a type.
 
 
 class ValueRule(StrEnum):
@@ -49,15 +55,12 @@ class ValueRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryType:
-    """What holds for all memories of a type. A piece of evidence weighs half after half_life_days.
-
-    An entry expires retention_days after its newest evidence.
-    """
+    """What holds for all memories of a type."""
 
     name: str
     value_rule: ValueRule
-    half_life_days: int
-    retention_days: int
+    half_life_days: int  # after which a piece of evidence weighs half
+    retention_days: int  # after its newest evidence an entry expires
 
 
 PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
@@ -66,18 +69,9 @@ SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention
 # Kept for five years, so that an old reaction still shows that the lead did not ignore the campaign.
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
-# Whoever said "stop" never has to say it again: what ends it is a newer word, and not time.
+# A person who said "stop" never has to say it again: what ends it is a newer word, and not time.
 CONSENT = MemoryType("consent", ValueRule.LATEST, half_life_days=36_500, retention_days=36_500)
-TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION, CONSENT)}
-
-
-# What is remembered of a lead, and the evidence for it.
-#
-# An entry is a bounded set of pieces of evidence; value, confidence, source and times all follow from them.
-# Joining two entries is commutative, associative and idempotent. So an older event never overwrites newer
-# knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides
-# which pieces stay: the newest few, and the newest one in each named slot. What it drops once, it would drop
-# again.
+TYPES = {kind.name: kind for kind in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION, CONSENT)}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -174,19 +168,19 @@ def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidenc
     stay, but none that is older than the newest piece of all by more than the type's retention.
     """
     by_id: dict[str, Evidence] = {}
-    for each in pieces:
-        by_id[each.id] = max(each, by_id.get(each.id, each))
-    ordered = sorted(by_id.values(), reverse=True)
-    newest, taken = unstamp(ordered[0].at), Counter[tuple[str, ...]]()
-    result: list[Evidence] = []
-    for each in ordered:
-        slot = _slot(kind, each)
-        if slot == () and newest - unstamp(each.at) > kind.retention_days * DAY:
+    for piece in pieces:
+        by_id[piece.id] = max(piece, by_id.get(piece.id, piece))
+    newest_first = sorted(by_id.values(), reverse=True)
+    newest_at, counts = unstamp(newest_first[0].at), Counter[tuple[str, ...]]()
+    kept: list[Evidence] = []
+    for piece in newest_first:
+        slot = _slot(kind, piece)
+        if slot == () and newest_at - unstamp(piece.at) > kind.retention_days * DAY:
             continue
-        if taken[slot] < (1 if slot else EVIDENCE_MAX):
-            taken[slot] += 1
-            result.append(each)
-    return tuple(result)
+        if counts[slot] < (1 if slot else EVIDENCE_MAX):
+            counts[slot] += 1
+            kept.append(piece)
+    return tuple(kept)
 
 
 def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
@@ -209,15 +203,15 @@ def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
 
 def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
     """Return (1 - product(1 - weight) of what agrees) * product(1 - weight) of the others, in thousandths."""
-    newest, value = unstamp(evidence[0].at), _value(kind, evidence)
-    doubt, held = 1.0, 1.0
-    for each in evidence:
-        weight = each.weight_milli / MILLI * _decay(kind, newest - unstamp(each.at))
-        if _agrees(kind, each.value, value):
+    newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
+    doubt, support = 1.0, 1.0
+    for piece in evidence:
+        weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
+        if _agrees(kind, piece.value, value):
             doubt *= 1 - weight
         else:
-            held *= 1 - weight
-    return round((1 - doubt) * held * MILLI)
+            support *= 1 - weight
+    return round((1 - doubt) * support * MILLI)
 
 
 def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
@@ -246,9 +240,6 @@ def _thousandths(number: int) -> Decimal:
     return Decimal(number).scaleb(-3)
 
 
-KeyValues = Iterator[tuple[str, str]]  # (key, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """How one event type is evidence of one memory type."""
@@ -259,13 +250,11 @@ class Derivation:
 
 
 def _preferences(event: LeadEvent) -> KeyValues:
-    for name, value in _map(event, "preferences").items():
-        yield name, _text(value)
+    return ((name, _text(value)) for name, value in _map(event, "preferences").items())
 
 
 def _consent(event: LeadEvent) -> KeyValues:
-    for name, value in _map(event, "consent").items():
-        yield name, _text(value)
+    return ((name, _text(value)) for name, value in _map(event, "consent").items())
 
 
 def _category(event: LeadEvent) -> KeyValues:
@@ -331,20 +320,20 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
 
     Raises MalformedLeadEvent.
     """
-    found: dict[str, MemoryEntry] = {}
-    for each in DERIVATIONS.get(event.event_type, ()):
-        for key, value in each.read(event):
+    entries: dict[str, MemoryEntry] = {}
+    for derivation in DERIVATIONS.get(event.event_type, ()):
+        for key, value in derivation.read(event):
             piece = Evidence(
                 event.occurred_at,
                 event.id,
                 value[:VALUE_CHARACTERS_MAX],
-                each.weight_milli,
+                derivation.weight_milli,
                 event.source,
                 event.lead_organization_id,
             )
-            made = memory_entry(each.kind, short_key(key), (piece,))
-            found[made.name] = made
-    return list(found.values())
+            entry = memory_entry(derivation.kind, short_key(key), (piece,))
+            entries[entry.name] = entry
+    return list(entries.values())
 
 
 def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
@@ -352,15 +341,13 @@ def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
 
     The memory processor put such an event into its failure queue, with the reason, when it first came.
     """
-    result: dict[str, MemoryEntry] = {}
+    entries: dict[str, MemoryEntry] = {}
     for event in events:
-        try:
-            given = derive_entries(event)
-        except MalformedLeadEvent:
-            continue
-        for each in given:
-            result[each.name] = join_entries(result[each.name], each) if each.name in result else each
-    return result
+        with suppress(MalformedLeadEvent):
+            for entry in derive_entries(event):
+                known = entries.get(entry.name)
+                entries[entry.name] = join_entries(known, entry) if known else entry
+    return entries
 
 
 def campaign_contact(entry: MemoryEntry) -> Contact:
@@ -382,14 +369,14 @@ def _text(value: Any) -> str:
 
 
 def _map(event: LeadEvent, name: str) -> Mapping[str, Any]:
-    found = event.payload.get(name) or {}
-    if not isinstance(found, Mapping):
+    value = event.payload.get(name) or {}
+    if not isinstance(value, Mapping):
         raise MalformedLeadEvent(f"{name} is no object")
-    return found
+    return value
 
 
 def _list(event: LeadEvent, name: str) -> list[Any]:
-    found = event.payload.get(name) or []
-    if not isinstance(found, list):
+    value = event.payload.get(name) or []
+    if not isinstance(value, list):
         raise MalformedLeadEvent(f"{name} is no list")
-    return found
+    return value

@@ -1,18 +1,13 @@
-"""An erasure under way: which stores it goes through, in what order, when it is over, and its certificate
-(rule 10).
-"""
+"""An erasure under way: of whom, through which stores in what order, and when it is over (rule 10)."""
 
-import hashlib
-import hmac
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from rules.days import stamp, unstamp
 from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
+from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
 
 SWEEPS_MIN = 2
 SWEEPS_MAX = 10
@@ -34,9 +29,6 @@ USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
 # Of a user's ledger, where chains of hashes begin, each with its salt: `12 SALT` (rule 19).
 SEALS = "seals"
 LAKE_NAMES = (USERS, LEADS, PERSONS, PHONES, SEALS)
-ALGORITHM = "HMAC-SHA256"
-KEY_ID_CHARACTERS = 16
-SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 class PersonKind(StrEnum):
@@ -44,6 +36,31 @@ class PersonKind(StrEnum):
 
     USER = "user"
     LEAD = "lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, or a lead with all its leaves, in every form that a store may know them by."""
+
+    digest: str  # the keyed hash of the id that was named
+    user_id: str = ""
+    hashes: tuple[str, ...] = ()  # under which a user's answers are
+    organization: str = ""  # of a lead
+    leads: tuple[str, ...] = ()  # lead_organization_ids
+    # (channel, external id) of these leads, in their organization
+    identities: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def kind(self) -> PersonKind:
+        """Whether this is a user or a lead."""
+        return PersonKind.USER if self.user_id else PersonKind.LEAD
+
+    def subjects(self) -> Iterator[str]:
+        """Yield what is hashed for tombstones."""
+        if self.user_id:
+            yield user_subject(self.user_id)
+        yield from map(lead_subject, self.leads)
+        yield from (identity_subject(self.organization, *each) for each in self.identities)
 
 
 def plan_of(kind: PersonKind) -> tuple[Store, ...]:
@@ -229,78 +246,24 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     )
 
 
-def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
-    """Return what the certificate says, unsigned. It names nobody.
+def lead_of(erasure: Erasure) -> Person:
+    """Return the lead of an erasure, as far as it is known."""
+    names = erasure.known
+    pairs = zip(names.get("channels", ()), names.get("names", ()), strict=True)
+    return Person(
+        erasure.digest,
+        organization=erasure.organization,
+        leads=tuple(dict.fromkeys([*filter(None, [erasure.subject]), *names.get("leads", ())])),
+        identities=tuple(pairs),
+    )
 
-    stores: for each what was found, and removed or made anonymous; by the last look nothing was left.
-    """
-    return {
-        "certificate": "streakline erasure",
-        "format": 2,
-        "erasure_id": erasure.erasure_id,
-        "kind": erasure.kind.value,
-        "subject_digest": erasure.digest,
-        "started_at": erasure.started_at,
-        "finished_at": stamp(now),
-        "sweeps": erasure.sweep,
-        "nightly_passes": erasure.passes,
-        "stores": [
-            {
-                "store": store.name,
-                "holds": store.holds,
-                "removed": erasure.found.get(store.name, 0),
-                "left": 0,
-                "fate": store.fate.value,
-            }
-            for store in (*plan_of(erasure.kind), *nightly_plan_of(erasure.kind))
-        ],
-        "other_stores": excluded_stores(erasure.kind),
+
+def with_lead(erasure: Erasure, person: Person) -> Erasure:
+    """Return an erasure that knows a lead with these leaves and identities."""
+    names = {
+        **erasure.known,
+        LEADS: person.leads,
+        "channels": tuple(channel for channel, _ in person.identities),
+        "names": tuple(name for _, name in person.identities),
     }
-
-
-# The certificate of an erasure: what was found and removed, signed, to be checked later (rule 10).
-#
-# It names the person by keyed hashes alone. Whoever has the key can check whether it is genuine, and, if they
-# have an id, whether it is about that person. Nobody can learn the id from it.
-
-
-def key_id(key: str) -> str:
-    """Return what distinguishes keys without revealing them."""
-    return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
-
-
-def sign_certificate(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a certificate with its signature. It must be JSON without floats."""
-    body = {name: each for name, each in certificate.items() if name != "signature"}
-    signature = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
-    return {**body, "signature": signature}
-
-
-def problem_of(certificate: Any, key: str) -> str | None:
-    """Return why a certificate is not genuine; None if it is."""
-    if not isinstance(certificate, dict) or not isinstance(certificate.get("signature"), dict):
-        return "it has no signature"
-    signature = certificate["signature"]
-    if problem := _signature_problem(signature, key):
-        return problem
-    body = {name: each for name, each in certificate.items() if name != "signature"}
-    try:
-        right = _mac(body, key)
-    except (TypeError, ValueError, RecursionError):
-        return "it is no plain JSON"
-    if not hmac.compare_digest(right.encode(), str(signature.get("value")).encode(errors="replace")):
-        return "it was changed after it was signed"
-    return None
-
-
-def _signature_problem(signature: Mapping[str, Any], key: str) -> str | None:
-    if unsigned := sorted(signature.keys() - SIGNATURE_FIELDS):
-        return f"its signature has fields that nobody signed: {', '.join(unsigned)}"
-    if signature.get("algorithm") != ALGORITHM:
-        return f"its signature is not by {ALGORITHM}"
-    return None if signature.get("key_id") == key_id(key) else "it was signed with another key"
-
-
-def _mac(body: Mapping[str, Any], key: str) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hmac.new(key.encode(), f"certificate\x1f{text}".encode(), hashlib.sha256).hexdigest()
+    return replace(erasure, organization=person.organization, known=names)

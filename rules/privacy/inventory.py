@@ -149,14 +149,6 @@ INVENTORY = (
         found="ByFingerprint, under each of the person's hashes (adapters/platform/keyed_hash.py)",
     ),
     Store(
-        "AnswerLines",
-        TABLE,
-        "answers that wait for seconds to be taken, and the event that a user's is",
-        DELETED,
-        "response_id",
-        found="by reading all of it: nothing is in it but while many answer one question",
-    ),
-    Store(
         "Subscriptions",
         TABLE,
         "phones, zones and quiet hours, and which messages went to them",
@@ -209,6 +201,7 @@ INVENTORY = (
     Store("daily_activity", ENTITY, "as DailyActivity's dates", RESIDUE, "user_id"),
     Store("ledger", ENTITY, "as RewardsLedger", RESIDUE, "account_id"),
     Store("streaks", ENTITY, "versions of profiles", RESIDUE, "user_id"),
+    Store("user_goals", ENTITY, "streaks of the book and achievements, by night", DELETED, "user_id"),
     Store("lead_events", ENTITY, "events of leads, without the integration's own words", DELETED, "", LEAF),
     Store("lead_memory", ENTITY, "versions of memory", DELETED, "", LEAF),
     Store("lead_features", ENTITY, "versions of features", DELETED, "", LEAF),

@@ -10,9 +10,9 @@ from enum import StrEnum
 
 PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
 CURATED = "CuratedRetentionDays"
-OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
+OF_LIFECYCLE = "by age"  # docs/retention.md says how long that takes
 A_NIGHT = "the night after"
-JUDGES = "a late event, a reversal and a rerating are judged by it"
+JUDGES = "late events and reversals are judged by it"
 MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 # A table that somebody has emptied by mistake can be restored as of before for this long (rule 21).
@@ -51,8 +51,8 @@ class RetentionRule:
     data: DataClass
     store: str  # its name in the inventory
     holds: str  # which part of it
-    enforcer: Enforcer  # enforcer, by: who, and under which name: a rule, an attribute, a pass
-    by: str = ""
+    enforcer: Enforcer  # who sees to it
+    by: str = ""  # under which name the enforcer has it: a rule, an attribute, a pass
     setting: str = ""  # which says for how many days; "" for what is fixed
     until: str = ""  # when it is gone, in words; of NOBODY the reason
 
@@ -128,14 +128,6 @@ RETENTION_RULES = (
     RetentionRule(
         ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"
     ),
-    RetentionRule(
-        ANSWERS,
-        "AnswerLines",
-        "answers that wait to be taken",
-        TTL,
-        "expires_at",
-        until="an hour, if a process died",
-    ),
     RetentionRule(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
     RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
     RetentionRule(
@@ -150,6 +142,7 @@ RETENTION_RULES = (
     RetentionRule(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
     RetentionRule(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
     RetentionRule(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
+    RetentionRule(EVENTS, "user_goals", "nights' goals", LIFECYCLE, "delete-curated-user-goals", CURATED),
     RetentionRule(
         EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"
     ),

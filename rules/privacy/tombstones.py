@@ -23,9 +23,9 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One entry: at: a stamp."""
+    """What is said of a digest at an instant."""
 
-    at: str
+    at: str  # a stamp
     digest: str
     act: Act
     erasure_id: str  # of the erasure that it belongs to, the same for all its digests
@@ -113,9 +113,6 @@ def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> I
     for each, tombstone in tombstones.items():
         if tombstone.stands and tombstone.erasure_id == found.erasure_id:
             yield JournalEntry(at, each, Act.LIFTED, found.erasure_id)
-
-
-# What a log may have of a person: a name that does not lead back to them, and nothing else (rule 10).
 
 
 class SafeToLog:

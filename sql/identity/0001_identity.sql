@@ -3,7 +3,7 @@
 -- and every change is kept. Each organization has leads and identities of its own.
 
 CREATE SEQUENCE lead_number;
-
+-- next
 -- is_root and root_is_root make groups flat by constraint: a lead's root is a root.
 CREATE TABLE lead (
     lead_id bigint PRIMARY KEY,
@@ -17,8 +17,9 @@ CREATE TABLE lead (
     FOREIGN KEY (root_id, root_is_root) REFERENCES lead (lead_id, is_root) DEFERRABLE INITIALLY DEFERRED,
     FOREIGN KEY (organization_id, root_id) REFERENCES lead (organization_id, lead_id) DEFERRABLE INITIALLY DEFERRED
 );
+-- next
 CREATE INDEX lead_by_root ON lead (root_id);
-
+-- next
 -- is_shared: a thing of several people; its lead is of that thing alone and never merges. is_verified: a source has
 -- proven it; if not, somebody has claimed it. typed_for: other leads that a claimed identity was typed for.
 CREATE TABLE channel_identity (
@@ -33,8 +34,9 @@ CREATE TABLE channel_identity (
     PRIMARY KEY (organization_id, channel, external_id),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX channel_identity_by_lead ON channel_identity (lead_id);
-
+-- next
 -- The public name of a lead. number: age; the root of a group is the oldest.
 CREATE TABLE lead_organization (
     lead_organization_id text PRIMARY KEY DEFAULT gen_random_uuid()::text,
@@ -45,7 +47,7 @@ CREATE TABLE lead_organization (
     UNIQUE (lead_id, organization_id),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
-
+-- next
 -- Audit and outbox. leads: those that a change concerns. via: the leads whose identities came together. announcement:
 -- how the organization's groups are after it, {organization: [{"root", "leaves"}]}; empty where nobody is affected.
 -- told: what the event that announces a change says besides its groups. A reason to keep groups apart is noted once for
@@ -70,11 +72,14 @@ CREATE TABLE identity_change (
     CHECK (announced_at IS NOT NULL OR announcement <> '{}'),
     CHECK (reversed_by IS NULL OR (kind = 'merged' AND reversed_by > number))
 );
+-- next
 CREATE UNIQUE INDEX identity_change_refused ON identity_change (organization_id, leads, (evidence->>'reason'))
     WHERE kind = 'refused';
+-- next
 CREATE INDEX identity_change_pending ON identity_change (number) WHERE announced_at IS NULL;
+-- next
 CREATE INDEX identity_change_by_lead ON identity_change USING gin (leads);
-
+-- next
 -- Which leads a change moved, and from which root to which.
 CREATE TABLE change_lead (
     organization_id text NOT NULL,
@@ -88,8 +93,9 @@ CREATE TABLE change_lead (
     FOREIGN KEY (organization_id, root_before) REFERENCES lead (organization_id, lead_id),
     FOREIGN KEY (organization_id, root_after) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX change_lead_by_lead ON change_lead (lead_id);
-
+-- next
 -- What an operator has parted stays parted: no event joins a lead of one side with a lead of the other. number: the
 -- undoing. is_moved: on which of its two sides a lead is kept; all leads of both groups as they stood after it. Two
 -- leads are kept apart where they are on different sides of one undoing.
@@ -103,8 +109,9 @@ CREATE TABLE kept_apart (
     FOREIGN KEY (organization_id, number, kind) REFERENCES identity_change (organization_id, number, kind),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX kept_apart_by_lead ON kept_apart (lead_id);
-
+-- next
 -- The decision refuses such merges; should it ever plan one, the schema refuses it.
 CREATE FUNCTION refuse_kept_apart() RETURNS trigger
 LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
@@ -119,8 +126,9 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+-- next
 CREATE TRIGGER lead_kept_apart AFTER UPDATE OF root_id ON lead FOR EACH ROW EXECUTE FUNCTION refuse_kept_apart();
-
+-- next
 -- ---- parts of what follows
 
 -- Locks identities until the transaction ends, in one order for everybody. They need not exist.
@@ -135,28 +143,20 @@ BEGIN
         PERFORM pg_advisory_xact_lock(key);
     END LOOP;
 END $$;
-
+-- next
 CREATE FUNCTION new_lead(p_organization text, p_now timestamptz) RETURNS bigint
 LANGUAGE sql SET search_path = identity, pg_temp AS $$
     INSERT INTO lead (lead_id, root_id, organization_id, created_at)
     SELECT n, n, p_organization, p_now FROM nextval('lead_number') AS n
     RETURNING lead_id
 $$;
-
+-- next
 CREATE FUNCTION group_of(p_lead bigint) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT array_agg(l.lead_id ORDER BY l.lead_id) FROM lead AS l JOIN lead AS this USING (root_id)
     WHERE this.lead_id = p_lead
 $$;
-
-CREATE FUNCTION roots_of(p_organization text, p_channels text[], p_ids text[]) RETURNS bigint[]
-LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT coalesce(array_agg(DISTINCT l.root_id ORDER BY l.root_id), '{}')
-    FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-    JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-    WHERE c.organization_id = p_organization
-$$;
-
+-- next
 -- Pairs of some roots whose groups are kept apart.
 CREATE FUNCTION apart(p_roots bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -167,7 +167,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_array(one.root_id, other.root_id)), '[]')
     FROM side AS one JOIN side AS other USING (number) WHERE one.is_moved AND NOT other.is_moved
 $$;
-
+-- next
 -- What is to be told of a change, as the consumer reads it.
 CREATE FUNCTION shown(p_change identity_change) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -175,7 +175,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         'number', p_change.number, 'organization', p_change.organization_id, 'kind', p_change.kind,
         'at', p_change.at, 'announcement', p_change.announcement, 'told', p_change.told)
 $$;
-
+-- next
 -- The changes of some leads that nobody has been told of yet, oldest first.
 CREATE FUNCTION pending_of(p_leads bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -183,7 +183,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     FROM identity_change AS c
     WHERE c.announced_at IS NULL AND c.leads && p_leads
 $$;
-
+-- next
 -- What a caller is told of a leaf; null if the organization does not know that lead yet.
 CREATE FUNCTION resolution(p_organization text, p_lead bigint) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -198,7 +198,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     FROM lead AS this JOIN lead_organization AS leaf USING (lead_id)
     WHERE this.lead_id = p_lead AND leaf.organization_id = p_organization
 $$;
-
+-- next
 -- To which roots a change moved leads: {organization: [{"root", "leaves"}]}; {} if nobody has heard of both sides,
 -- those among p_moved and the others. A root is among its leaves. Leads that were not moved are told only if the
 -- oldest of all was: then they have another root, too.
@@ -219,7 +219,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT CASE WHEN (SELECT bool_or(is_moved) AND NOT bool_and(is_moved) FROM known)
         THEN jsonb_build_object(p_organization, (SELECT jsonb_agg(told ORDER BY oldest) FROM groups)) ELSE '{}' END
 $$;
-
+-- next
 -- A change that nobody has heard of both sides of has nobody to be announced to.
 CREATE FUNCTION note_change(
     p_organization text, p_kind text, p_leads bigint[], p_via bigint[], p_evidence jsonb, p_announcement jsonb,
@@ -230,7 +230,7 @@ CREATE FUNCTION note_change(
         CASE p_announcement WHEN '{}' THEN p_now END)
     RETURNING number
 $$;
-
+-- next
 -- Moves leads (each to its root of p_roots) and notes the change with the leads that it moved, the roots that they left
 -- and came to, and those of its evidence. p_touched: all leads of the groups concerned.
 CREATE FUNCTION move_leads(
@@ -254,7 +254,7 @@ BEGIN
     FROM unnest(p_moved, v_before, p_roots) AS m (lead_id, root_before, root_after);
     RETURN v_number;
 END $$;
-
+-- next
 -- p_refusal: {"reason", "roots"}, where root 0 is p_home. Noted once for the same groups and reason.
 CREATE FUNCTION note_refusal(
     p_organization text, p_refusal jsonb, p_home bigint, p_evidence jsonb, p_now timestamptz
@@ -274,177 +274,49 @@ BEGIN
             p_evidence || jsonb_build_object('reason', v_reason), '{}', '{}', p_now);
     END IF;
 END $$;
+-- next
+-- ---- whose event it is: one statement reads the facts, rules/leads/identity.py plans, another one applies the plan
 
--- ---- the everyday path, in one statement: identities known and agreeing, none known, or new ones beside a known person
-
--- The lead that known identities agree on; null where a decision is needed, as it is to prove what was claimed.
--- is_known: none (0), some (1) or all (2) of them are.
-CREATE FUNCTION agreed(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean,
-    OUT is_known int, OUT lead_id bigint
-) LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT
-        CASE count(c.lead_id) WHEN 0 THEN 0 WHEN count(*) THEN 2 ELSE 1 END,
-        CASE
-            WHEN count(c.lead_id) < count(*) THEN NULL
-            WHEN p_strong = 0 THEN (array_agg(c.lead_id ORDER BY c.is_shared, e.place))[1]
-            WHEN p_verified AND NOT bool_and(c.is_verified) FILTER (WHERE e.place <= p_strong) THEN NULL
-            WHEN count(DISTINCT l.root_id) FILTER (WHERE NOT c.is_shared) = 1
-                AND NOT bool_and(c.is_shared) FILTER (WHERE e.place <= p_strong)
-            THEN (array_agg(c.lead_id ORDER BY c.is_shared, e.place))[1]
-        END
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    LEFT JOIN channel_identity AS c
-        ON c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id
-    LEFT JOIN lead AS l USING (lead_id)
-$$;
-
--- The one lead that an event's strong identities have, and its root; null unless all of them are known, unshared and
--- of one group, and verified where the event proves them. has_others: whether its things are of other groups, too.
-CREATE FUNCTION sole_lead(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean,
-    OUT lead_id bigint, OUT root_id bigint, OUT is_proven boolean, OUT has_others boolean
-) LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT
-        CASE
-            WHEN count(c.lead_id) FILTER (WHERE e.place <= p_strong) = p_strong
-                AND NOT bool_or(c.is_shared) FILTER (WHERE e.place <= p_strong)
-                AND (bool_and(c.is_verified) FILTER (WHERE e.place <= p_strong) OR NOT p_verified)
-                AND count(DISTINCT l.root_id) FILTER (WHERE e.place <= p_strong) = 1
-            THEN (array_agg(c.lead_id ORDER BY e.place))[1]
-        END,
-        min(l.root_id) FILTER (WHERE e.place <= p_strong),
-        bool_or(c.is_verified) FILTER (WHERE e.place <= p_strong),
-        count(DISTINCT l.root_id) FILTER (WHERE NOT c.is_shared) > 1
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    LEFT JOIN channel_identity AS c
-        ON c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id
-    LEFT JOIN lead AS l USING (lead_id)
-$$;
-
--- Adds what is unknown to a lead.
-CREATE FUNCTION attach(
-    p_organization text, p_channels text[], p_ids text[], p_verified int, p_lead bigint, p_now timestamptz
-) RETURNS void LANGUAGE sql SET search_path = identity, pg_temp AS $$
-    INSERT INTO channel_identity (organization_id, channel, external_id, lead_id, is_verified, created_at)
-    SELECT p_organization, e.channel, e.external_id, p_lead, e.place <= p_verified, p_now
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    WHERE NOT EXISTS (
-        SELECT FROM channel_identity AS c
-        WHERE c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id)
-$$;
-
--- The lead of an event of which some identities are known, with the others attached to it; null where a decision is
--- needed. The identities are locked. The group is locked after them, as for every decision; if it changed meanwhile,
--- that is for a decision, too. Who is proven gets nothing by a claim.
-CREATE FUNCTION attached(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_now timestamptz
-) RETURNS bigint LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_lead bigint;
-    v_root bigint;
-    v_sole record;
-BEGIN
-    IF p_strong = 0 THEN
-        SELECT c.lead_id INTO v_lead
-        FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-        JOIN channel_identity AS c USING (channel, external_id)
-        WHERE c.organization_id = p_organization AND NOT c.is_shared ORDER BY e.place LIMIT 1;
-        IF v_lead IS NULL THEN
-            v_lead := new_lead(p_organization, p_now);
-        END IF;
-        PERFORM attach(p_organization, p_channels, p_ids, 0, v_lead, p_now);
-        RETURN v_lead;
-    END IF;
-    SELECT s.root_id INTO v_root
-    FROM sole_lead(p_organization, p_channels, p_ids, p_strong, p_verified) AS s WHERE s.lead_id IS NOT NULL;
-    IF v_root IS NULL THEN
-        RETURN NULL;
-    END IF;
-    PERFORM FROM lead AS l WHERE l.lead_id = v_root FOR NO KEY UPDATE;
-    SELECT * INTO v_sole FROM sole_lead(p_organization, p_channels, p_ids, p_strong, p_verified);
-    IF v_sole.lead_id IS NULL OR v_sole.root_id <> v_root THEN
-        RETURN NULL;
-    END IF;
-    IF NOT p_verified AND (v_sole.is_proven OR EXISTS (
-        SELECT FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-        WHERE l.root_id = v_root AND c.is_verified AND NOT c.is_shared)) THEN
-        RETURN v_sole.lead_id;
-    END IF;
-    IF v_sole.has_others THEN
-        RETURN NULL;
-    END IF;
-    PERFORM attach(p_organization, p_channels, p_ids, 0, v_sole.lead_id, p_now);
-    RETURN v_sole.lead_id;
-END $$;
-
--- Identities by precedence, the first p_strong of them strong, and all such that one lead may have them. What is unknown
--- is attached to the lead that the known ones agree on. Returns null where a decision is needed.
-CREATE FUNCTION resolve(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_now timestamptz
-) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_known int;
-    v_lead bigint;
-BEGIN
-    SELECT a.is_known, a.lead_id INTO v_known, v_lead
-    FROM agreed(p_organization, p_channels, p_ids, p_strong, p_verified) AS a;
-    IF v_known < 2 THEN
-        PERFORM lock_identities(p_organization, p_channels, p_ids);
-        SELECT a.is_known, a.lead_id INTO v_known, v_lead
-        FROM agreed(p_organization, p_channels, p_ids, p_strong, p_verified) AS a;
-    END IF;
-    IF v_known = 0 THEN
-        v_lead := new_lead(p_organization, p_now);
-        PERFORM attach(p_organization, p_channels, p_ids, CASE WHEN p_verified THEN p_strong ELSE 0 END, v_lead, p_now);
-    ELSIF v_known = 1 THEN
-        v_lead := attached(p_organization, p_channels, p_ids, p_strong, p_verified, p_now);
-    END IF;
-    IF v_lead IS NULL THEN
-        RETURN NULL;
-    END IF;
-    INSERT INTO lead_organization (lead_id, organization_id, created_at)
-    SELECT v_lead, p_organization, p_now
-    WHERE NOT EXISTS (SELECT FROM lead_organization AS o WHERE o.lead_id = v_lead)
-    ON CONFLICT (lead_id, organization_id) DO NOTHING;
-    RETURN resolution(p_organization, v_lead);
-END $$;
-
--- ---- everything else: read under locks, decide (rules/leads/identity), apply; two statements of one transaction
-
--- What an organization knows of some identities and of their groups, all locked until the transaction ends.
--- Identities are locked before roots, and each in one order, so nobody waits in a circle. A group that
--- changed while it was waited for: serialization_failure, to be tried again from the start.
-CREATE FUNCTION facts(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[]) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_before bigint[];
-    v_after bigint[];
-BEGIN
-    PERFORM lock_identities(p_organization, p_channels, p_ids);
-    v_before := roots_of(p_organization, p_channels, p_ids);
-    PERFORM FROM lead AS l WHERE l.lead_id = ANY (v_before) ORDER BY l.lead_id FOR NO KEY UPDATE;
-    v_after := roots_of(p_organization, p_channels, p_ids);
-    IF v_before <> v_after THEN
-        RAISE EXCEPTION 'groups changed meanwhile' USING ERRCODE = 'serialization_failure';
-    END IF;
-    RETURN jsonb_build_object(
+-- What an organization knows of some identities and of their groups at one instant. Nothing is locked.
+CREATE FUNCTION facts_of(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[])
+RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
+    WITH known AS (
+        SELECT c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for
+        FROM unnest(p_channels, p_ids) AS e (channel, external_id)
+        JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
+        WHERE c.organization_id = p_organization
+    ), roots AS (
+        SELECT coalesce(array_agg(DISTINCT root_id ORDER BY root_id), '{}') AS ids FROM known
+    )
+    SELECT jsonb_build_object(
         'known', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(
-                c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for)), '[]')
-            FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-            JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-            WHERE c.organization_id = p_organization),
+                k.channel, k.external_id, k.lead_id, k.root_id, k.is_shared, k.is_verified, k.typed_for)
+                ORDER BY k.channel, k.external_id), '[]')
+            FROM known AS k),
         'held', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)), '[]')
+            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)
+                ORDER BY l.root_id, c.channel, c.external_id), '[]')
             FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-            WHERE l.root_id = ANY (v_after) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
-        'apart', apart(v_after));
-END $$;
-
--- Applies a plan, whose lead 0 is one to create, in the transaction that has read the facts.
-CREATE FUNCTION apply(p_organization text, p_plan jsonb, p_evidence jsonb, p_now timestamptz) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
+            WHERE l.root_id = ANY (roots.ids) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
+        'apart', apart(roots.ids))
+    FROM roots
+$$;
+-- next
+-- {"facts"}, with the "resolutions" of the leads among them by lead: a plan that changes nothing needs no other statement.
+CREATE FUNCTION facts(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[]) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'facts', f.facts,
+        'resolutions', (
+            SELECT coalesce(jsonb_object_agg(k.lead_id, resolution(p_organization, k.lead_id::bigint)), '{}')
+            FROM (SELECT DISTINCT e->>2 AS lead_id FROM jsonb_array_elements(f.facts->'known') AS e) AS k))
+    FROM (SELECT facts_of(p_organization, p_channels, p_ids, p_strong_channels) AS facts OFFSET 0) AS f
+$$;
+-- next
+-- Applies a plan, whose lead 0 is one to create.
+CREATE FUNCTION apply_plan(p_organization text, p_plan jsonb, p_evidence jsonb, p_now timestamptz) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
 DECLARE
     v_home bigint := (p_plan->>'lead')::bigint;
     v_each jsonb;
@@ -484,72 +356,25 @@ BEGIN
     END LOOP;
     RETURN resolution(p_organization, v_home);
 END $$;
-
--- ---- a decision in two statements, without a transaction around them: the first reads, the second applies what was
--- decided, if all still is as it was read. If it is not, the second reads, too, and the caller decides again.
-
--- What an organization knows of some identities and of their groups at one instant. Nothing is locked.
-CREATE FUNCTION facts_seen(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[])
-RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    WITH known AS (
-        SELECT c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for
-        FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-        JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-        WHERE c.organization_id = p_organization
-    ), roots AS (
-        SELECT coalesce(array_agg(DISTINCT root_id ORDER BY root_id), '{}') AS ids FROM known
-    )
-    SELECT jsonb_build_object(
-        'known', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(
-                k.channel, k.external_id, k.lead_id, k.root_id, k.is_shared, k.is_verified, k.typed_for)
-                ORDER BY k.channel, k.external_id), '[]')
-            FROM known AS k),
-        'held', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)
-                ORDER BY l.root_id, c.channel, c.external_id), '[]')
-            FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-            WHERE l.root_id = ANY (roots.ids) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
-        'apart', apart(roots.ids))
-    FROM roots
-$$;
-
--- What `resolve` answers, as "resolution"; where it needs a decision, what there is to decide on, as "facts".
--- p_may_resolve: whether resolve may be asked, see there.
-CREATE FUNCTION resolve_or_facts(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_may_resolve boolean,
-    p_strong_channels text[], p_now timestamptz
-) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_resolution jsonb;
-BEGIN
-    IF p_may_resolve THEN
-        v_resolution := resolve(p_organization, p_channels, p_ids, p_strong, p_verified, p_now);
-    END IF;
-    IF v_resolution IS NOT NULL THEN
-        RETURN jsonb_build_object('resolution', v_resolution);
-    END IF;
-    RETURN jsonb_build_object('facts', facts_seen(p_organization, p_channels, p_ids, p_strong_channels));
-END $$;
-
--- Applies a plan that was made of p_facts, and answers the "resolution"; if the facts have changed, nothing is
--- applied, and the answer is the "facts" of now. `facts` takes the locks; until this statement ends nobody else can
--- change what it has read.
-CREATE FUNCTION apply_to_facts(
+-- next
+-- Applies a plan that was made of p_facts, and answers the "resolution". If the facts have changed, nothing is applied,
+-- and the answer is what `facts` says now. Identities are locked before roots, and each in one order, so nobody waits in
+-- a circle. Facts that are the same under these locks stay the same until this statement ends.
+CREATE FUNCTION apply(
     p_organization text, p_channels text[], p_ids text[], p_strong_channels text[], p_facts jsonb, p_plan jsonb,
     p_evidence jsonb, p_now timestamptz
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_facts jsonb;
 BEGIN
-    PERFORM facts(p_organization, p_channels, p_ids, p_strong_channels);
-    v_facts := facts_seen(p_organization, p_channels, p_ids, p_strong_channels);
-    IF v_facts <> p_facts THEN
-        RETURN jsonb_build_object('facts', v_facts);
+    PERFORM lock_identities(p_organization, p_channels, p_ids);
+    PERFORM FROM lead AS l
+    WHERE l.lead_id IN (SELECT (e->>3)::bigint FROM jsonb_array_elements(p_facts->'known') AS e)
+    ORDER BY l.lead_id FOR NO KEY UPDATE;
+    IF facts_of(p_organization, p_channels, p_ids, p_strong_channels) <> p_facts THEN
+        RETURN facts(p_organization, p_channels, p_ids, p_strong_channels);
     END IF;
-    RETURN jsonb_build_object('resolution', apply(p_organization, p_plan, p_evidence, p_now));
+    RETURN jsonb_build_object('resolution', apply_plan(p_organization, p_plan, p_evidence, p_now));
 END $$;
-
+-- next
 -- ---- the outbox
 
 -- The changes that nobody has been told of yet, oldest first.
@@ -561,7 +386,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
         WHERE c.announced_at IS NULL ORDER BY c.number LIMIT p_limit
     ) AS o
 $$;
-
+-- next
 -- Notes that changes have been told.
 CREATE FUNCTION announced(p_organizations text[], p_numbers bigint[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -569,7 +394,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     FROM unnest(p_organizations, p_numbers) AS e (organization_id, number)
     WHERE c.organization_id = e.organization_id AND c.number = e.number AND c.announced_at IS NULL
 $$;
-
+-- next
 -- ---- what an operator does: undo, merge by hand, unite what was kept apart, look up
 
 -- The change that an operator means, locked. p_organization: null for whoever reaches all.
@@ -586,7 +411,7 @@ BEGIN
     END IF;
     RETURN v_change;
 END $$;
-
+-- next
 -- Undoes a merge exactly: each lead gets back the root that it had, and the two groups are kept apart. Refused with
 -- no_data_found or object_not_in_prerequisite_state and a reason. Returns all that is to be announced of these leads.
 CREATE FUNCTION unmerge(p_organization text, p_number bigint, p_told jsonb, p_now timestamptz) RETURNS jsonb
@@ -630,7 +455,7 @@ BEGIN
     SELECT v_organization, v_undoing, g.lead_id, g.lead_id = ANY (v_moved) FROM unnest(v_group) AS g (lead_id);
     RETURN pending_of(v_group);
 END $$;
-
+-- next
 -- Merges the groups of two leads because an operator says so. p_told: {"reason", "by"}. What an undoing keeps apart
 -- is united only if p_unite is true; that undoing then keeps nobody apart any more. Refused as unmerge is. Returns
 -- {"number", "changes"}: the change, null if they were one already, and all that is to be announced.
@@ -678,7 +503,7 @@ BEGIN
         p_told || jsonb_build_object('united', to_jsonb(v_partings)), p_told, p_now);
     RETURN jsonb_build_object('number', v_number, 'changes', pending_of(v_moved));
 END $$;
-
+-- next
 -- The changes of a lead's group members that concern this lead, newest first, at most p_limit; null for an unknown lead.
 -- p_organizations: those that the caller reaches; null: all. p_before: the number that they are before; null: any.
 CREATE FUNCTION history(p_organizations text[], p_lead_organization text, p_before bigint, p_limit int) RETURNS jsonb
@@ -696,7 +521,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     WHERE o.lead_organization_id = p_lead_organization
         AND (p_organizations IS NULL OR o.organization_id = ANY (p_organizations))
 $$;
-
+-- next
 -- The lead that has an identity: {"lead", "root", "is_verified"}. Null if nobody has it, or many do.
 CREATE FUNCTION lookup(p_organization text, p_channel text, p_id text) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -705,7 +530,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     WHERE c.organization_id = p_organization AND c.channel = p_channel AND c.external_id = p_id AND NOT c.is_shared
         AND r IS NOT NULL
 $$;
-
+-- next
 -- ---- everything that is known of a person, and its erasure
 
 -- The leads of a person: the groups of some leads, and those that have some identities by now. An identity that
@@ -721,7 +546,7 @@ RETURNS bigint[] LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
         WHERE c.organization_id = p_organization AND NOT c.is_shared)
 $$;
-
+-- next
 -- {"organization", "leads": [lead_organization_id], "identities": [[channel, external_id]]}
 CREATE FUNCTION person(p_leads text[], p_organization text, p_channels text[], p_ids text[])
 RETURNS jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -736,7 +561,7 @@ RETURNS jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, p
             FROM channel_identity AS c WHERE c.lead_id = ANY (found.ids) AND NOT c.is_shared))
     FROM found
 $$;
-
+-- next
 -- How many rows tell of a person.
 CREATE FUNCTION person_rows(p_leads text[], p_organization text, p_channels text[], p_ids text[])
 RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -747,7 +572,7 @@ RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, 
         + (SELECT count(*) FROM identity_change AS c WHERE c.leads && found.ids)
     FROM found
 $$;
-
+-- next
 -- Deletes all of it. Of a change that concerns others, too, it stays that there was one; what proved it and who it was
 -- about goes.
 CREATE FUNCTION erase(p_leads text[], p_organization text, p_channels text[], p_ids text[])
@@ -788,7 +613,7 @@ BEGIN
     DELETE FROM lead WHERE lead_id = ANY (v_leads);
     RETURN cardinality(v_leads);
 END $$;
-
+-- next
 -- A smoke test removes the leads that it made, but for those that a change touched. Returns how many are left.
 CREATE FUNCTION forget(p_organization text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -809,7 +634,7 @@ BEGIN
     DELETE FROM lead WHERE lead_id = ANY (v_leads);
     RETURN (SELECT count(*) FROM lead_organization WHERE organization_id = p_organization);
 END $$;
-
+-- next
 -- ---- who may call it
 
 -- The application's roles may call these functions, which run as their owner, and see nothing else. Timeouts hang on the
@@ -828,20 +653,26 @@ BEGIN
         GRANT rds_iam TO streakline_leads;
     END IF;
 END $$;
+-- next
 ALTER ROLE streakline_leads SET statement_timeout = '3s';
+-- next
 ALTER ROLE streakline_leads SET lock_timeout = '2s';
+-- next
 ALTER ROLE streakline_leads SET idle_in_transaction_session_timeout = '5s';
+-- next
 ALTER ROLE streakline_leads_api SET statement_timeout = '3s';
+-- next
 ALTER ROLE streakline_leads_api SET lock_timeout = '2s';
+-- next
 ALTER ROLE streakline_leads_api SET idle_in_transaction_session_timeout = '5s';
+-- next
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA identity FROM PUBLIC;
+-- next
 GRANT USAGE ON SCHEMA identity TO streakline_leads, streakline_leads_api;
+-- next
 GRANT EXECUTE ON FUNCTION
-    resolve(text, text[], text[], int, boolean, timestamptz),
-    resolve_or_facts(text, text[], text[], int, boolean, boolean, text[], timestamptz),
-    apply_to_facts(text, text[], text[], text[], jsonb, jsonb, jsonb, timestamptz),
     facts(text, text[], text[], text[]),
-    apply(text, jsonb, jsonb, timestamptz),
+    apply(text, text[], text[], text[], jsonb, jsonb, jsonb, timestamptz),
     announced(text[], bigint[]),
     pending(int),
     unmerge(text, bigint, jsonb, timestamptz),

@@ -157,7 +157,7 @@ def keeps_to_its_description(stack: Stack, operation: Any, user: str) -> None:
     headers = {"Authorization": f"Bearer {token(stack, user)}"}
 
     @settings(
-        max_examples=effort(3, soak=60), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+        max_examples=effort(2, soak=60), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
     )
     @given(case=operation.as_strategy())
     def fuzz(case: Any) -> None:

@@ -13,6 +13,7 @@ from local.api import Api
 from local.cloud.patience import drain_leads
 from local.stack import Stack
 from tests.e2e.conftest import printed
+from tests.support.effort import only_soak
 from tests.support.lead_orders import Lead
 from tests.support.vendor_bodies import as_sent, sample_of, shopify_order, shopify_refund, shopify_sample
 from tests.support.webhook_senders import headers_of
@@ -43,7 +44,17 @@ def external_id(source: str, body: Any) -> str:
     return str(body[0]["sg_event_id"] if source == "email_campaign" else body["external_event_id"])
 
 
-@pytest.mark.parametrize("source", SIGNED)
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(
+            each,
+            marks=[only_soak("the same of ecommerce, and tests/integration/test_hooks.py of all")]
+            * (each != "ecommerce"),
+        )
+        for each in SIGNED
+    ],
+)
 def test_a_vendor_s_webhook_lands_once_and_nothing_else_lands(
     stack: Stack, organization: str, lead_of: Lead, source: str
 ) -> None:

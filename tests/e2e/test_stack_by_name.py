@@ -20,13 +20,13 @@ from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
 from local.event_sources import Purchase, synthetic_crowd
 from local.operate import status
-from local.operate.nightly_run import rebuild_features
+from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
-from local.smoke import cleanup
+from local.smoke import cleanup, steps
 from local.smoke.smoke_command import failures, prove
-from local.smoke.steps import Subject, UnitMeter, Waits
+from local.smoke.steps import Subject
 from local.stack import KEY, SECRET, Stack, find
 from tests.support.effort import only_soak
 
@@ -49,6 +49,7 @@ def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     monkeypatch.setattr(patience, "AWS_QUIET_SECONDS", 1)
     monkeypatch.setattr(patience, "AWS_PAUSE_SECONDS", 0.1)
     monkeypatch.setattr(cleanup, "AWS_QUIET_SECONDS", 1)
+    monkeypatch.setattr(steps, "AWS_PAUSE_SECONDS", 0.2)
     stack_module._client.cache_clear()
     yield replace(find(stack.name), api_url=stack.api_url)
     stack_module._client.cache_clear()
@@ -123,7 +124,7 @@ def _of(user: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 @only_soak("tests/e2e/test_smoke.py, the same steps, and the tests above for a stack found by its name")
 def test_a_smoke_test_passes_and_its_nightly_run_is_the_state_machine_s(live: Stack) -> None:
-    results = prove(Subject(live, UnitMeter(live), Waits(pause=0.2)))
+    results = prove(Subject(live))
     assert failures(results) == [], results
 
 

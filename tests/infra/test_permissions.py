@@ -47,14 +47,7 @@ STARS = {
 }
 # What other services' roles may do, and on what.
 ROLES = {
-    "RanksScheduleRole": {"lambda:InvokeFunction"},
-    "RefreshScheduleRole": {"lambda:InvokeFunction"},
-    "NotificationScheduleRole": {"lambda:InvokeFunction"},
-    "ErasureScheduleRole": {"lambda:InvokeFunction"},
-    "AnnounceScheduleRole": {"sqs:SendMessage"},
-    "RemindersScheduleRole": {"lambda:InvokeFunction"},
-    "ExpireQuestionsScheduleRole": {"lambda:InvokeFunction"},
-    "NightlyScheduleRole": {"states:StartExecution"},
+    "ScheduleRole": {"lambda:InvokeFunction", "sqs:SendMessage", "states:StartExecution"},
     "NightlyRole": {
         "lambda:InvokeFunction",
         "s3:GetObject",
@@ -91,15 +84,15 @@ DELETED = {
     "ReceiverFunction": set(FOLLOWED),  # what the other region has deleted
     "ReconcileFunction": {"DailyActivity"},
     "ErasureFunction": {"Erasures"},
-    "QuestionsApiFunction": {"AnswerLines", "Subscriptions"},
+    "QuestionsApiFunction": {"Subscriptions"},
     "PollsApiFunction": {"Limits"},
     "EndpointsApiFunction": {"WebhookEndpoints"},
     "WebhookDeliveryFunction": {"Notifications"},  # lanes in which nothing waits
     **{f"{name}Function": {"Subscriptions"} for name in ("FanOut", "Reminders")},
 }
 
-# Who reads a whole table, besides the nightly run. Boards has some thousand rows, of a day; AnswerLines next to none.
-SCANNED = {"RanksFunction": {"UserStreaks"}, "ErasureFunction": {"AnswerLines", "Boards"}}
+# Who reads a whole table, besides the nightly run. Boards has some thousand rows, of a day.
+SCANNED = {"RanksFunction": {"UserStreaks"}, "ErasureFunction": {"Boards"}}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

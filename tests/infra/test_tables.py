@@ -60,7 +60,6 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         "",
         "NEW_IMAGE",
     ),
-    "AnswerLines": (("question_id", "response_id"), {}, "expires_at", ""),
     "Subscriptions": (
         ("subscription_id", ""),
         {"ByLastNotified": ("active", "last_notified_at")},

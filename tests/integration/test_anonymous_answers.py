@@ -15,13 +15,13 @@ import ingest.questions.questions_api
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.tables import scan_all
-from adapters.privacy.erasers import AnswerLineEraser, ResponseEraser
-from adapters.privacy.erasure_jobs import Person
-from adapters.questions.answer_line import TAKEN_MAX, AnswerLine
+from adapters.privacy.erasers import ResponseEraser
+from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import WAITING_KEPT, ResponseStore, WaitingAnswers
+from adapters.questions.response_store import ResponseStore
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
+from rules.privacy.erasures import Person
 from rules.questions.answer_stats import Stats, fold_responses
 from rules.questions.responses import Submission, from_item, new_response
 from tests.support.answer_stream import deliver, events_of, live, records
@@ -87,7 +87,6 @@ def test_no_table_leads_from_an_answer_to_its_user_without_the_key() -> None:
         assert each not in of_user
     assert receipt["created_at"] not in of_user
     assert event["occurred_at"] == event["created_at"] == f"{receipt['created_at'][:16]}:00.000000Z"
-    assert all_items("AnswerLines") == []
 
 
 def test_an_answer_without_a_zone_is_dated_in_the_one_that_the_user_has_set(
@@ -103,61 +102,62 @@ def test_an_answer_without_a_zone_is_dated_in_the_one_that_the_user_has_set(
     ]
 
 
-def test_many_at_once_are_each_rewarded_once_also_out_of_the_line() -> None:
+def test_many_at_once_are_each_rewarded_once() -> None:
     question, names = ask(required_responses=40), [user() for _ in range(40)]
     at_once([lambda name=name: accept(question, name) for name in names * 2])  # type: ignore[misc]
     assert [len(events_of(name)) for name in names] == [1] * 40
     assert len(responses_of(question["question_id"])) == 40
-    assert all_items("AnswerLines") == []
 
 
-def line_of(dynamodb: Any) -> AnswerLine:
-    """The door's line, by another client."""
-    return AnswerLine(
+def writer_of(dynamodb: Any) -> AnswerWriter:
+    """The door's writer, by another client."""
+    own = parts().answers.writer
+    return AnswerWriter(
         dynamodb,
         QuestionStore(dynamodb, "Questions"),
         ResponseStore(dynamodb, "Responses"),
-        parts().answers.line.awards,
-        WaitingAnswers(dynamodb, "AnswerLines"),
+        own.claims_table,
+        own.events_table,
     )
 
 
 @pytest.mark.parametrize("how", FAILURES)
-@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("is_late", [False, True])
 def test_a_process_that_dies_at_any_call_leaves_an_answer_and_its_event_or_neither(
-    how: str, *, waits: bool
+    how: str, *, is_late: bool
 ) -> None:
+    """is_late: others have counted since the question was read, so it is counted by a second attempt."""
     for dies_at in itertools.count(1):
         question, name = ask(), user()
         handed, asked = submission(question, name), parts().questions.find(question["question_id"])
-        dying = line_of(Dying(client("dynamodb"), dies_at, how))
+        if is_late:
+            assert answer(question, user()).status == 201
         died = False
         try:
-            (dying.wait if waits else dying.answer)(asked, handed, datetime.now(UTC))
+            writer_of(Dying(client("dynamodb"), dies_at, how)).store(asked, handed, datetime.now(UTC))
         except (Killed, ClientError, BotoCoreError):
             died = True
-        answered = responses_of(question["question_id"])
-        assert len(events_of(name)) == len(answered) <= 1
+        answered = len(responses_of(question["question_id"])) - is_late
+        assert len(events_of(name)) == answered <= 1
         assert answer(question, name).status == (409 if answered else 201)
-        # Whoever comes next takes what the dead process left in the line.
-        parts().answers.line.wait(asked, submission(question, user()), datetime.now(UTC))
-        assert (len(events_of(name)), len(responses_of(question["question_id"]))) == (1, 2)
+        assert (len(events_of(name)), len(responses_of(question["question_id"]))) == (1, 1 + is_late)
         if not died:
             break
-    assert dies_at > (4 if waits else 1)
-    assert all_items("AnswerLines") == []
+    assert dies_at > (2 if is_late else 1)
 
 
-@pytest.mark.parametrize("waits", [False, True])
-def test_an_answer_that_was_lost_and_is_given_again_earns_once(*, waits: bool) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_answer_that_was_lost_and_is_given_again_earns_once(*, is_late: bool) -> None:
     question, name = ask(), user()
     assert answer(question, name).status == 201
     (stored,) = responses_of(question["question_id"])
     key = {each: stored[each] for each in ("question_id", "response_id")}
     client("dynamodb").delete_item(TableName="Responses", Key=key)
-    line, asked = parts().answers.line, parts().questions.find(question["question_id"])
-    (line.wait if waits else line.answer)(asked, submission(question, name), datetime.now(UTC))
-    assert len(responses_of(question["question_id"])) == len(events_of(name)) == 1
+    asked = parts().questions.find(question["question_id"])
+    if is_late:
+        assert answer(question, user()).status == 201
+    parts().answers.writer.store(asked, submission(question, name), datetime.now(UTC))
+    assert (len(responses_of(question["question_id"])), len(events_of(name))) == (1 + is_late, 1)
 
 
 def test_an_answer_that_is_erased_before_it_is_counted_leaves_nothing() -> None:
@@ -169,38 +169,6 @@ def test_an_answer_that_is_erased_before_it_is_counted_leaves_nothing() -> None:
     eraser.remove(eraser.find(person))
     assert deliver(records([stored])) == []
     assert live(stored["fingerprint_hash"]["S"]) == Stats()
-
-
-def test_what_stands_in_line_is_found_by_an_erasure_and_ends_after_an_hour() -> None:
-    question, name, now = ask(), user(), datetime.now(UTC)
-    waiting, handed = parts().answers.line.waiting, submission(question, name)
-    assert waiting.put(handed, now)
-    assert not waiting.put(handed, now)
-    (stored,) = all_items("AnswerLines")
-    assert int(stored["expires_at"]["N"]) == int((now + WAITING_KEPT).timestamp())
-    assert waiting.first(question["question_id"], 9, now) == [handed]
-    assert waiting.first(question["question_id"], 9, now + WAITING_KEPT) == []
-    assert waiting.put(handed, now + WAITING_KEPT), "it is gone, though its item is still there"
-    eraser = AnswerLineEraser(client("dynamodb"), "AnswerLines")
-    assert eraser.find(Person("d", user_id="other", hashes=("0" * 32,))) == []
-    person = Person("d", user_id=name, hashes=parts().answers.fingerprints.of_user(name).all)
-    eraser.remove(eraser.find(person))
-    assert all_items("AnswerLines") == []
-
-
-def test_what_dead_processes_left_in_line_hides_nobody_who_stands_there() -> None:
-    """DynamoDB deletes what has expired in its own time. Until then a request finds it before others."""
-    question, now = ask(), datetime.now(UTC)
-    line = WaitingAnswers(client("dynamodb"), "AnswerLines")
-    for _ in range(TAKEN_MAX + 1):
-        assert line.put(submission(question, user()), now - 2 * WAITING_KEPT)
-    mine = [submission(question, user()) for _ in range(3)]
-    for each in mine:
-        assert line.put(each, now)
-    hashes = {each.response.fingerprint_hash for each in mine}
-    found = line.first(question["question_id"], TAKEN_MAX, now)
-    assert {each.response.fingerprint_hash for each in found} == hashes
-    assert len(line.first(question["question_id"], 2, now)) == 2
 
 
 def test_whom_an_agent_relays_earns_no_event() -> None:

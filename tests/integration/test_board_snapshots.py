@@ -1,4 +1,4 @@
-"""Leaderboards without Redis: snapshots, who sees which, and what a request reads."""
+"""Leaderboards: snapshots, lists of streaks, who sees which, and what a request reads."""
 
 import json
 from dataclasses import replace
@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.engagement import boards as board_snapshots
-from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, write_snapshot
+from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, count_scores, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.profiles import count_scores
-from adapters.engagement.rank_sets import READY
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from ingest.engagement import user_requests
@@ -22,6 +20,7 @@ from local.cloud.processes import free_port
 from processors import ranks
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.streak import Streak
 from tests.support.board_tables import SHARDS, BoardTables
 from tests.support.capacity import ReadCount
@@ -187,7 +186,9 @@ def test_a_part_that_a_replica_does_not_have_yet_is_read_from_the_leader(tables:
             return tables.dynamodb.get_item(**asked)
 
     snapshots = board_snapshots.BoardSnapshots(Lagging(), tables.boards)
-    assert snapshots.count_above("points", "global", 30, NOW) == (NOW, 1)
+    manifest = snapshots.newest(NOW)
+    assert manifest is not None
+    assert snapshots.count_above(manifest, "points", "global", 30) == 1
 
 
 def test_a_replica_with_an_older_manifest_turns_no_time_back(
@@ -282,33 +283,12 @@ def test_an_empty_stack_has_empty_boards(engine: Engine) -> None:
 # ---- the schedule
 
 
-def test_a_snapshot_is_made_while_redis_is_away_and_a_set_before_it_ends(
-    tables: BoardTables, redis_url: str
-) -> None:
-    redis = Redis(redis_url)
-    redis.call("FLUSHALL")
-    away, cache = EngagementCache(NOWHERE), EngagementCache(redis_url)
-    assert tables.builder(away).build(NOW) == {"counted": 4, "rebuilt": False}
-    assert tables.builder(cache).build(LATER) == {"counted": 4, "rebuilt": True}
-    assert tables.builder(cache).build(LATER) == {"counted": None, "rebuilt": False}
-    redis.call("EXPIRE", READY, ranks.RENEW_SECONDS)
-    later = LATER + timedelta(hours=1)
-    assert tables.builder(cache).build(later) == {"counted": 4, "rebuilt": True}
-    boards = tables.leaderboards(cache)
-    assert boards.top("points", "global", 5, later)["as_of"] == stamp(later)
-    assert boards.top("points", "global", 5, later + timedelta(seconds=9))["as_of"] == stamp(later), "cached"
-    assert boards.rank("points", "global", "dan", later)["as_of"] == stamp(later)
-    redis.call("FLUSHALL")
-    fallen_back = boards.rank("points", "global", "dan", later + timedelta(minutes=1))
-    assert (fallen_back["rank"], fallen_back["as_of"]) == (4, stamp(later))
-
-
 def test_the_users_of_a_large_table_are_read_less_often(
     tables: BoardTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.builder().build(NOW)
     monkeypatch.setattr("processors.ranks.is_due", lambda *_: False)
-    assert tables.builder().build(LATER) == {"counted": None, "rebuilt": False}
+    assert tables.builder().build(LATER) == {"counted": None}
 
 
 def test_the_functions_answer_as_the_openapi_document_says(
@@ -326,7 +306,7 @@ def test_the_functions_answer_as_the_openapi_document_says(
     refused = ask("GET", "/v1/leaderboards/points", headers)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "60")
     assert "try again in a minute" in json.loads(refused.body)["error"]["message"]
-    assert ranks.handler({}, CONTEXT) == {"counted": 1, "rebuilt": False}
+    assert ranks.handler({}, CONTEXT) == {"counted": 1}
     for path, schema in (("points", TOP_LIST), ("points/users/ann", RANK)):
         told = ask("GET", f"/v1/leaderboards/{path}", headers)
         assert told.status == 200
@@ -335,56 +315,55 @@ def test_the_functions_answer_as_the_openapi_document_says(
         each.cache_clear()
 
 
-# ---- while Redis is away
+# ---- Redis, and the age of a board
 
 
-def away(tables: BoardTables) -> Any:
-    return tables.leaderboards(EngagementCache(NOWHERE))
+def test_redis_keeps_the_lists_of_streaks_that_the_minute_s_run_makes(
+    tables: BoardTables, redis_url: str
+) -> None:
+    redis, cache = Redis(redis_url), EngagementCache(redis_url)
+    redis.call("FLUSHALL")
+    lists = {f"leaderboard:{region}" for region in ALL_REGIONS}
+    assert tables.builder(cache).refresh(NOW) == {"refreshed": len(lists)}
+    assert set(redis.call("KEYS", "leaderboard:*")) == lists
+    tables.put([user("eve", 1, 8)])
+    board = tables.leaderboards(cache).top("streaks", "global", 1, LATER)
+    assert (names(board), board["as_of"], board["is_old"]) == ([(1, "ann")], stamp(NOW), False)
+    tables.builder(cache).refresh(LATER)
+    assert names(tables.leaderboards(cache).top("streaks", "europe", 1, LATER)) == [(1, "eve")]
+    later = LATER + timedelta(days=3)
+    tables.builder(cache).refresh(later)
+    assert tables.leaderboards(cache).top("streaks", "global", 9, later)["entries"] == [], "all have lapsed"
 
 
-@pytest.mark.parametrize(("minutes", "is_old"), [(0, False), (2, False), (3, True), (600, True)])
-def test_the_last_board_is_marked_old_when_redis_should_have_a_newer_one(
-    tables: BoardTables, minutes: int, is_old: bool
+def test_who_reads_first_keeps_a_list_in_redis_for_the_others(tables: BoardTables, redis_url: str) -> None:
+    Redis(redis_url).call("FLUSHALL")
+    first = tables.leaderboards(EngagementCache(redis_url)).top("streaks", "global", 9, NOW)
+    tables.put([user("eve", 1, 8)])
+    assert tables.leaderboards(EngagementCache(redis_url)).top("streaks", "global", 9, NOW) == first
+
+
+def test_boards_are_the_same_while_redis_is_away(tables: BoardTables) -> None:
+    away = EngagementCache(NOWHERE)
+    assert tables.builder(away).build(NOW) == {"counted": 4}
+    boards, others = tables.leaderboards(away), tables.leaderboards()
+    for board in ("streaks", "points"):
+        assert boards.top(board, "global", 9, LATER) == others.top(board, "global", 9, LATER)
+        assert boards.rank(board, "global", "dan", LATER) == others.rank(board, "global", "dan", LATER)
+
+
+def test_a_snapshot_is_old_after_ten_minutes_or_two_pauses(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.builder().build(NOW)
-    later = NOW + timedelta(minutes=minutes)
-    board = away(tables).top("points", "global", 2, later)
-    assert names(board) == [(1, "ann"), (2, "bob")]
-    assert (board["as_of"], board["is_old"]) == (stamp(NOW), is_old)
-    assert away(tables).rank("points", "global", "dan", later)["is_old"] is is_old
-    assert first_problem(TOP_LIST, {**board, "entries": []}) is None
-
-
-@pytest.mark.parametrize("region", ["global", "asia"])
-def test_an_old_board_of_points_without_anybody_is_none(engine: Engine, region: str) -> None:
-    tables = BoardTables(engine.client("dynamodb"))
-    tables.builder().build(NOW)
-    late = user("eve", 90)
-    tables.put([replace(late, timezone="Asia/Tokyo")])
-    later = NOW + timedelta(minutes=35)
-    boards: Any = away(tables)
-    for method, asked in ((boards.top, 5), (boards.rank, "eve")):
-        with pytest.raises(ApiError) as refused:
-            method("points", region, asked, later)
-        assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "60"})
-    assert tables.leaderboards().top("points", region, 5, later)["entries"] == [], (
-        "without Redis it is the truth"
-    )
-
-
-def test_the_minute_s_run_makes_a_snapshot_while_redis_is_away(tables: BoardTables) -> None:
-    tables.builder().build(NOW)
-    tables.put([user("eve", 90)])
-    later = NOW + timedelta(minutes=35)
-    assert tables.builder(EngagementCache(NOWHERE)).refresh(later) == {"refreshed": 0}
-    board = away(tables).top("points", "global", 1, later)
-    assert (names(board), board["is_old"]) == ([(1, "eve")], False)
-
-
-def test_without_redis_a_snapshot_is_old_after_ten_minutes(tables: BoardTables) -> None:
-    tables.builder().build(NOW)
     boards = tables.leaderboards()
-    told = [
-        boards.top("points", "global", 1, NOW + timedelta(minutes=each))["is_old"] for each in (0, 10, 11)
-    ]
-    assert told == [False, False, True]
+
+    def are_old(*minutes: int) -> list[bool]:
+        times = [NOW + timedelta(minutes=each) for each in minutes]
+        ranks = [boards.rank("points", "global", "dan", each)["is_old"] for each in times]
+        assert ranks == [boards.top("points", "global", 1, each)["is_old"] for each in times]
+        return ranks
+
+    assert are_old(0, 10, 11, 600) == [False, False, True, True]
+    monkeypatch.setattr(board_snapshots, "pause_between", lambda _users: timedelta(minutes=20))
+    assert are_old(11, 40, 41) == [False, False, True]

@@ -1,26 +1,20 @@
-"""Leaderboards: Redis and the tables give the answers of sorting everybody."""
+"""Leaderboards: snapshot and index give the answers of sorting everybody."""
 
 import random
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.engagement_cache import EngagementCache
-from adapters.platform.redis import Redis
-from processors import ranks
 from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Streak
-from rules.smoke_names import smoke_name
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine
-from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/Lima", "+02:00")
@@ -69,78 +63,25 @@ def expected(crowd: list[Profile], board: str, region: str) -> list[tuple[str, i
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, seed: int) -> None:
-    Redis(redis_url).call("FLUSHALL")
+def test_snapshot_index_and_sorting_agree(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]
     tables = BoardTables(engine.client("dynamodb"))
     tables.put(crowd)
-    cache = EngagementCache(redis_url)
-    assert cache.ranks.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
-    assert tables.builder(cache).build(NOW) == {"counted": 40, "rebuilt": True}
+    assert tables.builder().build(NOW) == {"counted": 40}
     snapshots, index = tables.snapshots(), tables.index()
+    manifest = snapshots.newest(NOW)
+    assert manifest is not None
+    assert manifest.as_of == NOW
     for board in ("streaks", "points"):
         for region in ("global", "europe", "america", "other", "asia"):
             rows = expected(crowd, board, region)
             if board == "streaks":
                 assert index.top(region, NOW) == index.tops(NOW)[region] == rows
             else:
-                as_of, found = snapshots.top(region, NOW)  # type: ignore[misc]
-                assert as_of == NOW
-                assert [(each.user_id, each.score) for each in found] == rows
-            for limit in (1, 3, 100):
-                assert cache.ranks.top(board, region, limit, NOW) == rows[:limit]
+                best = snapshots.top(manifest, region) or []
+                assert [(each.user_id, each.score) for each in best] == rows
             for score in range(60):
                 above = sum(each > score for _, each in rows)
-                assert cache.ranks.count_above(board, region, score, NOW) == above
-                assert snapshots.count_above(board, region, score, NOW) == (NOW, above)
+                assert snapshots.count_above(manifest, board, region, score) == above
                 assert board == "points" or index.count_above(region, score, NOW) == above
-
-
-def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
-    Redis(redis_url).call("FLUSHALL")
-    cache = EngagementCache(redis_url)
-    old = profile("u", random.Random(1))
-    new = replace(old, version=old.version + 1, total_points=990, timezone="Asia/Tokyo")
-    cache.write_through([new])
-    cache.write_through([old])
-    cache.remember(old)
-    assert cache.profile("u") == new
-    cache.ranks.rebuild(one_page([old]), NOW)
-    cache.write_through([new])
-    assert cache.ranks.top("points", "asia", 5, NOW) == [("u", 990)]
-    assert cache.ranks.top("points", "global", 5, NOW) == [("u", 990)]
-    assert cache.ranks.count_above("points", "america", 1, NOW) == 0
-
-
-def test_who_is_forgotten_is_on_no_board(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    Redis(redis_url).call("FLUSHALL")
-    cache, smoke = EngagementCache(redis_url), smoke_name(7)
-    crowd = [
-        replace(profile(user, random.Random(1)), total_points=points, timezone="Asia/Tokyo")
-        for user, points in (("u", 10), (smoke, 90))
-    ]
-    cache.ranks.rebuild(one_page(crowd), NOW)
-    cache.write_through(crowd)
-    monkeypatch.setattr(ranks, "_parts", lambda: SimpleNamespace(cache=cache))
-    context = SimpleNamespace(
-        function_name="f", memory_limit_in_mb=1, invoked_function_arn="a", aws_request_id="r"
-    )
-    assert ranks.handler({"streakline_forget": [smoke, "u"]}, context) == {"forgotten": True}
-    for region in ("global", "asia"):
-        assert cache.ranks.top("points", region, 5, NOW) == [("u", 10)]
-        assert cache.ranks.count_above("streaks", region, 0, NOW) == 1
-    assert cache.profile(smoke) is None
-    assert cache.profile("u") == crowd[0]
-    held = Redis(redis_url)
-    assert [key for key in held.call("KEYS", "*") if smoke in key] == []
-    assert smoke not in held.call("HGETALL", "{board}:state")
-
-
-def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:
-    Redis(redis_url).call("FLUSHALL")
-    cache = EngagementCache(redis_url)
-    alive = replace(profile("u", random.Random(1)), streak=Streak(NOW.date(), 4, 4, 4), timezone="UTC")
-    cache.ranks.rebuild(one_page([alive]), NOW)
-    assert cache.ranks.top("streaks", "global", 5, NOW + timedelta(hours=35)) == [("u", 4)]
-    assert cache.ranks.top("streaks", "global", 5, NOW + timedelta(hours=36)) == []

@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import rank_sets
+from adapters.engagement import engagement_cache
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.rank_sets import BUILDING, READY, lock_command, renew_command
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
 from tests.support import redis_servers
-from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 TODAY = NOW.date()
@@ -37,7 +35,7 @@ CROWD = [profile(f"u{number}", points=10 * number) for number in range(1, 9)]
 
 @pytest.fixture
 def redis(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Redis:
-    monkeypatch.setattr(rank_sets, "RETRY_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(engagement_cache, "RETRY_AFTER_SECONDS", 0.0)
     redis = Redis(redis_url)
     redis.call("FLUSHALL")
     return redis
@@ -82,36 +80,19 @@ def test_an_older_profile_never_replaces_a_newer_one(cache: EngagementCache) -> 
 
 def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
     made = {"as_of": "now", "entries": [{"user_id": "u", "score": 4}]}
-    cache.keep_top_list("europe", "points", made)
-    assert cache.top_list("europe", "points") == made
-    assert cache.top_list("europe", "streaks") is None
-    redis.call("SET", "leaderboard:europe:points", "[]")
-    assert cache.top_list("europe", "points") is None, "written by another version"
+    cache.keep_top_list("europe", made)
+    assert cache.top_list("europe") == made
+    assert cache.top_list("asia") is None
+    assert 60 < redis.call("TTL", "leaderboard:europe") <= 75
     assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
     assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
     assert cache.count_events("v", 1, NOW) == 1
-
-
-def test_a_user_who_moves_leaves_the_former_region(cache: EngagementCache) -> None:
-    cache.ranks.rebuild(one_page([profile("u", 1, 10, timezone="Europe/Berlin")]), NOW)
-    assert cache.ranks.top("points", "europe", 5, NOW) == [("u", 10)]
-    cache.write_through([profile("u", 2, 20, timezone="Asia/Tokyo")])
-    for board, score in (("points", 20), ("streaks", 2)):
-        assert cache.ranks.top(board, "europe", 5, NOW) == []
-        assert (
-            cache.ranks.top(board, "asia", 5, NOW)
-            == cache.ranks.top(board, "global", 5, NOW)
-            == [("u", score)]
-        )
-    assert cache.ranks.top("streaks", "asia", 5, NOW + timedelta(days=3)) == []
 
 
 def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
     cache: EngagementCache, redis: Redis
 ) -> None:
     cache.write_through(CROWD, [DAY])
-    cache.ranks.rebuild(one_page(CROWD), NOW)
-    assert cache.ranks.ready()
     newer = [replace(each, version=5) for each in CROWD]
     with away(cache):
         cache.write_through(newer, [replace(DAY, events_count=3)])
@@ -120,7 +101,6 @@ def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
         "stale ones are gone"
     )
     assert cache.day("u1", date(2026, 6, 1)) is None
-    assert not cache.ranks.ready()
     assert not cache._link._dropped
     cache.write_through(newer)
     assert cache.profile("u8") == newer[-1]
@@ -137,7 +117,6 @@ def test_a_deletion_that_is_refused_holds_up_no_other(cache: EngagementCache, re
         "default",
         "resetkeys",
         *(f"~streak:u{number}" for number in range(2, 9)),
-        "~{board}*",
     )
     try:
         assert cache.profile("u2") is None
@@ -149,76 +128,12 @@ def test_a_deletion_that_is_refused_holds_up_no_other(cache: EngagementCache, re
     assert not cache._link._dropped
 
 
-def test_a_lost_write_spoils_the_ranks_that_somebody_is_building(
-    cache: EngagementCache, redis: Redis, redis_url: str
-) -> None:
-    builder = EngagementCache(redis_url)
-
-    def crowd() -> Iterator[Profile]:
-        yield from CROWD
-        with away(cache):
-            cache.write_through([profile("u1", 9, 990)])
-        cache.profile("u1")
-
-    assert not builder.ranks.rebuild(lambda after: [(crowd(), "")], NOW)
-    assert not builder.ranks.ready()
-    assert builder.ranks.rebuild(one_page(CROWD), NOW)
-
-
-@pytest.mark.parametrize("chunk", [500, 1], ids=["before the last chunk", "after the last chunk"])
-def test_a_builder_that_was_slower_than_its_lock_does_not_say_that_all_is_there(
-    cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
-    monkeypatch.setattr("adapters.engagement.rank_sets.PLACED_AT_ONCE", chunk)
-
-    def everybody() -> Iterator[Profile]:
-        yield CROWD[0]
-        redis.call("DEL", BUILDING)  # as its time does
-        assert redis.call("SET", BUILDING, "the other's token", "NX") == "OK"
-
-    assert not cache.ranks.rebuild(lambda after: [(everybody(), "")], NOW)
-    assert redis.call("GET", BUILDING) == "the other's token", "the lock is not taken from who has it"
-    assert not cache.ranks.ready()
-    assert cache.ranks.top("points", "global", 5, NOW) is None
-
-
-def test_whoever_has_lost_the_lock_clears_nothing_and_renews_nothing(
-    cache: EngagementCache, redis: Redis
-) -> None:
-    cache.ranks.rebuild(one_page(CROWD), NOW)
-    redis.call("SET", BUILDING, "the other's token", "EX", 9)
-    assert redis.pipeline([lock_command("mine"), renew_command("mine", "scan:")]) == [None, 0]
-    assert cache.ranks.ready()
-    assert redis.call("TTL", BUILDING) <= 9
-
-
-def test_a_slow_builder_keeps_its_lock_by_every_chunk(
-    cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("adapters.engagement.rank_sets.PLACED_AT_ONCE", 2)
-    left: list[int] = []
-
-    def everybody() -> Iterator[Profile]:
-        for each in CROWD:
-            left.append(redis.call("TTL", BUILDING))
-            redis.call("EXPIRE", BUILDING, 10)
-            yield each
-
-    assert cache.ranks.rebuild(lambda after: [(everybody(), "")], NOW)
-    assert left[0] == 60
-    assert max(left[2:]) == 60, "each chunk of two renews it"
-    assert redis.call("EXISTS", BUILDING) == 0
-    assert 3500 < redis.call("TTL", READY) <= 3600
-    assert cache.ranks.top("points", "global", 2, NOW) == [("u8", 80), ("u7", 70)]
-
-
 def test_a_script_touches_only_the_keys_that_it_is_given(cache: EngagementCache, redis: Redis) -> None:
     """Serverless caches refuse others. MONITOR shows what the scripts do."""
     watched = Redis(redis._url.geturl())
     assert watched.call("MONITOR") == "OK"
-    cache.ranks.rebuild(one_page([replace(each, timezone="Europe/Rome") for each in CROWD]), NOW)
-    cache.write_through([replace(each, version=7, timezone="Asia/Tokyo") for each in CROWD])
-    cache.ranks.top("streaks", "global", 5, NOW + timedelta(days=4))
+    cache.write_through(CROWD)
+    cache.write_through([replace(each, version=7) for each in CROWD])
     redis.call("PING")
     declared: set[str] = set()
     touched = 0
@@ -229,7 +144,7 @@ def test_a_script_touches_only_the_keys_that_it_is_given(cache: EngagementCache,
             touched += 1
         elif words[0] == "EVAL":
             declared = set(words[3 : 3 + int(words[2])])
-    assert touched > 100
+    assert touched >= 2 * len(CROWD)
     watched.close()
 
 

@@ -38,6 +38,6 @@ def test_who_is_forgotten_leaves_no_event_ids_of_the_last_day(redis_url: str) ->
         for user in ("u", "v")
     }
     cache.write_through([], [], ids)
-    assert cache.forget(["u"], NOW)
+    assert cache.forget("u", NOW)
     assert redis.call("KEYS", "processed:u:*") == []
     assert cache.processed(ids) == {"u": set(), "v": set(ids["v"])}

@@ -24,7 +24,7 @@ from local.stack import Stack
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.offline import Stretch
-from rules.privacy.erasures import problem_of, sign_certificate
+from rules.privacy.certificates import problem_of, sign_certificate
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
@@ -48,6 +48,7 @@ def site(engine: Engine, lone_redis_url: str) -> Iterator[Site]:
     with users_site.site(engine, lone_redis_url, **more) as prepared:
         for module in (erasure, ranks):
             module._parts.cache_clear()
+        finish()  # what other modules have left open
         yield prepared
         for module in (erasure, ranks):
             module._parts.cache_clear()

@@ -21,16 +21,16 @@ from botocore.exceptions import EndpointConnectionError
 from adapters import settings
 from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import Unavailable, client
-from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, all_stores
 from adapters.settings.common import ErasureSettings
 from ingest import privacy_api
 from processors import erasure
-from processors.erasure import Exporter
+from processors.person_exports import Exporter
 from rules.days import stamp, unstamp
 from rules.engagement.events import Event
 from rules.leads.lead_events import SORT_KEY
+from rules.privacy.erasures import Person
 from rules.privacy.tombstones import user_subject
 from tests.support import site as users_site
 from tests.support.dying import FAILURES, Dying, Killed

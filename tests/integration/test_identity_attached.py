@@ -1,81 +1,17 @@
-"""What one statement attaches is what a decision would: the same rows, whatever came before, and at once."""
+"""What is attached to a lead stays its own, also if many attach at the same moment."""
 
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
-from functools import partial
-from random import Random
 from threading import Barrier
-from typing import Any
 
 import pytest
 
-from adapters.leads.identity_store import (
-    CannotRepair,
-    IdentityStore,
-    LeadEventKey,
-    Resolution,
-    _decide,
-    resolution_of,
-)
-from rules.leads.identity import Identity, considered_identities
-from tests.support.identity_events import C1, D1, D2, E1, E2, K1, P1, POOL, check
+from adapters.leads.identity_store import LeadEventKey, Resolution
+from rules.leads.identity import Identity
+from tests.support.identity_events import C1, D1, D2, E1, E2, K1, P1, check
 from tests.support.identity_server import NOW, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
-K2, K3 = (Identity("cookie", f"acme/shop/{n}") for n in "23")
-Event = tuple[Identity, ...]
-
-
-class Deciding(IdentityStore):
-    """Reads, decides and applies for every event."""
-
-    def resolve(
-        self, organization_id: str, identities: Iterable[Identity], evidence: LeadEventKey, now: datetime
-    ) -> Resolution:
-        ordered = considered_identities(identities)
-        work = partial(_decide, organization_id=organization_id, ordered=ordered, evidence={}, now=now)
-        return resolution_of(self._database.run(work, attempts=20))
-
-
-def random_events(random: Random, count: int) -> list[Event]:
-    """Half of them proven, with more things than people, and every other one with a thing never seen before."""
-    events = []
-    for number in range(count):
-        is_verified = random.random() < 0.5
-        fresh = [Identity("cookie", f"acme/shop/fresh-{number}")] * random.randint(0, 1)
-        some = (*random.sample((*POOL, K2, K3), random.randint(1, 3)), *fresh)
-        events.append(
-            tuple(replace(each, is_verified=is_verified or not each.kind.is_strong) for each in some)
-        )
-    return events
-
-
-def rows(registry: Registry, store: IdentityStore, events: list[Event]) -> tuple[list[int], Any]:
-    """Return whose events they are, and all rows but what is by chance."""
-    registry.clear()
-    found = []
-    for number, identities in enumerate(events):
-        key = LeadEventKey("acme/shop", f"event-{number}")
-        resolution = store.resolve("acme", identities, key, NOW)
-        found.append(resolution.lead_id)
-        if resolution.changes and number % 7 == 0:
-            with suppress(CannotRepair):
-                store.unmerge("acme", resolution.changes[-1].number, "why", "me", NOW)
-    held = registry.rows("SELECT t::text FROM identity.channel_identity AS t ORDER BY 1")
-    leads = registry.rows("SELECT lead_id, root_id FROM identity.lead ORDER BY 1")
-    moves = registry.rows("SELECT lead_id, root_before, root_after FROM identity.change_lead ORDER BY 1, 2")
-    return found, (held, leads, moves)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_it_leaves_the_rows_that_deciding_every_event_leaves(registry: Registry, seed: int) -> None:
-    events = random_events(Random(seed), 40)
-    decided = rows(registry, Deciding(registry.connect()), events)
-    assert rows(registry, registry.store, events) == decided
-    check(registry)
 
 
 def test_a_person_with_more_than_channels_allow_still_gets_things(registry: Registry) -> None:

@@ -5,46 +5,47 @@ from typing import Any
 
 import pytest
 
-from adapters.leads import identity_store
-from adapters.leads.identity_store import ATTEMPTS, PLANS
-from rules.leads.identity import Identity
+from adapters.leads.identity_store import ATTEMPTS_MAX, IdentityStore
+from adapters.postgresql.sql import PostgresUnavailable
 from tests.support.identity_events import C1, E1, E2, P1, check
 from tests.support.identity_server import NOW, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
-REAL = identity_store._apply
+REAL = IdentityStore._call
 
 
 def between(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) -> list[str]:
     """Let others come between reading and applying, one each time; returns what each attempt came to."""
-    left, told = list(others), []
+    left, outcomes = list(others), list[str]()
 
-    def apply(*args: Any, **named: Any) -> Any:
+    def call(store: IdentityStore, name: str, *arguments: Any) -> Any:
+        if not name.startswith("apply"):
+            return REAL(store, name, *arguments)
         if left:
             other = left.pop(0)
             with monkeypatch.context() as alone:
-                alone.setattr(identity_store, "_apply", REAL)
+                alone.setattr(IdentityStore, "_call", REAL)
                 other()
-        found = REAL(*args, **named)
-        told.extend(found)
-        return found
+        answer = REAL(store, name, *arguments)
+        outcomes.append("applied" if "resolution" in answer else "others were first")
+        return answer
 
-    monkeypatch.setattr(identity_store, "_apply", apply)
-    return told
+    monkeypatch.setattr(IdentityStore, "_call", call)
+    return outcomes
 
 
 def test_nobody_came_in_between(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    known, told = registry.see(E1), between(monkeypatch)
+    known, outcomes = registry.see(E1), between(monkeypatch)
     assert registry.see(E1, P1).leaf == known.leaf == registry.see(P1).leaf
-    assert told == ["resolution"]
+    assert outcomes == ["applied"]
 
 
 def test_somebody_else_got_the_number_meanwhile(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planned without him, the number would be stored twice, or taken from him."""
     one, _ = registry.see(E1), registry.see(E2)
-    told = between(monkeypatch, lambda: registry.see(E2, P1))
+    outcomes = between(monkeypatch, lambda: registry.see(E2, P1))
     found = registry.see(E1, P1)
-    assert told == ["facts", "resolution"]
+    assert outcomes == ["others were first", "applied"]
     assert found.root_id == registry.see(P1).root_id == one.root_id  # the number proves that both are one
     check(registry)
 
@@ -52,9 +53,9 @@ def test_somebody_else_got_the_number_meanwhile(registry: Registry, monkeypatch:
 def test_the_group_was_merged_meanwhile(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (E2, E1):
         registry.see(each)
-    told = between(monkeypatch, lambda: registry.see(E1, E2))
+    outcomes = between(monkeypatch, lambda: registry.see(E1, E2))
     assert registry.see(E1, P1).root_id == registry.see(E2).root_id
-    assert told.count("facts") == 1
+    assert outcomes.count("others were first") == 1
     check(registry)
 
 
@@ -63,28 +64,29 @@ def test_an_operator_parted_them_meanwhile(registry: Registry, monkeypatch: pyte
     registry.see(E2)
     merged = registry.see(E1, E2, C1).changes[-1]
     parted = lambda: registry.store.unmerge("acme", merged.number, "why", "me", NOW)  # noqa: E731
-    told = between(monkeypatch, parted)
+    outcomes = between(monkeypatch, parted)
     registry.see(E1, P1)
-    assert told.count("facts") == 1
+    assert outcomes.count("others were first") == 1
     assert registry.see(E1).root_id != registry.see(E2).root_id
     check(registry)
 
 
-def test_who_always_comes_too_late_decides_under_locks(
+def test_who_always_comes_too_late_is_told_to_come_again(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.see(E1)
-    numbers = [Identity("device", f"acme/shop/new-{number}") for number in range(PLANS + 1)]
-    assert PLANS < ATTEMPTS
+    before, others = registry.dump(), {"facts": {"known": [], "held": [], "apart": []}, "resolutions": {}}
+    attempts: list[str] = []
 
-    def never(*args: Any, **named: Any) -> Any:
-        tried.append(1)
-        return {"facts": named["facts"]}
+    def call(_store: IdentityStore, name: str, *_arguments: Any) -> Any:
+        attempts.append(name.partition("(")[0])
+        return others
 
-    tried: list[int] = []
-    monkeypatch.setattr(identity_store, "_apply", never)
-    found = registry.see(E1, P1, *numbers)
-    assert len(tried) == PLANS
-    monkeypatch.setattr(identity_store, "_apply", REAL)
-    assert {registry.see(each).leaf for each in (E1, P1, *numbers)} == {found.leaf}
-    check(registry)
+    with monkeypatch.context() as late:
+        late.setattr(IdentityStore, "_call", call)
+        with pytest.raises(PostgresUnavailable, match="other changes were first") as refused:
+            registry.see(E1, P1)
+    assert attempts == ["facts", *["apply"] * ATTEMPTS_MAX]
+    assert not refused.value.is_away
+    assert registry.dump() == before
+    assert registry.see(E1, P1).leaf == registry.see(P1).leaf

@@ -1,18 +1,37 @@
 """Nights over a town whose events add something to streaks: what they add is compared and repaired as points are."""
 
+import gzip
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
-from adapters.platform.items import Item, encode_item
+from adapters.book import shipped_version
+from adapters.engagement.account_items import ACHIEVEMENTS, GOALS, profile_from
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import BEFORE_ALL
+from analytics.reconcile.shares import share_steps
+from analytics.reconcile.user_goals import goal_row
+from rules.book.book import Books
+from rules.book.goal_rules import (
+    AchievementRule,
+    Condition,
+    ConditionKind,
+    Need,
+    NeedKind,
+    StreakPeriod,
+    StreakRule,
+)
+from rules.days import unstamp
 from rules.engagement.events import Event
+from tests.support.books import SHIPPED
 from tests.support.corruptions import value
 from tests.support.engine import Engine
-from tests.support.town import Town, lived_in
+from tests.support.town import KINDS, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
 MEASURES = (None, "n", "n,minutes=500", "n,minutes=30500,pages=2000")
@@ -71,3 +90,51 @@ def test_a_mark_of_the_past_that_is_wrong_is_repaired(town: Town) -> None:
     town.put("UserStreaks", profile)
     assert set(town.reconcile("one", everybody=True)["different"]) == {user}
     assert town.profile(user).get("past_entry") == before.get("past_entry")
+
+
+GOALS_BOOK = replace(
+    SHIPPED,
+    streaks={
+        "daily": StreakRule(
+            StreakPeriod.DAY, Need(NeedKind.EVENTS, 1), frozenset(KINDS), freezes=True, pauses=True
+        )
+    },
+    achievements={"begun": AchievementRule((Condition(ConditionKind.POINTS, 1),), of_history=True)},
+)
+
+
+def goals_of(town: Town, run_id: str) -> dict[str, Any]:
+    """The rows of goals that a night has written, by user."""
+    written = [each.key for each in town.objects.list("raw/user_goals/") if f"/{run_id}-" in each.key]
+    lines = [line for key in written for line in gzip.decompress(town.objects.get(key)).splitlines()]
+    return {row["user_id"]: row for row in map(json.loads, lines)}
+
+
+def test_a_night_writes_goals_of_those_whose_ledgers_it_has_read(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both of whom it looks at closely and of whose ledger was enough; what is written is what is shown."""
+    books = Books([replace(shipped_version(), read=lambda: GOALS_BOOK)])
+    monkeypatch.setattr(share_steps, "lake_books", lambda _: books)
+    town.now += timedelta(days=10)  # all that they have written is older than what a night compares again
+    town.reconcile("look", repair=False, everybody=True)
+    assert goals_of(town, "look") == {}, "a run that repairs nothing writes nothing"
+    town.reconcile("one", everybody=True)
+    first = goals_of(town, "one")
+    assert set(first) == set(town.users)
+    assert all("begun " in row["achievements"] and "daily day " in row["streaks"] for row in first.values())
+    user = town.users[3]
+    town.now += timedelta(days=1)
+    town.apply([replace(town.event(user, 90, 0), measures="n")])
+    town.curate()
+    town.reconcile("two")
+    second = goals_of(town, "two")
+    assert user in second
+    assert len(second) < len(first)
+    profile = profile_from(decode_item(town.profile(user)))
+    entries, _ = town.accounts.ledger.after(user, BEFORE_ALL)
+    shown = goal_row(
+        user, entries, replace(profile.cover, freezes=()), books, unstamp(second[user]["folded_at"])
+    )
+    assert shown == second[user]
+    assert shown["version"] > first[user]["version"]

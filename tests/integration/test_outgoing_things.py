@@ -18,11 +18,11 @@ from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.notification_store import BACKLOG, BACKLOG_SHARDS, LOG, BacklogStore
 from adapters.platform.items import encode_item
-from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.stores import Clients, online_stores
 from adapters.settings.common import PrivacyTables
 from rules.leads.feature_items import Change
 from rules.leads.lead_events import Group
+from rules.privacy.erasures import Person
 from rules.questions.questions import Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_to_item
 from tests.integration.test_endpoints_api import CONTEXT, Desk, desk, there

@@ -21,7 +21,7 @@ pytestmark = [
     [
         {"sql": "SELECT 1; SELECT 2"},
         {"sql": "SELECT identity.unmerge(1, :p0, now())", "parameters": [{"name": "p0", "value": {"stringValue": "{}"}}]},
-        {"sql": "SELECT identity.resolve('a', '{}', '{}', 1, :p0)", "parameters": [{"name": "p0", "value": {"stringValue": "2026-03-10"}}]},
+        {"sql": "SELECT identity.apply('a', '{}', '{}', '{}', '{}', '{}', '{}', :p0)", "parameters": [{"name": "p0", "value": {"stringValue": "2026-03-10"}}]},
         {"sql": "SELECT ':p0'"},
         {"sql": "SELECT :p0::text", "parameters": [{"name": "p1", "value": {"stringValue": "a"}}]},
         {"sql": "SELECT :p0::text[]", "parameters": [{"name": "p0", "value": {"arrayValue": {"stringValues": ["a"]}}}]},

@@ -12,8 +12,8 @@ import pytest
 from adapters.platform.aws import client
 from adapters.platform.items import encode_item
 from local import cli
-from local.operate import nightly_run
-from local.operate.nightly_run import rebuild_features
+from local.operate import lead_features
+from local.operate.lead_features import rebuild_features
 from local.stack import Stack
 from processors.leads import features
 from rules.days import DAY, stamp
@@ -242,7 +242,7 @@ def test_many_leads_are_fifty_a_message(stack: Stack) -> None:
 
 
 def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nightly_run, "STALLED_SECONDS_MAX", 0)
+    monkeypatch.setattr(lead_features, "STALLED_SECONDS_MAX", 0)
     with pytest.raises(RuntimeError, match=r"messages still wait in FeatureRefresh \(1\)"):
         rebuild_features(stack, ["nobody"])
 

@@ -157,7 +157,7 @@ def test_the_command_rates_everybody(bureau: Bureau, capsys: pytest.CaptureFixtu
     engine = bureau.api.engine
     stack = Stack("", "engine", "eu-west-1", {"LeaderboardShards": "2"}, {name: name for name in TABLES}, "")
     bureau.patch.setattr(Stack, "client", lambda _, service: engine.client(service))
-    bureau.patch.setattr("local.rerate.all_profiles", lambda *_: [([bureau.profile_read()], "")])
+    bureau.patch.setattr(AccountStore, "all_profiles", lambda _: [bureau.profile_read()])
     before = bureau.entries()
     typed(stack, "rules", "rerate", "--from", str(FIRST), "--dry-run")
     assert f"  {bureau.user}: +20, balance 10 -> 30\n" in capsys.readouterr().out

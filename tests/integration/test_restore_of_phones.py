@@ -10,7 +10,6 @@ import pytest
 
 from adapters.platform.items import encode_item
 from adapters.privacy.erasers import SubscriptionEraser
-from adapters.privacy.erasure_jobs import Person
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
 from analytics.forgetting.gone_phones import GonePhones
@@ -18,6 +17,7 @@ from analytics.lake.layout import raw_place
 from analytics.restore.restorer import RestoreReport
 from rules.days import stamp
 from rules.lake.table_items import CHANGED, GONE, PHONES
+from rules.privacy.erasures import Person
 from rules.privacy.retention import GONE_PHONES_STAY
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support.dying import DyingFolder, Killed

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -22,17 +23,24 @@ from local.analyst.answer import Answer
 from local.stack import Stack
 
 
-@pytest.fixture
-def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A laptop cloud's warehouse; its emulator is not asked."""
-    warehouse = DuckWarehouse(tmp_path / "warehouse.duckdb")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a warehouse with all models, and with sixty builds noted."""
+    warehouse = DuckWarehouse(tmp_path_factory.mktemp("built") / "warehouse.duckdb")
     prepare(warehouse)
     build(warehouse)
-    built = ", ".join(f"('m{number:03}', 'x')" for number in range(60))
-    warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES {built}"])
+    noted = ", ".join(f"('m{number:03}', 'x')" for number in range(60))
+    warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES {noted}"])
+    return warehouse.path
+
+
+@pytest.fixture
+def laptop(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a laptop cloud's warehouse; its emulator is not asked."""
+    warehouse = Path(shutil.copy(built, tmp_path))
     monkeypatch.setattr("local.stack.load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
-    monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
-    yield tmp_path
+    monkeypatch.setattr(asking, "WAREHOUSE", warehouse)
+    return tmp_path
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:

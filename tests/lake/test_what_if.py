@@ -112,7 +112,11 @@ def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
     assert kinds >= {"redemption", "hold", "freeze"}
 
 
-@pytest.mark.parametrize("seed", range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)))
+@pytest.mark.parametrize(
+    "seed",
+    # 1143 takes back the event after a flight before the event that would have shown the flight arrives.
+    [*range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)), 1143],
+)
 def test_what_is_reversed_rated_anew_and_sold_is_predicted(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, seed)
 

@@ -1,4 +1,4 @@
-"""Rule 5, read again: what events earn, by the table that stands in docs/rules.md. Imports nothing of the product."""
+"""Rule 5, read again: what events earn, by the table in docs/rules/points.md. Imports nothing of the product."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "rules" / "points.md"
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (\d+) \| (\d+) \|$", re.MULTILINE)
 TABLE = {name: (int(points), int(most)) for name, points, most in ROW.findall(DOCUMENT.read_text())}
 FOR_SERVERS = {"FRIEND_INVITED", "PURCHASE_COMPLETED", "QUESTION_ANSWERED"}

@@ -33,7 +33,9 @@ def _plain_reading(scratch: Scratch) -> None:
 
 def _feature_in_the_docs(scratch: Scratch) -> None:
     scratch.replace(
-        "docs/rules.md", "\nfrequency_purchases_90d\n", "\nfrequency_purchases_7d\nfrequency_purchases_90d\n"
+        "docs/rules/leads.md",
+        "\nfrequency_purchases_90d\n",
+        "\nfrequency_purchases_7d\nfrequency_purchases_90d\n",
     )
 
 
@@ -41,5 +43,5 @@ FEATURE = (
     Step("rules/leads/features.py", _feature, READINGS, "frequency_purchases_7d"),
     Step("tests/support/lead_histories.py", _plain_reading, READINGS),
     Step("make models", make_models, GENERATED),
-    Step("docs/rules.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
+    Step("docs/rules/leads.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
 )

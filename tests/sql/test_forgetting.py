@@ -33,7 +33,7 @@ NAMES = (*USERS, LEAD, *PEOPLE)
 SUMS = (
     *("marts.daily_actives", "marts.monthly_actives", "marts.stickiness", "marts.retention_cohorts"),
     *("marts.points_liability", "marts.points_expiring", "marts.revenue_by_month", "marts.streak_survival"),
-    *("marts.rfm_segments", "marts.brand_statement", "marts.goal_periods", "marts.option_answers"),
+    *("marts.rfm_segments", "marts.brand_statement", "marts.option_answers"),
     *("marts.question_agreement", "facts.retention", "facts.ledger_totals", "facts.activity_totals"),
     *("marts.funnel_by_source", "facts.monthly_changes"),
 )

@@ -10,7 +10,7 @@ import pytest
 from analytics.warehouse.build import build
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
-from tests.sql import test_achievements_twin, test_goal_streaks_twin, test_points_twin
+from tests.sql import test_goals, test_points_twin
 from tests.sql.conftest import Lake
 from tests.support.account_world import grant
 from tests.support.achievement_story import AchievementStory
@@ -63,8 +63,8 @@ class CommitStory(AchievementStory):
 
 
 @only_soak(
-    "the same on random histories: tests/sql/test_points_twin.py, tests/sql/test_goal_streaks_twin.py,"
-    " tests/sql/test_achievements_twin.py::test_live_and_sql_agree"
+    "the same on random histories: tests/sql/test_points_twin.py,"
+    " tests/sql/test_goals.py::test_the_marts_tell_what_is_shown_live"
 )
 @pytest.mark.parametrize("seed", range(effort(1, soak=4)))
 def test_live_and_sql_agree(lake: Lake, seed: int) -> None:
@@ -72,16 +72,16 @@ def test_live_and_sql_agree(lake: Lake, seed: int) -> None:
     story.live()
     if seed % 2:
         story.rewrite()
-    lake.load("one", story.into(lake.objects))
-    streaks, achieved = test_goal_streaks_twin.live(story), test_achievements_twin.live(story)
+    lake.load("one", [*story.into(lake.objects), *test_goals.night(story, lake, "one")])
+    streaks, achieved = test_goals.live_streaks(story), test_goals.live_achievements(story)
     assert len(story.books.versions) > VERSIONS_MIN
     assert {each[1] for each in streaks} == set(SIX)
     assert len({name for _, name, _ in achieved}) > 10
     for warehouse in lake.warehouses:
-        build(warehouse, test_goal_streaks_twin.FAMILY | test_achievements_twin.FAMILY)
+        build(warehouse, test_goals.FAMILY)
         build(warehouse, test_points_twin.family(*test_points_twin.ASKED))
-        assert test_goal_streaks_twin.in_sql(warehouse) == streaks
-        assert test_achievements_twin.in_sql(warehouse) == achieved
+        assert test_goals.streaks_in(warehouse) == streaks
+        assert test_goals.achievements_in(warehouse) == achieved
         weeks = test_points_twin.in_sql(warehouse)
         for name in test_points_twin.SUMS:
             found = {(each["user_id"], each["week_start"]): each[name] for each in weeks}

@@ -27,7 +27,7 @@ TABLES = (
     *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
     *("Limits", "RuleBooks", "Rewards", "Erasures"),
     *("Event", "Memory", "Feature", "GroupEvents"),
-    *("Questions", "Responses", "AnswerLines", "Subscriptions", "UserStats"),
+    *("Questions", "Responses", "Subscriptions", "UserStats"),
     *("WebhookEndpoints", "Notifications"),
 )
 WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
@@ -76,7 +76,6 @@ CONSTANTS = {
     "CAMPAIGN_GRACE_DAYS": "7",
     "QUESTIONS_TABLE": "Questions",
     "RESPONSES_TABLE": "Responses",
-    "ANSWER_LINES_TABLE": "AnswerLines",
     "SUBSCRIPTIONS_TABLE": "Subscriptions",
     "USER_STATS_TABLE": "UserStats",
     "STATS_SHARDS": "2",

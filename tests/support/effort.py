@@ -1,8 +1,6 @@
 """How much a test tries: `make test` what has found faults, in minutes; `make soak` far more, by the hour."""
 
 import os
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ def effort(test: int, soak: int) -> int:
     return soak if SOAK else test
 
 
-def only_soak(proven_by: str) -> Callable[[Any], Any]:
+def only_soak(proven_by: str) -> pytest.MarkDecorator:
     """Leave a test to `make soak`: it takes a minute or more, and other tests prove the same in `make test`.
 
     proven_by: these tests; `make test` names them at its end. tests/conftest.py deselects the test.

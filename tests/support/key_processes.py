@@ -14,7 +14,7 @@ from ingest.questions import questions_api
 from ingest.web.caller import ApiError, Caller
 from local.operate.fingerprint_keys import NEEDED_FOR
 from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, promote_key, retire_key, to_text
-from tests.support.questions_stack import responses_of, set_clock
+from tests.support.questions_stack import set_clock
 
 FIRST_KEY = "a key of these tests"
 
@@ -98,14 +98,3 @@ class Operator:
 
 def hash_under(key: str, person: str) -> str:
     return hash_under_key(key, f"user:{person}", HASH_CHARACTERS)
-
-
-def stored_answers(question: dict[str, Any]) -> list[dict[str, Any]]:
-    """All that is stored of a question: responses and places in line."""
-    line = client("dynamodb").query(
-        TableName="AnswerLines",
-        KeyConditionExpression="question_id = :q",
-        ExpressionAttributeValues={":q": {"S": question["question_id"]}},
-        ConsistentRead=True,
-    )
-    return responses_of(question["question_id"]) + list(line["Items"])

@@ -27,6 +27,9 @@ from tests.support.published_books import AT, a_document, documents, published
 # A pause, and dates that an amnesty or a zone took away.
 NEUTRAL = {"pauses": "2026-01-02/2026-01-04", "skipped_dates": "2026-01-06,2026-01-09"}
 
+STREAKS = "reading week 2026-02-16 2 3 4 0,steps day 2026-02-27 1 1 1 0"
+ACHIEVEMENTS = "early 2026-02-03 2026-02-03T23:59:59.999999Z#2,rich 2026-02-05 2026-02-05T00:59:59.999999Z#9"
+
 
 class Story:
     """What the users do, told in parts: everything until `late`, and what came late."""
@@ -198,6 +201,10 @@ class Story:
                 **more,
             }
             self.sample.put("streaks", row)
+        folded = datetime(2026, 3, 2, 2, self.version[user], tzinfo=UTC)
+        goals = {"streaks": STREAKS, "achievements": ACHIEVEMENTS} if user in USERS[::2] else {}
+        row = {"user_id": user, "version": int(folded.timestamp()), "folded_at": folded, **goals}
+        self.sample.put("user_goals", row)
 
     def tell_leads(self, version: int) -> None:
         """All events of leads so far, their features as of an instant after the last merge, and memories."""

@@ -68,13 +68,13 @@ def told(
     """What the processor does with an event. known: joined into memory; stored: in the table; notes: as well."""
     notes = set() if notes is None else notes
     given_, as_of = contributions(event), latest_instant(item, now, event.occurred)
-    noted = notes & set(item.unsure(given_)) if item.is_current else ()
+    noted = notes & set(item.unsure_marks(given_)) if item.is_current else ()
     after = with_event(item, given_, noted, as_of)
     if after is None:
         return noting(
             item, change_from_events(item, inputs_of(event.event_type, given_), stored, as_of), notes
         )
-    notes |= set(item.leaving(after))
+    notes |= set(item.leaving_marks(after))
     return change_by_event(item, event, after, contacts_of(known), as_of)
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
@@ -27,7 +27,7 @@ OUTPUTS = {
     "EventsStreamName": "events",
     "LakeBucketName": "lake",
     "NightlyArn": "arn:nightly",
-    **{f"{name}FunctionName": name for name in ("Leads", "Ranks", "Warehouse")},
+    **{f"{name}FunctionName": name for name in ("Leads", "Warehouse")},
 }
 TABLES = (
     *("Limits", "BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
@@ -65,7 +65,7 @@ class World:
             each.sql: [{"v": each.answer}] for each in ASSUMPTIONS
         }
         self.alarms = {"ApiServerErrors": "OK"}
-        self.functions: dict[str, Any] = {"Leads": {"left": 0}, "Ranks": {"forgotten": True}}
+        self.functions: dict[str, Any] = {"Leads": {"left": 0}}
         self.stack = FakeStack(
             "http://api", "http://emulator", "r", dict(OUTPUTS), {t: t for t in TABLES}, ""
         )
@@ -183,6 +183,7 @@ class World:
             return resources.get(StackName, [nested])
 
         return {
+            "dynamodb": Tables(self),
             "kinesis": SimpleNamespace(put_records=self.put_records),
             "s3": SimpleNamespace(
                 get_paginator=pages("Contents", self._objects),
@@ -239,12 +240,6 @@ class Tables:
     def query(self, TableName: str, ExpressionAttributeValues: Item, **_: Any) -> Any:  # noqa: N803
         (wanted,) = ExpressionAttributeValues.values()
         return {"Items": [each for each in self.items[TableName] if next(iter(each.values())) == wanted]}
-
-    def get_paginator(self, _: str) -> Any:
-        def paginate(**asked: Any) -> Iterator[Any]:
-            yield self.query(**asked)
-
-        return SimpleNamespace(paginate=paginate)
 
     def get_item(self, TableName: str, Key: Item, **_: Any) -> Any:  # noqa: N803
         found = [each for each in self.items[TableName] if Key.items() <= each.items()]

@@ -144,8 +144,10 @@ class ShareReconciliation:
         """Look at users in this order, some at least; returns whether there was time for all."""
 
         def look(user_id: str) -> LookResult:
-            known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
-            if user_id in suspects.by_ledger and not differs(ledger, known, user_id, self.reconciler.witness):
+            known, own = suspects.lake.user(user_id), self.reconciler
+            if user_id in suspects.by_ledger and not differs(
+                own.accounts.ledger, known, user_id, own.witness, own.goals
+            ):
                 return LookResult()
             try:
                 return LookResult(self.reconciler.examine(user_id, known, now))
@@ -161,6 +163,8 @@ class ShareReconciliation:
                 some = users[start : start + USERS_AT_ONCE]
                 _note(findings, dict(zip(some, pool.map(look, some), strict=True)))
                 findings.heads += self.reconciler.witness.brought() if self.reconciler.witness else []
+                if self.reconciler.goals:
+                    self.reconciler.goals.write(now)
                 findings.after = some[-1]
         return True
 

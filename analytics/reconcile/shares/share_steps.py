@@ -21,6 +21,7 @@ from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import PROGRESS, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
+from analytics.reconcile.user_goals import GoalRows
 from rules.engagement.reconciliation import SHARES, Doubt, is_no_fault_of_theirs
 
 # What all shares of a night found, and what only all of them together can decide: who is frozen.
@@ -155,7 +156,7 @@ class ShareSteps:
         The first call recomputes the share.
         """
         plan = NightPlan.load(self.objects, event["run_id"])
-        share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event)
+        share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event, plan)
         if not RecomputedUsers.is_there(self.objects, plan.run_id, share):
             made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
             made.save(self.objects, plan.run_id, share)
@@ -171,10 +172,11 @@ class ShareSteps:
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
         """{"run_id", "repair"?} -> what all shares have found, stored as the run's result."""
         plan = NightPlan.load(self.objects, event["run_id"])
-        return collect(self.objects, plan, self._reconciler(event), now, self.roots)
+        return collect(self.objects, plan, self._reconciler(event, plan), now, self.roots)
 
-    def _reconciler(self, event: Mapping[str, Any]) -> Reconciler:
+    def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
         written_to = (self.accounts, self.projections, self.redis)
-        return Reconciler(*written_to, past, past.pauses, repair, books, PreviousTree(self.objects))
+        goals = GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None
+        return Reconciler(*written_to, past, past.pauses, repair, books, PreviousTree(self.objects), goals)

@@ -7,11 +7,10 @@ A source's file has
         payload without an event of ours, and raises ingest.leads.payloads.DecodeError.
     parts(payload) -> iterable of PayloadPart   (only if a webhook can carry several events)
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
-        event does not affect the others. It raises DecodeError if it cannot split the payload.
-
+        event does not affect the others, and names fields from the event on. It raises DecodeError if it
+        cannot split the payload.
     SIGNATURE: Signature | None
-        How its webhooks are signed (rules.leads.hooks), for the door /v1/hooks. None: they are
-        not.
+        How its webhooks are signed (rules.leads.hooks), for the door /v1/hooks. None: they are not.
     TOPIC_HEADER: str   (only if a header says what kind of webhook it is; `context.topic` has its value)
     challenge(query) -> (token, what to answer), or None   (only if the vendor asks before it sends)
     from_browser(fields) -> payload   (only if browsers send it as a form)
@@ -22,53 +21,28 @@ Only these files know an integration's format. They share ingest/leads/payloads.
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from ingest.leads.payloads import DecodeContext, DecodedEvent, PayloadPart
 from rules.leads.hooks import Signature
 
-FromBrowser = Callable[[Mapping[str, str]], dict[str, Any]]
-Challenge = Callable[[Mapping[str, str]], tuple[str, str] | None]  # query -> token, what to answer
+
+def _one_part(payload: Any) -> Iterable[PayloadPart]:
+    return [PayloadPart(payload)]
 
 
-class Source(Protocol):
-    """What a source's file offers."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a source's file offers, as said above; without `parts` a whole payload is one part."""
 
-    @property
-    def signature(self) -> Signature | None:
-        """How its webhooks are signed; None: they are not."""
-
-    @property
-    def topic_header(self) -> str:
-        """The header that says what kind of webhook it is; "" if none does."""
-
-    @property
-    def from_browser(self) -> FromBrowser | None:
-        """Makes a payload of a form's fields; None: a browser does not send this source."""
-
-    @property
-    def challenge(self) -> Challenge | None:
-        """Reads the question whether an address is ours; None: its vendor does not ask."""
-
-    def parts(self, payload: Any) -> Iterable[PayloadPart]:
-        """Split a payload into pieces of one event; raises DecodeError."""
-
-    def decode(self, payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-        """Read a payload's events; raises DecodeError."""
-
-
-class _Module:
-    """A source's file. If it has no `parts`, the whole payload is one part."""
-
-    def __init__(self, name: str) -> None:
-        module = importlib.import_module(f"{__name__}.{name}")
-        self.decode = module.decode
-        self.signature: Signature | None = module.SIGNATURE
-        self.topic_header: str = getattr(module, "TOPIC_HEADER", "")
-        self.from_browser: FromBrowser | None = getattr(module, "from_browser", None)
-        self.challenge: Challenge | None = getattr(module, "challenge", None)
-        self.parts = getattr(module, "parts", lambda payload: [PayloadPart(payload)])
+    decode: Callable[[Any, DecodeContext], list[DecodedEvent]]
+    signature: Signature | None
+    parts: Callable[[Any], Iterable[PayloadPart]] = _one_part
+    topic_header: str = ""
+    challenge: Callable[[Mapping[str, str]], tuple[str, str] | None] | None = None
+    from_browser: Callable[[Mapping[str, str]], dict[str, Any]] | None = None
 
 
 @cache
@@ -82,4 +56,12 @@ def source_named(name: str) -> Source:
     """Return a source; raises KeyError if there is none of this name."""
     if name not in names():
         raise KeyError(name)
-    return _Module(name)
+    module = importlib.import_module(f"{__name__}.{name}")
+    optional = {
+        "parts": "parts",
+        "topic_header": "TOPIC_HEADER",
+        "challenge": "challenge",
+        "from_browser": "from_browser",
+    }
+    offered = {name: getattr(module, its) for name, its in optional.items() if hasattr(module, its)}
+    return Source(module.decode, module.SIGNATURE, **offered)

@@ -52,34 +52,21 @@ CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
-    """Split a batch into its events."""
-    return (PayloadPart(each, str(index)) for index, each in enumerate(_events_of(payload)))
+    """Split a batch into its events; one event is a batch, too."""
+    events = [payload] if isinstance(payload, Mapping) else payload
+    if not isinstance(events, list):
+        raise DecodeError("", "must be an event, or a list of events")
+    return (PayloadPart(each, str(index)) for index, each in enumerate(events))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read a batch, or one event."""
-    if isinstance(payload, Mapping):
-        event = _event(payload, context)
-        return [event] if event else []
-    events: list[DecodedEvent] = []
-    for index, each in enumerate(_events_of(payload)):
-        try:
-            events += decode(each, context) if isinstance(each, Mapping) else _no_event()
-        except DecodeError as error:
-            raise DecodeError(f"{index}.{error.field}".rstrip("."), error.reason) from None
-    return events
-
-
-def _events_of(payload: Any) -> list[Any]:
-    if isinstance(payload, Mapping):
-        return [payload]
-    if not isinstance(payload, list):
-        raise DecodeError("", "must be an event, or a list of events")
-    return payload
-
-
-def _no_event() -> list[DecodedEvent]:
-    raise DecodeError("", "must be an object")
+    """Read an event, or all events of a batch."""
+    if isinstance(payload, list):
+        return [event for each in payload for event in decode(each, context)]
+    if not isinstance(payload, Mapping):
+        raise DecodeError("", "must be an event: an object")
+    event = _event(payload, context)
+    return [event] if event else []
 
 
 def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:

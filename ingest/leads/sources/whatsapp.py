@@ -65,8 +65,8 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
-    """Split a webhook into its messages. An entry or a change that is none is a part by itself."""
-    for index, entry in enumerate(_required_list(payload, "", "entry")):
+    """Split a webhook into webhooks of one message. An entry or a change that is none is a part by itself."""
+    for index, entry in enumerate(_required_list(payload, "entry")):
         changes = entry.get("changes") if isinstance(entry, Mapping) else None
         if not isinstance(changes, list):
             yield PayloadPart({"entry": [entry]}, f"entry.{index}", "entry.0")
@@ -74,17 +74,23 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
         for number, change in enumerate(changes):
             path, inner = f"entry.{index}.changes.{number}", "entry.0.changes.0"
             try:
-                items = list(_items_of(change, path))
+                items = list(_items_of(change))
             except DecodeError:
                 yield PayloadPart({"entry": [{"changes": [change]}]}, path, inner)
                 continue
             for each in items:
-                yield PayloadPart(_webhook_around(each), each.path, f"{inner}.value.{each.kind}.0")
+                inside = f"{inner}.value.{each.kind}.0"
+                yield PayloadPart(_webhook_around(each), f"{path}.{each.path}", inside)
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read all messages, stated preferences and changed ids."""
-    events = (_event(each, context) for each in _items(payload))
+    """Read all messages, stated preferences and changed ids of a webhook."""
+    events = [
+        _event(item, context)
+        for entry in _required_list(payload, "entry")
+        for change in _required_list(entry, "changes")
+        for item in _items_of(change)
+    ]
     return [event for event in events if event]
 
 
@@ -92,7 +98,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 class _Item:
     """An item of a webhook's lists."""
 
-    path: str
+    path: str  # from its change on, such as `value.messages.0`
     kind: str  # the list's name
     body: Mapping[str, Any]
     contact: Mapping[str, Any]  # what value.contacts[] adds to it
@@ -111,12 +117,9 @@ def _person_ids(
 
 
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    try:
-        if not isinstance(item.body, Mapping):
-            raise DecodeError("", "must be an object")
-        return READERS[item.kind](item, context)
-    except DecodeError as error:
-        raise DecodeError(f"{item.path}.{error.field}".rstrip("."), error.reason) from None
+    if not isinstance(item.body, Mapping):
+        raise DecodeError("", "must be an object")
+    return READERS[item.kind](item, context)
 
 
 def _webhook_around(item: _Item) -> dict[str, Any]:
@@ -124,28 +127,21 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
     return {"entry": [{"changes": [{"field": item.kind, "value": {item.kind: [item.body], **contacts}}]}]}
 
 
-def _items(payload: Any) -> Iterator[_Item]:
-    """Yield each message, each stated preference and each changed id."""
-    for index, entry in enumerate(_required_list(payload, "", "entry")):
-        for number, change in enumerate(_required_list(entry, f"entry.{index}.", "changes")):
-            yield from _items_of(change, f"entry.{index}.changes.{number}")
-
-
-def _items_of(change: Any, path: str) -> Iterator[_Item]:
+def _items_of(change: Any) -> Iterator[_Item]:
     """Yield the items of a change, of whatever kinds that we read: partners pass on several in one."""
     if not isinstance(change, Mapping):
-        raise DecodeError(path, "must be an object")
+        raise DecodeError("", "must be an object")
     value, field = change.get("value"), change.get("field", "messages")
     if not isinstance(field, str) or field not in READERS:
         return
     if not isinstance(value, Mapping):
-        raise DecodeError(f"{path}.value", "must be an object")
+        raise DecodeError("value", "must be an object")
     contacts = _contacts(value.get("contacts"))
     for kind in READERS:
-        listed = [] if value.get(kind) is None else _required_list(value, f"{path}.value.", kind)
-        for index, found in enumerate(listed):
-            contact = _contact(found, contacts, is_sole=len(listed) == 1)
-            yield _Item(f"{path}.value.{kind}.{index}", kind, found, contact)
+        bodies = [] if value.get(kind) is None else _required_list(value, kind, "value.")
+        for index, body in enumerate(bodies):
+            contact = _contact(body, contacts, is_sole=len(bodies) == 1)
+            yield _Item(f"value.{kind}.{index}", kind, body, contact)
 
 
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -167,7 +163,7 @@ def _contact(
     return next((each for each in names if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
-def _required_list(holder: Any, path: str, name: str) -> list[Any]:
+def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
     """Return a list that an object must have. path: of the object, with a dot at its end."""
     if not isinstance(holder, Mapping):
         raise DecodeError(path.rstrip("."), "must be an object")

@@ -12,6 +12,10 @@ SELECT 'streaks' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.streaks
 GROUP BY CAST(updated_at AS DATE)
 UNION ALL
+SELECT 'user_goals' AS entity, CAST(folded_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.user_goals
+GROUP BY CAST(folded_at AS DATE)
+UNION ALL
 SELECT 'lead_events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.lead_events
 GROUP BY CAST(occurred_at AS DATE)

@@ -1,22 +1,23 @@
--- Each streak that a book declares, as it was after the newest period that was reached.
+-- Each streak that a book declares, as a night folded it by the rules (rules/engagement/goals.py).
+WITH digits AS (
+    SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+places AS (
+    SELECT 1 + ones.digit + 10 * tens.digit AS place FROM digits AS ones CROSS JOIN digits AS tens
+),
+listed AS (
+    SELECT goals.user_id, SPLIT_PART(goals.streaks, ',', places.place) AS streak
+    FROM staging.user_goals AS goals
+    INNER JOIN places ON places.place <= LENGTH(goals.streaks) - LENGTH(REPLACE(goals.streaks, ',', '')) + 1
+)
 SELECT
     user_id,
-    name,
-    per,
-    MAX(period_start) AS last_reached,
-    CAST(MAX(CASE WHEN place = 1 THEN streak_length END) AS BIGINT) AS current_streak,
-    CAST(MAX(streak_length) AS BIGINT) AS longest_streak,
-    CAST(COUNT(*) AS BIGINT) AS periods_reached,
-    CAST(MAX(freezes_used) AS BIGINT) AS freezes_used
-FROM (
-    SELECT
-        user_id,
-        name,
-        per,
-        period_start,
-        streak_length,
-        freezes_used,
-        ROW_NUMBER() OVER (PARTITION BY user_id, name ORDER BY period_start DESC) AS place
-    FROM marts.goal_periods
-) AS periods
-GROUP BY user_id, name, per
+    SPLIT_PART(streak, ' ', 1) AS name,
+    SPLIT_PART(streak, ' ', 2) AS per,
+    CAST(SPLIT_PART(streak, ' ', 3) AS DATE) AS last_reached,
+    CAST(SPLIT_PART(streak, ' ', 4) AS BIGINT) AS current_streak,
+    CAST(SPLIT_PART(streak, ' ', 5) AS BIGINT) AS longest_streak,
+    CAST(SPLIT_PART(streak, ' ', 6) AS BIGINT) AS periods_reached,
+    CAST(SPLIT_PART(streak, ' ', 7) AS BIGINT) AS freezes_used
+FROM listed

@@ -9,7 +9,7 @@ import pytest
 
 from infra import client_types, page_elements
 from ingest.openapi import document
-from ingest.web.routes import DOCUMENT
+from ingest.web.routes import DOCUMENT, REFERENCE
 
 
 @pytest.mark.parametrize("path", [client_types.TYPESCRIPT, client_types.PYTHON], ids=lambda each: each.name)
@@ -19,6 +19,7 @@ def test_a_client_was_made_from_the_api_that_is_served(path: Path) -> None:
 
 def test_what_is_served_is_what_the_routes_declare() -> None:
     assert DOCUMENT.read_text() == client_types.served_document(), "the API has changed: run `make clients`"
+    assert REFERENCE.read_text() == client_types.reference_page(), "the API has changed: run `make clients`"
 
 
 def planted(change: Any) -> str:

@@ -17,6 +17,7 @@ from adapters.leads.groups import Topology
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.subscription_store import KEY, claim_key
 from adapters.questions.user_stats_store import stats_attributes
+from analytics.reconcile.user_goals import goal_row
 from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
@@ -39,6 +40,7 @@ from rules.lake.entities import (
     RULES,
     STREAKS,
     TABLE_ITEMS,
+    USER_GOALS,
     Entity,
     rows_of,
 )
@@ -53,6 +55,7 @@ from rules.questions.answer_stats import fold_responses as answered
 from rules.questions.questions import Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_item
 from rules.questions.responses import to_item as to_response_item
+from tests.support.achievement_story import AchievementStory
 from tests.support.answers import NOON, answer
 from tests.support.engagement_strategies import NOW
 from tests.support.published_books import a_document, documents, published
@@ -65,6 +68,7 @@ WRITERS = {
     "daily_activity": "adapters/engagement/account_items.py (day_attributes)",
     "ledger": "adapters/engagement/account_items.py (entry_item)",
     "streaks": "adapters/engagement/account_items.py (profile_attributes)",
+    "user_goals": "analytics/reconcile/user_goals.py (goal_row)",
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_store.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
@@ -265,11 +269,19 @@ def table_items() -> Iterator[dict[str, Any]]:
     yield kept
 
 
+def user_goals() -> Iterator[dict[str, Any]]:
+    story = AchievementStory(0)
+    story.live()
+    for user, world in story.worlds.items():
+        yield goal_row(user, world.entries, world.profile.cover, story.books, story.now)
+
+
 ITEMS = {
     EVENTS.name: events,
     DAILY_ACTIVITY.name: daily_activity,
     LEDGER.name: ledger,
     STREAKS.name: streaks,
+    USER_GOALS.name: user_goals,
     LEAD_EVENTS.name: all_lead_events,
     LEAD_MEMORY.name: lead_memory,
     LEAD_FEATURES.name: lead_features,

@@ -133,7 +133,7 @@ def test_an_old_event_is_looked_up_and_a_new_one_is_not() -> None:
     old, new = lead_event(98, at=START - DAY), lead_event(99, at=START + 90 * DAY)
     for each, is_asked in ((old, True), (new, False)):
         given_ = contributions(each)
-        assert bool(item.unsure(given_)) is is_asked
+        assert bool(item.unsure_marks(given_)) is is_asked
         assert (with_event(item, given_, (), latest_instant(item, each.occurred)) is None) is is_asked
         assert with_event(noted, given_, (), latest_instant(item, each.occurred)) is not None
     assert inputs_of(old.event_type, contributions(old)) == {Input.PURCHASES, Input.ACTIVITY}

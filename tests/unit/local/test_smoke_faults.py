@@ -1,5 +1,6 @@
 """`streakline smoke` against a deployment in memory: right, and with one fault planted in each step."""
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +12,14 @@ from botocore.exceptions import ClientError
 
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, warehouse_at
-from local.smoke import cleanup, lake, parts, smoke_command
-from local.smoke.cleanup import CLEAN_UP
+from local.smoke import cleanup, parts, smoke_command, steps
 from local.smoke.lake import ASSUMPTIONS
-from local.smoke.smoke_command import STEPS, failures, prove
-from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject, Waits
+from local.smoke.smoke_command import CLEAN_UP, STEPS, failures, prove
+from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject
+from local.stores import warehouse_of
 from tests.support.aws_stack import token_of
-from tests.support.smoke_world import FORMER_HASH, PERSON, Answer, Tables, World
+from tests.support.smoke_world import FORMER_HASH, PERSON, Answer, World
 
-QUICK = Waits(effect=0.01, lead=0.01, lake=0.01, alarm=0.01, pause=0)
 Change = Callable[[Any], Any]
 
 
@@ -46,6 +46,7 @@ class Bench:
         return prove(self.subject, [SmokeStep(each.name, self._noted(each), each.needs) for each in STEPS])
 
     def _noted(self, step: SmokeStep) -> Callable[[Subject], str]:
+        @functools.wraps(step.prove)
         def noted(subject: Subject) -> str:
             self.api.step = step.name
             return step.prove(subject)
@@ -56,17 +57,18 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     world = World()
-    meter: Any = SimpleNamespace(client=Tables(world), total=0.0)
-    subject = Subject(world.stack, meter, QUICK)
+    subject = Subject(world.stack)
+    monkeypatch.setattr(steps, "SECONDS_MAX", dict.fromkeys(steps.SECONDS_MAX, 0.01))
+    monkeypatch.setattr(steps, "LAPTOP_PAUSE_SECONDS", 0)
     api = FaultyApi(world, subject.name)
     monkeypatch.setattr(parts, "Api", lambda *_, **__: api)
     monkeypatch.setattr(cleanup, "LAPTOP_QUIET_SECONDS", 0)
     rows = SimpleNamespace(rows=lambda sql: world.assumptions.get(sql, [{"events": world.rows}]))
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: rows)
+    monkeypatch.setattr("analytics.warehouse.warehouse.warehouse_at", lambda url, **_: rows)
     return Bench(world, subject, api)
 
 
-def said(results: list[StepResult], name: str) -> StepResult:
+def result_of(results: list[StepResult], name: str) -> StepResult:
     return next(each for each in results if each.name == name)
 
 
@@ -137,7 +139,7 @@ def test_a_wrong_answer_fails_the_step_that_sees_it(
     bench.api.faults[step] = (start, change)
     found = bench.run()
     assert failures(found) == [step], found
-    assert said(found, "clean-up").outcome is StepOutcome.OK
+    assert result_of(found, "clean-up").outcome is StepOutcome.OK
     assert {name: items for name, items in bench.world.items.items() if items} == {}
 
 
@@ -170,7 +172,6 @@ WORLD_FAULTS: list[tuple[str, Callable[[World], object]]] = [
     ),
     ("alarms", lambda world: world.alarms.update(ApiServerErrors="ALARM")),
     ("clean-up", lambda world: world.functions.update(Leads={"left": 1})),
-    ("clean-up", lambda world: world.functions.update(Ranks={"forgotten": False})),
     ("clean-up", lambda world: world.functions.update(Leads={"errorMessage": "no database"})),
 ]
 
@@ -183,7 +184,8 @@ def test_a_missing_effect_fails_the_step_that_waits_for_it(
     assert failures(bench.run()) == [step]
 
 
-def test_every_step_has_a_fault() -> None:
+def test_every_step_has_a_fault_and_a_promise() -> None:
+    assert all(each.promise for each in (*STEPS, CLEAN_UP))
     planted = {step for step, *_ in (*API_FAULTS, *WORLD_FAULTS)}
     assert planted == {each.name for each in (*STEPS, CLEAN_UP)}
 
@@ -195,8 +197,8 @@ def test_the_warehouse_is_the_function_s_and_the_data_api_this_command_s(bench: 
     clients.clients["lambda"] = SimpleNamespace(get_function_configuration=lambda **_: told)
     clients.clients["redshift-data"] = data_api = object()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lake, "warehouse_at", warehouse_at)
-        found = lake.warehouse_of(bench.subject.stack)
+        patch.setattr("analytics.warehouse.warehouse.warehouse_at", warehouse_at)
+        found = warehouse_of(bench.subject.stack)
     assert found == RedshiftWarehouse(data_api, "group", "base", "arn:secret")
 
 
@@ -204,16 +206,16 @@ def test_a_new_alarm_without_data_is_no_failure(bench: Bench) -> None:
     bench.world.alarms["ApiServerErrors"] = "INSUFFICIENT_DATA"
     found = bench.run()
     assert failures(found) == []
-    assert said(found, "alarms").said == "0 alarms OK, 1 without data yet"
+    assert result_of(found, "alarms").seen == "0 alarms OK, 1 without data yet"
 
 
 def test_what_needs_a_failed_step_is_skipped_and_says_so(bench: Bench) -> None:
     bench.api.faults["streak"] = ("GET /v1/users", with_(current_streak=9))
     found = bench.run()
-    skipped = {each.name: each.said for each in found if each.outcome is StepOutcome.SKIPPED}
+    skipped = {each.name: each.seen for each in found if each.outcome is StepOutcome.SKIPPED}
     assert skipped["late events"] == "needs: streak"
     assert {"redemption", "overdraft", "lake", "nightly run", "warehouse"} < skipped.keys()
-    assert said(found, "features").outcome is StepOutcome.OK
+    assert result_of(found, "features").outcome is StepOutcome.OK
 
 
 def test_what_is_not_deployed_is_skipped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +223,7 @@ def test_what_is_not_deployed_is_skipped(bench: Bench, monkeypatch: pytest.Monke
     bench.world.stack.client("cloudformation").get_paginator = lambda _: SimpleNamespace(
         paginate=lambda **_: []
     )
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: NoWarehouse())
+    monkeypatch.setattr("analytics.warehouse.warehouse.warehouse_at", lambda url, **_: NoWarehouse())
     found = bench.run()
     assert failures(found) == []
     assert [each.name for each in found if each.outcome is StepOutcome.SKIPPED] == [
@@ -230,7 +232,7 @@ def test_what_is_not_deployed_is_skipped(bench: Bench, monkeypatch: pytest.Monke
         "redshift",
         "alarms",
     ]
-    assert "not deployed" in said(found, "Kinesis door").said
+    assert "not deployed" in result_of(found, "Kinesis door").seen
 
 
 def test_an_interrupted_test_cleans_up(bench: Bench) -> None:
@@ -247,15 +249,15 @@ def test_a_clean_up_that_may_not_delete_says_so(bench: Bench, monkeypatch: pytes
     def refused(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "DeleteItem")
 
-    monkeypatch.setattr(bench.subject.meter.client, "delete_item", refused)
+    monkeypatch.setattr(bench.world.stack.client("dynamodb"), "delete_item", refused)
     found = bench.run()
     assert failures(found) == ["clean-up"]
-    assert "these credentials may not do DeleteItem" in said(found, "clean-up").said
+    assert "these credentials may not do DeleteItem" in result_of(found, "clean-up").seen
 
 
 def test_effects_that_come_late_are_removed_too(bench: Bench) -> None:
     """The features of the lead are written after the first sweep, when its claim is gone already."""
-    tables: Any = bench.subject.meter.client
+    tables: Any = bench.world.stack.client("dynamodb")
     forget, late = tables.delete_item, [{"lead_organization_id": {"S": "lead-1"}}]
 
     def delete(TableName: str, Key: Any) -> None:  # noqa: N803
@@ -274,7 +276,6 @@ def test_the_table_and_the_document_say_the_same(
 ) -> None:
     bench.api.faults["conflict"] = ("POST /v1/events", results(status="duplicate"))
     found = bench.run()
-    monkeypatch.setattr(smoke_command, "UnitMeter", lambda _: bench.subject.meter)
     monkeypatch.setattr(smoke_command, "prove", lambda _: found)
     capsys.readouterr()
     assert not smoke_command.smoke(bench.world.stack, as_json=True)
@@ -288,3 +289,4 @@ def test_the_table_and_the_document_say_the_same(
         assert line.startswith(f"{step['step']:<14}{step['outcome']}")
         assert line.endswith(step["seen"])
     assert lines[-2].endswith(", 1 failed, 0 skipped")
+    assert lines[-1] == "not kept by conflict: A key that was used for another body is refused."

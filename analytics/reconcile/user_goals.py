@@ -1,0 +1,127 @@
+"""Rows of the lake with the goals of users whose ledgers a night has read: streaks of the book, achievements.
+
+The marts of goals select from these rows, so `rules/` alone knows what a goal is. A night writes them as raw
+objects, and the next one curates them.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.platform.objects import Objects
+from analytics.lake.layout import raw_prefix
+from analytics.lake.run_notes import note_odd_object
+from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
+from analytics.recompute.recompute import LakeUser
+from analytics.reconcile.profile_settings import UNREADABLE
+from rules.book.book import Books
+from rules.days import stamp
+from rules.engagement.account import with_freezes
+from rules.engagement.achievements import (
+    StreakHistory,
+    UserHistory,
+    achievement_positions,
+    declared_achievements,
+    measured_days,
+    ordered_history,
+)
+from rules.engagement.goals import (
+    PERIOD_MAX,
+    KnownPeriods,
+    Outcome,
+    PastPeriods,
+    fold_periods,
+    unsettled_goals,
+)
+from rules.engagement.ledger import Entry
+from rules.engagement.streak import Cover
+from rules.lake.entities import USER_GOALS, row_of
+
+Row = dict[str, Any]
+ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
+
+
+def settings_cover(lake: LakeUser | None) -> Cover:
+    """Return what the settings of a user's newest profile protect: all but freezes."""
+    if lake is None:
+        return Cover()
+    opening = opening_of(lake.opening)
+    return Cover((), pauses_of(lake.pauses), frozenset(dates_of(lake.skipped)), opening=opening)
+
+
+def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Books, at: datetime) -> Row:
+    """Return a user's row of `user_goals`, as a publisher's row is.
+
+    entries: the whole ledger. settings: what protects streaks beside its freezes. at: when the night began.
+    """
+    history, cover = ordered_history(entries), with_freezes(settings, (each.draft for each in entries))
+    known = KnownPeriods(unsettled_goals(books), books, measured_days(history))
+    pers = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
+    end = at.date() + PERIOD_MAX + ZONES_SPAN
+    periods = {name: _reached(known.before(name, per, end)) for name, per in sorted(pers.items())}
+    streaks = StreakHistory(periods, cover, books)
+    positions = achievement_positions(declared_achievements(books, at), UserHistory(history), streaks)
+    dated = (f"{name} {day} {event_id}" for name, (day, event_id) in sorted(positions.items()))
+    attributes = {
+        "user_id": user_id,
+        "version": int(at.timestamp()),
+        "folded_at": stamp(at),
+        "streaks": ",".join(_streak_texts(periods, cover)) or None,
+        "achievements": ",".join(dated) or None,
+    }
+    return row_of(USER_GOALS, attributes, at)
+
+
+def _reached(past: PastPeriods) -> PastPeriods:
+    """Return periods up to the newest that was reached."""
+    return replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
+
+
+def _streak_texts(periods: dict[str, PastPeriods], cover: Cover) -> Iterator[str]:
+    for name, past in periods.items():
+        streak = fold_periods(past, cover)
+        if streak.reached:
+            numbers = (streak.length, streak.longest, streak.reached, len(streak.spent))
+            yield " ".join(map(str, (name, past.per, streak.last, *numbers)))
+
+
+@dataclass(slots=True)
+class GoalRows:
+    """Takes ledgers that a night has read, and writes their users' goals to the lake.
+
+    at: when the night began. Where no version of the book has a goal, nothing is folded or written.
+    """
+
+    objects: Objects
+    run_id: str
+    at: datetime
+    books: Callable[[], Books]
+    _rows: dict[str, Row] = field(default_factory=dict)
+
+    def bring(self, user_id: str, entries: Sequence[Entry], settings: Cover) -> None:
+        """Fold a user's goals. settings: see goal_row. The report tells of a ledger that cannot be folded."""
+        books = self.books()
+        if not entries or not any(each.book.streaks or each.book.achievements for each in books.versions):
+            return
+        try:
+            self._rows[user_id] = goal_row(user_id, entries, settings, books, self.at)
+        except UNREADABLE as error:
+            reason = f"its goals cannot be folded: {type(error).__name__}: {error}"
+            note_odd_object(self.objects, self.run_id, f"ledger of {user_id}", reason)
+
+    def write(self, now: datetime) -> None:
+        """Write the rows of the users that were brought since the last time, as one raw object."""
+        rows, self._rows = self._rows, {}
+        if rows:
+            one = min(rows)
+            prefix = raw_prefix(USER_GOALS.name, rows[one]["dt"], rows[one]["hour"], f"{now:%Y-%m-%d}")
+            name = f"{self.run_id}-{hashlib.sha256(one.encode()).hexdigest()[:16]}.gz"
+            self.objects.put(prefix + name, gzip.compress(_lines(rows.values()), mtime=0))
+
+
+def _lines(rows: Iterable[Row]) -> bytes:
+    return b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in rows)

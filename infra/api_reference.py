@@ -1,0 +1,209 @@
+"""Writes the page of /v1/docs: the reference of the API, with a command of a shell for each operation.
+
+`python -m infra.client_types` stores it beside the OpenAPI document. api_reference.html is its template.
+"""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+
+from ingest.openapi import TAGS
+from ingest.web.json_schema import Schema
+from ingest.web.validate import first_problem
+
+TEMPLATE = Path(__file__).with_name("api_reference.html")
+STYLESHEET = "../app/docs.css"  # relative to the address of the page
+Schemas = dict[str, Schema]  # those that a `$ref` names
+LINE_CHARACTERS_MAX = 60  # a longer body is written in several lines
+BOUND_WORDS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} of them",
+    "maxItems": "at most {} of them",
+    "default": "{} by default",
+    "maxProperties": "at most {} fields",
+    "contentMediaType": "{}",
+}
+DETAIL_KEYWORDS = frozenset(
+    {
+        "$ref",
+        "properties",
+        "items",
+        "anyOf",
+        "oneOf",
+        "enum",
+        "pattern",
+        "description",
+        "additionalProperties",
+    }
+)
+# Values that a reader knows from the rest of the documentation, by the name of their field or parameter.
+NAMED_SAMPLES = {
+    "user_id": "ada",
+    "idempotency_key": "3f1c",
+    "event_type": "LESSON_COMPLETED",
+    "timezone": "Europe/Berlin",
+    "reward": "mug",
+    "board": "streaks",
+    "prompt": "Which name is clearer?",
+    "alias": "Ada L.",
+    "url": "https://app.example.com/hooks",
+    "date": "2026-11-20",
+}
+# The first one that a field's pattern matches is its sample.
+SAMPLE_TEXTS = (
+    *("text", "ada", "a1b2", "2026-11-20", "20261120T103000000000Z"),
+    *("https://app.example.com", "A_NAME", "1"),
+)
+FORMAT_SAMPLES = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
+SHELL_SETTINGS = (
+    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
+    "export STREAKLINE_TOKEN=...        # a JWT of the user"
+)
+
+
+def reference(document: dict[str, Any], stylesheet: str = STYLESHEET) -> str:
+    """Return the page of an OpenAPI document, as HTML without script and style. Its texts are escaped."""
+    operations = [
+        (method, path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    environment = Environment(autoescape=True)
+    environment.globals |= {
+        "type_words": type_words,
+        "bound_words": bound_words,
+        "inner_schemas": inner_schemas,
+        "curl": curl,
+        "with_current_time": with_current_time,
+        "shell_settings": SHELL_SETTINGS,
+    }
+    return environment.from_string(TEMPLATE.read_text()).render(
+        document=document,
+        stylesheet=stylesheet,
+        groups=[(tag, [each for each in operations if each[2]["tags"] == [tag]]) for tag in TAGS],
+    )
+
+
+def type_words(schema: Schema) -> str:
+    """Return a schema's type in words: `text or null`, `list of object`."""
+    if "$ref" in schema:
+        return _ref_name(schema)
+    if "const" in schema:
+        return f"always {json.dumps(schema['const'])}"
+    if choices := schema.get("anyOf", schema.get("oneOf")):
+        return " or ".join(dict.fromkeys(map(type_words, choices)))
+    kind = schema.get("type", "object" if "properties" in schema else "anything")
+    words = {"string": "text", "array": "list"}
+    if "items" in schema:
+        words["array"] = f"list of {type_words(schema['items'])}"
+    return " or ".join(words.get(name, name) for name in ([kind] if isinstance(kind, str) else kind))
+
+
+def bound_words(schema: Schema) -> list[str]:
+    """Return the bounds of a schema's values in words: `at least 1`, `at most 100 of them`."""
+    return [words.format(schema[keyword]) for keyword, words in BOUND_WORDS.items() if keyword in schema]
+
+
+def inner_schemas(schema: Schema) -> list[Schema]:
+    """Return the schemas of list items, map values and alternatives, of those that say more than a type."""
+    inner: list[Schema] = [schema["items"]] if "items" in schema else []
+    inner += schema.get("anyOf", schema.get("oneOf", []))
+    if isinstance(values := schema.get("additionalProperties"), dict):
+        inner.append(values)
+    return [each for each in inner if DETAIL_KEYWORDS & each.keys()]
+
+
+def curl(method: str, path: str, operation: dict[str, Any], schemas: Schemas) -> str:
+    """Return the command that calls an operation: a reader may paste it into a shell."""
+    needed = [each["name"] for each in operation["parameters"] if each["in"] == "query" and each["required"]]
+    query = "&".join(f"{name}={_parameter_sample(name)}" for name in needed)
+    target = re.sub(r"\{(\w+)\}", lambda match: _parameter_sample(match[1]), path) + f"?{query}" * bool(query)
+    option = "" if method == "get" else f"-X {method.upper()} "
+    lines = [f'curl {option}"$STREAKLINE_URL{target}"']
+    if operation["security"]:
+        lines.append('  -H "Authorization: Bearer $STREAKLINE_TOKEN"')
+    if body := operation.get("requestBody"):
+        ((media, content),) = body["content"].items()
+        made = valid_sample(content["schema"], schemas)
+        data = "@body.json" if made is None else _json_text(made)
+        lines += [f"  -H 'Content-Type: {media}'", f"  -d {shlex.quote(data)}"]
+    return " \\\n".join(lines)
+
+
+def with_current_time(command: str) -> str:
+    """Return a command whose event happens when it is run: an old one would be refused (rule 3)."""
+    return re.sub(r'("occurred_at": ")[^"]*', lambda match: match[1] + """'"$(date -u +%FT%TZ)"'""", command)
+
+
+def valid_sample(schema: Schema, schemas: Schemas) -> Any:
+    """Return an example of a body; None if none is found that the schema takes."""
+    made = sample(schema, schemas)
+    return made if first_problem(_without_refs(schema, schemas), made) is None else None
+
+
+def sample(schema: Schema, schemas: Schemas, name: str = "") -> Any:
+    """Return a value that a schema may take: its example, or a guess. name: of its field."""
+    if "$ref" in schema:
+        return sample(schemas[_ref_name(schema)], schemas, name)
+    if choices := schema.get("anyOf", schema.get("oneOf")):
+        return sample(choices[0], schemas, name)
+    if said := [schema[word] for word in ("example", "const", "default") if word in schema]:
+        return said[0]
+    kind = schema.get("type", "object")
+    return _sample_of_kind(kind if isinstance(kind, str) else kind[0], schema, schemas, name)
+
+
+def _sample_of_kind(kind: str, schema: Schema, schemas: Schemas, name: str) -> Any:
+    if kind == "object":
+        fields = schema.get("properties", {})
+        return {field: sample(fields.get(field, {}), schemas, field) for field in schema.get("required", ())}
+    if kind == "array":
+        return [sample(schema.get("items", {}), schemas, name)] * max(1, schema.get("minItems", 1))
+    if kind == "string":
+        return _sample_text(schema, name)
+    return True if kind == "boolean" else _sample_number(schema)
+
+
+def _sample_number(schema: Schema) -> float:
+    least: float = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+    return max(least, 1) if schema.get("maximum", 1) >= 1 else least
+
+
+def _sample_text(schema: Schema, name: str) -> str:
+    if "enum" in schema:
+        return str(schema["enum"][0])
+    texts = [NAMED_SAMPLES[name]] if name in NAMED_SAMPLES else []
+    if "format" in schema:
+        texts.append(FORMAT_SAMPLES.get(schema["format"], "text"))
+    pattern = schema.get("pattern", "")
+    return next((text for text in (*texts, *SAMPLE_TEXTS) if re.search(pattern, text)), "text")
+
+
+def _parameter_sample(name: str) -> str:
+    return NAMED_SAMPLES.get(name, name.upper())
+
+
+def _ref_name(schema: Schema) -> str:
+    return str(schema["$ref"].rpartition("/")[2])
+
+
+def _without_refs(schema: Any, schemas: Schemas) -> Any:
+    """Return a schema with what its `$ref`s name in their place."""
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            return _without_refs(schemas[_ref_name(schema)], schemas)
+        return {name: _without_refs(each, schemas) for name, each in schema.items()}
+    return [_without_refs(each, schemas) for each in schema] if isinstance(schema, list) else schema
+
+
+def _json_text(body: Any) -> str:
+    short = json.dumps(body, ensure_ascii=False)
+    return short if len(short) <= LINE_CHARACTERS_MAX else json.dumps(body, ensure_ascii=False, indent=2)

@@ -1,0 +1,58 @@
+"""The tables of docs/book.md: each field of a book of rules, as its JSON Schema declares it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rules.book.book_schema import BOOK
+
+Schema = Mapping[str, Any]
+WORDS = {"string": "text", "array": "list", "boolean": "true or false", "object": "a JSON Schema"}
+HEAD = "| field | value | meaning |\n|---|---|---|"
+
+
+def book_tables() -> str:
+    """Return a section for each part of a book, with a table of its fields. A required one is **bold**."""
+    return "\n".join(
+        part_text(name, schema) for name, schema in BOOK["properties"].items() if name != "format"
+    )
+
+
+def part_text(name: str, schema: Schema) -> str:
+    """Return one section. The fields of an entry of a map begin with NAME, those of a list with `[]`."""
+    nested = schema.get("items") or schema.get("additionalProperties") or {}
+    meaning = ": ".join(each["description"] for each in (schema, nested) if "description" in each)
+    rows = [f"| {field} | {value} | {words} |" for field, value, words in _rows("", schema)]
+    return "\n".join([f"## `{name}`", "", f"{meaning[:1].upper()}{meaning[1:]}.", "", HEAD, *rows, ""])
+
+
+def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
+    shown: list[tuple[Schema, str]] = []
+    for name, each in schema.get("properties", {}).items():
+        field = f"**`{path}{name}`**" if name in schema.get("required", ()) else f"`{path}{name}`"
+        same = [f"as `{other}`" for known, other in shown if known is each and "items" in each]
+        if same:
+            yield field, "list", same[0]
+            continue
+        shown.append((each, name))
+        yield field, _value(each), each.get("description") or each.get("items", {}).get("description", "")
+        yield from _rows(f"{path}{name}.", each)
+    if isinstance(entries := schema.get("additionalProperties"), dict):
+        yield from _rows(f"{path}NAME.", entries)
+    if "items" in schema:
+        yield from _rows(f"{path.removesuffix('.')}[].", schema["items"])
+
+
+def _value(schema: Schema) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if schema.get("properties") or "items" in schema:
+        return "list" if "items" in schema else "object"
+    least = schema.get("minimum", "above 0" if "exclusiveMinimum" in schema else None)
+    if "maximum" in schema:
+        return f"{least} to {schema['maximum']:,}"
+    length = f", up to {schema['maxLength']:,}" if "maxLength" in schema else ""
+    return WORDS.get(schema.get("type", ""), "") + length
+
+
+if __name__ == "__main__":
+    print(book_tables())

@@ -1,0 +1,99 @@
+"""`streakline features`: features of leads, made anew from their stored events, and as of past instants."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from adapters.leads.feature_store import FeatureQueue
+from adapters.platform.tables import scan_all
+from local.cloud import patience
+from local.cloud.patience import Patience
+from local.command import FILE, FILE_OUT, command, option
+from local.stack import Stack
+from local.stores import lake_of
+
+SEGMENTS = 8
+QUEUE = "FeatureRefresh"
+STALLED_SECONDS_MAX = 120.0
+
+
+@command("features rebuild --dry-run", "features rebuild --lead 7fd0")
+@option("--lead", "leads", multiple=True, metavar="ID", help="only this; repeatable", show_default="all")
+@option("--dry-run", is_flag=True, help="count the leads, send nothing")
+def rebuild_command(stack: Stack, leads: Sequence[str], dry_run: bool) -> Any:
+    """Make features of leads anew from their stored events, and wait until that is done."""
+    return rebuild_features(stack, leads, dry_run=dry_run)
+
+
+@command("features training-set labels.parquet training.parquet --known-by")
+@click.argument("labels", type=FILE)
+@click.argument("out", type=FILE_OUT)
+@option("--known-by", is_flag=True, help="leave out what arrived after the instant")
+@option(
+    "--organization",
+    "organizations",
+    multiple=True,
+    metavar="ORG",
+    help="for a caller of this organization, to whom leads of others are unknown; repeatable",
+    show_default="all",
+)
+def training_set_command(
+    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str]
+) -> Any:
+    """Write labels with the features of their leads as of their instants.
+
+    LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
+    """
+    from analytics.features.training_sets import training_set
+
+    rows = training_set(
+        lake_of(stack),
+        labels,
+        out,
+        known_by=known_by,
+        organizations=organizations or None,
+        grace_days=stack.campaign_grace_days,
+    )
+    return {"rows": rows, "file": str(out)}
+
+
+def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -> dict[str, int]:
+    """Make the features of some leads (none: all) what their stored events say, and wait; returns counts.
+
+    It sends the leads' ids to the queue of refreshes, and the deployed processor does the work: it reads each
+    lead's events once, and writes only what differs, on condition that nobody has changed the lead meanwhile.
+    So it may run twice, or while events arrive. Memory is not touched.
+
+    failures: how many messages wait for an operator in the queue of those that failed, older ones among them.
+    dry_run: count the leads and send nothing. Raises RuntimeError when nothing has happened for 120 s.
+    """
+    parts = (
+        [list(dict.fromkeys(leads))] if leads else [leads_to_rebuild(stack, each) for each in range(SEGMENTS)]
+    )
+    queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
+
+    def send(part: Iterable[str]) -> tuple[int, int]:
+        return (sum(1 for _ in part), 0) if dry_run else queue.request_rebuild(part)
+
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
+    if messages:
+        patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
+    failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
+    return {"leads": asked, "messages": messages, "failures": failures}
+
+
+def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
+    """Return the leads in a segment of the Feature table, but for absorbed ones: these have no features."""
+    found = scan_all(
+        stack.client("dynamodb"),
+        TableName=stack.tables["Feature"],
+        Segment=segment,
+        TotalSegments=SEGMENTS,
+        ProjectionExpression="lead_organization_id",
+        FilterExpression="attribute_not_exists(merged_into)",
+    )
+    return (each["lead_organization_id"]["S"] for each in found)
