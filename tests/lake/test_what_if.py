@@ -24,7 +24,7 @@ from rules.days import parse_moment
 from rules.engagement.achievements import ordered_history
 from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
-from rules.engagement.lots import expiring
+from rules.engagement.lots import expired_points
 from rules.engagement.points import clawback
 from rules.engagement.streak import Cover, fold
 from tests.support.effort import effort
@@ -383,9 +383,7 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(
-        user_fold, "expiring", lambda dates, lots, before, moved: expiring(dates, lots, (before[0], 0), ())
-    )
+    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: expired_points(lots, (), now))
 
 
 def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
