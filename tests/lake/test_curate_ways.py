@@ -8,8 +8,7 @@ from unittest import mock
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import column_reader, row_staging
-from analytics.curation import curate as intake
+from analytics.curation import column_reader, intake, row_staging
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzip
 from analytics.curation.row_staging import Staging

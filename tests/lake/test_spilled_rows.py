@@ -7,8 +7,7 @@ from unittest import mock
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import curate as intake
-from analytics.curation import kept_rows, row_staging
+from analytics.curation import intake, kept_rows, row_staging
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import Batch, batches
 from analytics.lake.bookkeeping import Counts

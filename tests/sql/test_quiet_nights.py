@@ -14,7 +14,7 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.erasees import Progress
+from analytics.forgetting.progress import Progress
 from analytics.lake import run_notes
 from analytics.lake.layout import Place, run_key
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
@@ -72,7 +72,7 @@ class Nights:
             settle(self.objects, run_id, COUNTS)
         return self.warehouse.asked > before
 
-    def report(self, at: datetime) -> dict[str, Any]:
+    def report(self, at: datetime) -> Any:
         return gather(self.objects, f"n{self.number}", at, None)
 
 
@@ -164,8 +164,8 @@ def test_a_night_that_died_in_the_warehouse_is_repeated(nights: Nights) -> None:
 
 def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    report = nights.report(MONDAY)
-    assert is_settled(report)
+    report: dict[str, Any] = nights.report(MONDAY)
+    assert is_settled(nights.report(MONDAY))
     for name in (
         "error",
         "curation_failures",
@@ -174,9 +174,11 @@ def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Ni
         "leads",
         "failed_tests",
     ):
-        assert not is_settled({**report, name: ["x"]}), name
-    assert not is_settled({**report, "warehouse": {**report["warehouse"], "lacks": {"events": 1}}})
-    assert not is_settled({**report, "warehouse": {**report["warehouse"], "unread": "away"}})
+        failed: Any = {**report, name: ["x"]}
+        assert not is_settled(failed), name
+    for name, value in (("lacks", {"events": 1}), ("unread", "away")):
+        failed = {**report, "warehouse": {**report["warehouse"], name: value}}
+        assert not is_settled(failed), name
 
 
 def test_a_new_deployment_or_another_warehouse_is_built(nights: Nights) -> None:
