@@ -24,11 +24,7 @@ from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
 from analytics.reconcile.stats_rows import AnswersLake, StatsRows
 from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
-from rules.engagement.reconciliation import (
-    LAKE_LAG,
-    slice_of,
-    slices_due,
-)
+from rules.engagement.reconciliation import LAKE_LAG, slice_of, slices_due
 from rules.lake.residue import is_residue
 from rules.questions.answer_doubts import LakeAnswers
 
@@ -63,8 +59,8 @@ class AnswerFindings:
     def save(self, objects: Objects, run_id: str) -> str:
         """Store the findings as a result of the nightly run; returns the key."""
         key = run_key(run_id, RESULT)
-        told = {"counts": self.counts, **asdict(self)}
-        objects.put(key, json.dumps(told, indent=1, default=str).encode())
+        text = json.dumps({"counts": self.counts, **asdict(self)}, indent=1, default=str)
+        objects.put(key, text.encode())
         return key
 
 
@@ -84,14 +80,14 @@ def reconcile_answers(
     lake = AnswersLake(answers, StatsRows.read(objects, before, now, everybody))
     scan = _scan(reconciler, lake, None if everybody else before, now)
     findings = AnswerFindings(scan.people)
-    _claim(findings, reconciler, scan, table, lake)
+    _choose_unknown(findings, reconciler, scan, table, lake)
     _examine(findings, reconciler, scan, lake, now)
     if reconciler.repair:
         objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
     return findings
 
 
-def _claim(
+def _choose_unknown(
     findings: AnswerFindings, reconciler: StatsReconciler, scan: StatsScan, table: Table, lake: AnswersLake
 ) -> None:
     """Choose whom only the lake's answers know, if the table has one of these; tell of all others."""
@@ -188,7 +184,7 @@ def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, An
 
 
 def tables(found: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
-    """Return the report's tables of what `told` returns: title, heads of columns, rows."""
+    """Return the report's tables of what short_result returns: title, heads of columns, rows."""
     uncounted = [(each,) for each in found["uncounted"]]
     return [
         ("Figures of people who answer", ("what", "number"), list(found["counts"].items())),
