@@ -64,7 +64,7 @@ def _section(entity: Entity) -> str:
         about.append("The warehouse does not have it: it is for restores alone.")
     elif entity.newest_of:
         about.append("Each written version is a row; `staging` shows the newest.")
-    head = "| column | type | what it says | in staging |\n|---|---|---|---|"
+    head = "| column | type | what it says |\n|---|---|---|"
     return f"{entity.name}\n\n{' '.join(about)}\n\n{head}\n{''.join(map(_line, entity.fields))}"
 
 
@@ -73,9 +73,9 @@ def _line(field: Field) -> str:
         f"`{each.name}`" if each.sql in (each.name, field.name) else f"`{each.sql} AS {each.name}`"
         for each in staged_columns(field)
     ]
-    staged = ", ".join(shown) if field.staged or field.default else ""
+    staged = f" (in staging: {', '.join(shown)})" if field.staged or field.default else ""
     type_ = f"{column_type(field)}{' NOT NULL' * field.required}"
-    return f"| `{field.name}` | {type_} | {field.doc} | {staged} |\n"
+    return f"| `{field.name}` | {type_} | {field.doc}{staged} |\n"
 
 
 def _check(name: str, published: Columns, declared: Columns) -> None:

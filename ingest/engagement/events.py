@@ -20,7 +20,18 @@ from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
-from ingest.web.json_schema import KEY, SHORT, USER_ID, closed_object
+from ingest.web.json_schema import (
+    ANY,
+    KEY,
+    SHORT,
+    TEXT,
+    USER_ID,
+    closed_object,
+    list_of,
+    one_of,
+    text_or_null,
+    whole,
+)
 from ingest.web.validate import body_problems, first_problem
 from rules.book.book import TYPE_NAME, Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
@@ -106,6 +117,26 @@ EVENTS = closed_object(
             " that waited in a device without a network. The request names the device, as the one that was"
             " answered did (Streakline-Device)",
         },
+    }
+)
+
+# What is answered to a batch of events.
+RESULTS = closed_object(
+    {
+        "accepted": whole(),
+        "duplicates": whole(),
+        "rejected": whole("conflicts included"),
+        "results": list_of(
+            closed_object(
+                {
+                    "idempotency_key": text_or_null(),
+                    "status": one_of(["accepted", "duplicate", "conflict", "rejected"]),
+                    "event_id?": TEXT,
+                    "error?": ANY
+                    | {"description": "code, message, field; details: all fields, if several are faulty"},
+                }
+            )
+        ),
     }
 )
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from infra.stacks import Scope, holds, parameter_values, scalar_text
+from infra.intrinsics import Scope, holds, parameter_values, scalar_text
 from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam, uv

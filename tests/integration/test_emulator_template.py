@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.stacks import Refusal, resolve_stacks
+from infra.intrinsics import Refusal
+from infra.stacks import resolve_stacks
 from infra.template_text import parse
 from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT

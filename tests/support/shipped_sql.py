@@ -44,14 +44,14 @@ class Recorder:
         return nullcontext()
 
 
-def _columns(narrow_keys: bool) -> list[dict[str, Any]]:
-    """What a catalog says of columns of which each text is too short, or each but the tables' keys."""
+def _narrow_columns() -> list[dict[str, Any]]:
+    """What a catalog says of columns of which each text is too short."""
     return [
         {
             "table_name": table.name,
             "column_name": column.name,
             "data_type": column.family,
-            "size_max": 1 if narrow_keys or column.name not in table.keys else column.size_max,
+            "size_max": 1,
         }
         for table in declared_tables().values()
         for column in table.columns
@@ -73,10 +73,9 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
         recorder = Recorder()
         flow(recorder)
         yield from ((f"{name} {number}", sql) for number, sql in enumerate(recorder.sent))
-    for narrow_keys in (True, False):
-        grown = Recorder(_columns(narrow_keys))
-        prepare(grown)
-        yield from ((f"widen {narrow_keys} {number}", sql) for number, sql in enumerate(grown.sent))
+    grown = Recorder(_narrow_columns())
+    prepare(grown)
+    yield from ((f"widen {number}", sql) for number, sql in enumerate(grown.sent))
     for model in models().values():
         for kind, is_current in (("VIEW", False), ("BASE TABLE", False), ("BASE TABLE", True)):
             for number, sql in enumerate(_builder(kind, is_current).statements(model)):
