@@ -13,7 +13,7 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import goals, user_fold, user_settings
+from analytics.what_if import goals, sent_events, user_fold
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
@@ -540,10 +540,10 @@ def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
 def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
     story = WhatIfStory(3, travels=True)
     story.into(FolderObjects(tmp_path / "one"))
-    assert user_settings.doubtful_users(FolderObjects(tmp_path / "one"))
+    assert sent_events.doubtful_users(FolderObjects(tmp_path / "one"))
     calm = WhatIfStory(4, calm=True)
     calm.into(FolderObjects(tmp_path / "two"))
-    assert not user_settings.doubtful_users(FolderObjects(tmp_path / "two"))
+    assert not sent_events.doubtful_users(FolderObjects(tmp_path / "two"))
     assert calm.now > calm.base + timedelta(days=1)
 
 
