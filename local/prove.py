@@ -15,7 +15,8 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
-from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
+from analytics.ledger_copies import TABLE, CopyFault, copy_faults, lake_copies, warehouse_copies
+from analytics.proof import Heads
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof

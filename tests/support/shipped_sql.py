@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.recompute import warehouse_disagreements
-from analytics.reconcile import lead_repair, run_report
+from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.copy_statement import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
@@ -103,7 +103,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, warehouse_disagreements, smoke_lake, lead_repair, lead_repair):
+    for module in (run_report, warehouse_disagreements, smoke_lake, lead_items, lead_repair):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
