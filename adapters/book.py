@@ -116,11 +116,11 @@ class BookStore:
             {
                 "Put": {
                     "TableName": self._table,
-                    "Item": each,
+                    "Item": item,
                     "ConditionExpression": "attribute_not_exists(book)",
                 }
             }
-            for each in items
+            for item in items
         ]
         try:
             self._dynamodb.transact_write_items(TransactItems=puts)

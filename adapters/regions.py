@@ -159,7 +159,7 @@ class FollowedDays:
         if head <= since:
             return True
         entries, missing = self._ledger.after(change.owner, since)
-        if not self._are_counted([each for each in entries if each.created_at <= head]):
+        if not self._are_counted([entry for entry in entries if entry.created_at <= head]):
             return False
         # Whoever followed a carrier may have died before it stored these, and nobody looks behind a profile.
         self._ledger.store_new(missing)
@@ -213,12 +213,12 @@ class Follower:
             self._items.delete(each, now)
         for each in first:
             self._items.put(each)
-        ready, waiting = self._split_by_need(CLAIMS, [(each, claims_of(each, now)) for each in events])
+        ready, waiting = self._split_by_need(CLAIMS, [(event, claims_of(event, now)) for event in events])
         for each in ready:
             self._items.put(each)
         outcome.waiting += waiting
         outcome.followed += len(gone) + len(first) + len(ready)
-        new = [(each, events_of(each, now)) for each in entries if each.is_new]
+        new = [(entry, events_of(entry, now)) for entry in entries if entry.is_new]
         ready, waiting = self._split_by_need(EVENTS, new)
         for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
             self._follow_entry(each, outcome)
@@ -286,6 +286,6 @@ def _seq(change: ItemChange) -> int:
 def _split_changes(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> SplitChanges:
     wanted: list[ItemChange] = []
     rest: list[ItemChange] = []
-    for each in changes:
-        (wanted if is_wanted(each) else rest).append(each)
+    for change in changes:
+        (wanted if is_wanted(change) else rest).append(change)
     return wanted, rest

@@ -76,7 +76,7 @@ def _faults_without_root(
     """Yield what in each copy contradicts itself, where none of them leads to the root."""
     for name, links in copies.items():
         faults = own_faults(account, links)
-        yield from (CopyFault(account, name, each) for each in faults)
+        yield from (CopyFault(account, name, fault) for fault in faults)
         if leaf and links and not faults:
             yield CopyFault(
                 account, name, LedgerFault(leaf.seq, f"{FLIPPED}, or one before it: the root differs")
@@ -119,7 +119,7 @@ def lake_copies(
 def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
     """Return what the warehouse has of some accounts."""
     rows = list[Mapping[str, Any]]()
-    names = ", ".join(f'"{each}"' for each in COLUMNS)
+    names = ", ".join(f'"{column}"' for column in COLUMNS)
     for some in literal_lists(sorted(accounts)):
         rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
     return _by_account(rows)
@@ -135,7 +135,7 @@ def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
 def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
     """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
     last = None
-    for each in sorted(links, key=lambda link: (link.place, link.seq)):
-        if each.seq > 0 or each != last:
-            yield each
-        last = each
+    for link in sorted(links, key=lambda link: (link.place, link.seq)):
+        if link.seq > 0 or link != last:
+            yield link
+        last = link

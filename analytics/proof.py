@@ -92,11 +92,11 @@ class Heads:
             objects.put(_key(roots[bucket]), packed_leaves(leaves))
         made = Heads(roots, accounts, at, run_id, self.since or at)
         objects.put(HEADS, json.dumps(made._fields()).encode())
-        objects.delete([_key(each) for each in set(self.roots) - {*roots, EMPTY}])
+        objects.delete([_key(root) for root in set(self.roots) - {*roots, EMPTY}])
         return made
 
     def _fields(self) -> dict[str, Any]:
-        roots = [each.hex() for each in self.roots]
+        roots = [root.hex() for root in self.roots]
         return {
             "at": self.at,
             "run_id": self.run_id,
@@ -148,7 +148,7 @@ class PreviousTree:
 
     def _unknown(self, entries: Sequence[Entry]) -> list[str]:
         """A chain that began long ago has a leaf: without one it is not the chain that was published."""
-        begun = [each.created_at for each in entries if each.created_at > OPENED_AT]
+        begun = [entry.created_at for entry in entries if entry.created_at > OPENED_AT]
         if not self._heads.since or not begun:
             return []
         oldest = datetime.fromisoformat(self._heads.at) - KNOWN_AFTER

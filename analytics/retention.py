@@ -147,7 +147,7 @@ class AnswerTexts(RetentionRule):
     def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         """Put the length in the place of the words, in the answers to these questions."""
         answers = list(chain.from_iterable(self._of(row["question_id"], row["closes_at"]) for row in rows))
-        lengths = [("answer_characters", {"N": str(len(each["answer"]["S"]))}) for each in answers]
+        lengths = [("answer_characters", {"N": str(len(answer["answer"]["S"]))}) for answer in answers]
         changed = self.items.remove(answers, "answer", lengths)
         return RemovalCounts(len(answers) - changed, changed)
 

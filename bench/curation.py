@@ -84,7 +84,7 @@ LAKES = (RawLake("events", 1.3), RawLake("lead_events", 1.3), RawLake("events", 
 def _spoiled(chance: Random, entity: Entity, row: dict[str, Any], line: bytes) -> bytes:
     """Return a line with one of the usual faults: cut off, a wrong type, a missing field, no object."""
     texts, numbers = (
-        [each.name for each in entity.fields if each.required and each.type is kind]
+        [field.name for field in entity.fields if field.required and field.type is kind]
         for kind in (Type.TEXT, Type.INTEGER)
     )
     match chance.randrange(6):
@@ -134,7 +134,7 @@ def _answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
         db.execute("SET TimeZone = 'UTC'")
         rows = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM '{curated}/*.parquet'").fetchone()
     entries = [json.loads(line) for path in quarantine.rglob("*.ndjson") for line in path.open("rb")]
-    return (*(rows or ()), sorted(each.get("raw") or each["line"] for each in entries))
+    return (*(rows or ()), sorted(entry.get("raw") or entry["line"] for entry in entries))
 
 
 def run() -> Iterator[Figure]:

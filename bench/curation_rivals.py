@@ -53,7 +53,7 @@ def _duckdb_reason(entity: Entity, hour: str) -> str:
         for name in _named(entity, Type.INTEGER, required=is_required)
     ]
     texts = _named(entity, Type.TEXT, required=True)
-    paths = ", ".join(f"'$.{each}'" for each in texts)
+    paths = ", ".join(f"'$.{text}'" for text in texts)
     is_here = f"strftime(s.{entity.occurred}, '%Y-%m-%d %H') = '{DT} {hour}'"
     return f"""CASE WHEN s IS NULL THEN 'not JSON' {" ".join(reasons)}
         WHEN json_type(line, [{paths}]) <> [{", ".join(["'VARCHAR'"] * len(texts))}] THEN 'no text'

@@ -22,7 +22,7 @@ class StreamConsumer:
 
     def takes(self, record: Mapping[str, Any]) -> bool:
         """Whether a record gets through the filter."""
-        return not self.patterns or any(matches(json.loads(each), record) for each in self.patterns)
+        return not self.patterns or any(matches(json.loads(pattern), record) for pattern in self.patterns)
 
 
 @cache
@@ -51,10 +51,10 @@ def consumers(table: str) -> tuple[StreamConsumer, ...]:
     )
     return tuple(
         StreamConsumer(
-            called(each["FunctionName"]),
+            called(mapping["FunctionName"]),
             table,
-            tuple(one["Pattern"] for one in each.get("FilterCriteria", {}).get("Filters", ())),
+            tuple(one["Pattern"] for one in mapping.get("FilterCriteria", {}).get("Filters", ())),
         )
-        for each in mappings
-        if each["EventSourceArn"] == {"Fn::GetAtt": f"{table}.StreamArn"}
+        for mapping in mappings
+        if mapping["EventSourceArn"] == {"Fn::GetAtt": f"{table}.StreamArn"}
     )

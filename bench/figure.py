@@ -33,7 +33,9 @@ class Figure:
     def is_missed(self) -> bool:
         """Whether there is a budget and no value of the spread holds it."""
         values = (self.value, *(self.spread or ()))
-        return self.budget is not None and not any(COMPARE[self.sense](each, self.budget) for each in values)
+        return self.budget is not None and not any(
+            COMPARE[self.sense](value, self.budget) for value in values
+        )
 
     def _verdict(self) -> str:
         if self.budget is None:

@@ -26,12 +26,12 @@ def tracked(*patterns: str) -> list[Path]:
 
 def lines(paths: list[Path]) -> int:
     """Return how many lines the files have together."""
-    return sum(each.read_bytes().count(b"\n") for each in paths)
+    return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
 def words(paths: list[Path]) -> int:
     """Return how many words the files have together."""
-    return sum(len(each.read_text().split()) for each in paths)
+    return sum(len(path.read_text().split()) for path in paths)
 
 
 def modules_of_an_event() -> int:
@@ -60,13 +60,13 @@ def modules_of_an_event() -> int:
 
 def sticks() -> Iterator[tuple[str, object]]:
     """Yield what is measured, and its figure."""
-    product = tracked(*(f"{each}/*.py" for each in LAYERS))
+    product = tracked(*(f"{layer}/*.py" for layer in LAYERS))
     modules = [each for each in product if each.name != "__init__.py"]
     yield "product Python: lines", lines(product)
     yield "product Python: modules", len(modules)
     yield "product Python: folders", len({each.parent for each in product})
     yield "modules that one event enters, door to lake", modules_of_an_event()
-    steps = (f"analytics.steps.{each.stem}" for each in modules if each.parent.name == "steps")
+    steps = (f"analytics.steps.{module.stem}" for module in modules if module.parent.name == "steps")
     yield "modules that the night imports", len({name for step in steps for name in reached(step)})
     yield "template.yaml: lines", lines(tracked("template.yaml"))
     yield "bench/: lines", lines(tracked("bench/*.py"))

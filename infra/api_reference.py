@@ -88,7 +88,9 @@ def reference(document: dict[str, Any], stylesheet: str = STYLESHEET) -> str:
     return environment.from_string(TEMPLATE.read_text()).render(
         document=document,
         stylesheet=stylesheet,
-        groups=[(tag, [each for each in operations if each[2]["tags"] == [tag]]) for tag in TAGS],
+        groups=[
+            (tag, [operation for operation in operations if operation[2]["tags"] == [tag]]) for tag in TAGS
+        ],
     )
 
 

@@ -39,11 +39,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     decisions = sorted(each.name for each in (ROOT / "docs/decisions").glob("*.md"))
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
-            entry["Changing it"] += [f"recipes/{each}" for each in recipes]
+            entry["Changing it"] += [f"recipes/{recipe}" for recipe in recipes]
     nav.append(
         {"Reference": ["overview.md", "sql.md", "lake.md", "client-python.md", "client-typescript.md"]}
     )
-    nav.append({"Decisions": [f"decisions/{each}" for each in decisions]})
+    nav.append({"Decisions": [f"decisions/{decision}" for decision in decisions]})
     config.nav = nav
     return config
 

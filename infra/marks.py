@@ -132,7 +132,7 @@ def _delivery(entity: str, stream: str) -> str:
 
 
 def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
-    filters = [f"Pattern: '{each}'" for each in patterns]
+    filters = [f"Pattern: '{pattern}'" for pattern in patterns]
     criteria = f" {{Filters: [{{{filters[0]}}}]}}"
     if len(filters) > 1:
         criteria = "\n        Filters:" + "".join(f"\n          - {each}" for each in filters)

@@ -94,7 +94,7 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
         raise BookRefused([Fault(("effective",), reason)])
     book, books = book_of_document(proposal.document), store.look()
     # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
-    effective_at = proposal.effective_at or max(now, *(each.published_at for each in books.versions))
+    effective_at = proposal.effective_at or max(now, *(version.published_at for version in books.versions))
     check_succession(book, books, effective_at, now)
     return effective_at
 
@@ -140,7 +140,7 @@ def get_rules() -> dict[str, Any]:
 def get_rule_versions() -> dict[str, Any]:
     """All versions, the newest first (admins)."""
     app.admin()
-    versions = [version_view(each, is_admin=True) for each in reversed(_parts().look().versions)]
+    versions = [version_view(version, is_admin=True) for version in reversed(_parts().look().versions)]
     return {"versions": versions}
 
 
@@ -160,7 +160,7 @@ def post_rules() -> Response[str]:
         else:
             version = publish(_parts(), proposal, now)
     except BookRefused as refused:
-        raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
+        raise invalid_fields([(_field(fault), fault.reason) for fault in refused.faults]) from None
     except DoubledKey as doubled:
         raise invalid_field("book", str(doubled)) from None
     except PublicationConflict:
@@ -198,7 +198,9 @@ def book_of_document(document: Any) -> Book:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
     if problems := all_problems(BOOK, document):
         faults = [
-            each for at, why in problems for each in _structural_faults(document, _path_of(document, at), why)
+            fault
+            for at, why in problems
+            for fault in _structural_faults(document, _path_of(document, at), why)
         ]
         raise BookRefused([*dict.fromkeys(faults)])
     if faults := [*_float_faults(document)] or faults_of(document):

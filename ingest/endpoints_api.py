@@ -50,7 +50,7 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
         "description": "of notifications; left out or empty: all of them",
     },
     "filters?": {
-        **closed_object(dict.fromkeys([f"{each}?" for each in KINDS], _FIELDS)),
+        **closed_object(dict.fromkeys([f"{kind}?" for kind in KINDS], _FIELDS)),
         "description": "by type: what fields of `data` must be: one of some values, or a number at least",
     },
     "agents?": {

@@ -18,7 +18,7 @@ HANDLERS = (
 )
 # By path, wherever a handler stands: so moving one changes neither the document nor the template.
 ROUTES: list[Route] = sorted(
-    (*(route for each in HANDLERS for route in each.app.routes), *page.ROUTES),
+    (*(route for handler in HANDLERS for route in handler.app.routes), *page.ROUTES),
     key=lambda route: (route.path, route.method),
 )
 # Which part of the API an operation belongs to, in the order of the reference.

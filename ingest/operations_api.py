@@ -64,7 +64,7 @@ class OperationsView:
 
         What was stored since counts too: of a consumer that has stopped, the last batch says nothing.
         """
-        lags = {each.consumer: each for each in self.gauges.lags()}
+        lags = {lag.consumer: lag for lag in self.gauges.lags()}
         since = self.gauges.waiting_since(lags.get(EVENTS))
         waiting = {EVENTS: since} if since else {}
         return [_consumer(name, lags.get(name), waiting.get(name), now) for name in sorted({*lags, *waiting})]

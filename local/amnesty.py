@@ -177,12 +177,12 @@ def apply(
 ) -> Applied:
     """Apply an amnesty to users, some at a time. An account that cannot be read stops no other."""
     found = Applied()
-    for each in over_accounts(users, lambda user: forgiver.forgive(user, amnesties, now, is_dry=is_dry)):
+    for account in over_accounts(users, lambda user: forgiver.forgive(user, amnesties, now, is_dry=is_dry)):
         found.looked_at += 1
-        if isinstance(each, str):
-            found.failed.append(each)
-        elif not each.is_known:
-            found.unknown.append(each.user_id)
-        elif each.is_changed:
-            found.changed.append(each)
+        if isinstance(account, str):
+            found.failed.append(account)
+        elif not account.is_known:
+            found.unknown.append(account.user_id)
+        elif account.is_changed:
+            found.changed.append(account)
     return found

@@ -48,7 +48,7 @@ def _missing(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
     """Return which of a user's events are not shown yet. An event that was stored before counts as shown."""
     dynamodb = stack.client("dynamodb")
     entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
-    places = {str(each.draft.event_id): each.created_at for each in entries if each.draft.event_id in ids}
+    places = {str(entry.draft.event_id): entry.created_at for entry in entries if entry.draft.event_id in ids}
     missing = ids - places.keys()
     if missing:
         keys = [{"user_id": user, "event_id": each} for each in sorted(missing)]
@@ -71,9 +71,9 @@ def _unseen(stack: Stack, user: str, places: Mapping[str, str]) -> set[str]:
 def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
     """Return the ids under which events are stored, by user."""
     found: dict[str, set[str]] = {}
-    for each in events:
-        user = each["user_id"]
+    for event in events:
+        user = event["user_id"]
         found.setdefault(user, set()).add(
-            event_id(user, each["idempotency_key"], parse_moment(each["occurred_at"]))
+            event_id(user, event["idempotency_key"], parse_moment(event["occurred_at"]))
         )
     return found

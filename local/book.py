@@ -75,7 +75,9 @@ class BookFile:
 
         Where there are more, a last line tells how many.
         """
-        lines = [f"{self.path.name}:{self._line(each.path)}: {each}" for each in refused.faults[:DETAILS_MAX]]
+        lines = [
+            f"{self.path.name}:{self._line(fault.path)}: {fault}" for fault in refused.faults[:DETAILS_MAX]
+        ]
         if (number := len(refused.faults)) > DETAILS_MAX:
             lines.append(f"{self.path.name}: {number} faults, of which these are the first {DETAILS_MAX}")
         return "\n".join(lines)
@@ -233,7 +235,7 @@ def show_command(stack: Stack, at: datetime | None) -> Any:
 @command("rules list")
 def list_command(stack: Stack) -> Any:
     """Print all versions, the newest first."""
-    return [version_view(each, is_admin=True) for each in reversed(books_of(stack).look().versions)]
+    return [version_view(version, is_admin=True) for version in reversed(books_of(stack).look().versions)]
 
 
 @command('rules publish book.yaml --note "a rainy week"', "rules publish book.yaml --effective 2027-01-01")

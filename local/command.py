@@ -108,7 +108,7 @@ def command(*examples: str) -> Callable[[Function], click.Command]:
             made = each(made)
         if answers or "as_json" in takes:
             made = _JSON(made)
-        lines = "\n".join(f"  streakline {each}" for each in examples)
+        lines = "\n".join(f"  streakline {example}" for example in examples)
         return click.command(
             epilog=f"\b\nExample{'s' if len(examples) > 1 else ''}:\n{lines}",
             context_settings={"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]},

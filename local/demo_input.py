@@ -115,7 +115,7 @@ def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
 def counts_by_source(sent: Sequence[Webhook]) -> str:
     """Return how many webhooks came from each source, as text."""
     return ", ".join(
-        f"{number} {source}" for source, number in Counter(each["source"] for each in sent).items()
+        f"{number} {source}" for source, number in Counter(webhook["source"] for webhook in sent).items()
     )
 
 

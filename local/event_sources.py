@@ -141,14 +141,14 @@ def _cell(row: dict[str, str | None], name: str, place: str, read: Callable[[str
 
 def from_purchases(path: Path) -> Iterator[Body]:
     """Yield an engagement event for each purchase of a CSV file; raises BadRow."""
-    for each in purchases(path):
+    for purchase in purchases(path):
         yield {
-            "user_id": f"customer-{each.customer}",
-            "occurred_at": each.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "idempotency_key": f"purchase-{each.customer}-{each.number}",
+            "user_id": f"customer-{purchase.customer}",
+            "occurred_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "idempotency_key": f"purchase-{purchase.customer}-{purchase.number}",
             "event_type": "PURCHASE_COMPLETED",
             "source": "shop",
-            "properties": {"amount": str(each.amount), "quantity": each.quantity},
+            "properties": {"amount": str(purchase.amount), "quantity": purchase.quantity},
         }
 
 
@@ -210,7 +210,9 @@ def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int
         arrivals.append((occurred + offline, body))
         if chance.random() < 0.05:
             arrivals.append((occurred + timedelta(hours=chance.expovariate(1 / 10)), body))
-    return [body for _, body in sorted(arrivals, key=lambda each: (each[0], each[1]["idempotency_key"]))]
+    return [
+        body for _, body in sorted(arrivals, key=lambda arrival: (arrival[0], arrival[1]["idempotency_key"]))
+    ]
 
 
 def _habitual_moment(chance: random.Random, user: int, zone: ZoneInfo, now: datetime, days: int) -> datetime:

@@ -68,11 +68,11 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") 
 
 def _named(entries: list[Entry], newest: int, named: str) -> Entry:
     wanted = named or str(newest)
-    for each in entries:
-        if wanted in (entry_id(each.created_at), each.created_at, str(each.seq)):
-            if each.seq > newest:
+    for entry in entries:
+        if wanted in (entry_id(entry.created_at), entry.created_at, str(entry.seq)):
+            if entry.seq > newest:
                 raise RuntimeError(f"entry {wanted} is newer than the last root: the next nightly run has it")
-            return each
+            return entry
     raise RuntimeError(f"there is no entry {wanted}")
 
 
@@ -120,9 +120,11 @@ class Auditor:
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads
     ) -> Iterator[CopyFault]:
         leaves = heads.leaves(self.objects, bucket_of(account))
-        names = [chain_of(account, each) for each in copies.values()]
-        leaf = next((leaves[each.name] for each in names if each and each.name in leaves), None)
-        newest_settled_seq = max((each.seq for each in entries if each.created_at < self.before), default=-1)
+        names = [chain_of(account, copy) for copy in copies.values()]
+        leaf = next((leaves[name.name] for name in names if name and name.name in leaves), None)
+        newest_settled_seq = max(
+            (entry.seq for entry in entries if entry.created_at < self.before), default=-1
+        )
         settled = dict.fromkeys((LAKE, WAREHOUSE), newest_settled_seq)
         yield from copy_faults(account, copies, leaf, settled)
 

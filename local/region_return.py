@@ -84,7 +84,7 @@ class Returning:
         """
         carried = Counter[str]()
         for name, items in found.carried.items():
-            free = [each for each in items if name != EVENTS or key_of(CLAIMS, each) not in found.taken]
+            free = [item for item in items if name != EVENTS or key_of(CLAIMS, item) not in found.taken]
             carried[name] += self.new.table(name).put_missing(free)
             if name == CLAIMS:
                 for mine, other in self.new.same(CLAIMS, items):
@@ -195,8 +195,8 @@ class Returning:
     def _of_step(self, step: int, name: str) -> Iterator[Item]:
         if name != CLAIMS:
             return self.new.items(name)
-        claims = (each for each in self.new.items(name) if not _is_mark(name, each))
-        return (each for each in claims if bool(place_needed(name, each)) == bool(step))
+        claims = (item for item in self.new.items(name) if not _is_mark(name, item))
+        return (claim for claim in claims if bool(place_needed(name, claim)) == bool(step))
 
     def _fill(self, follower: Follower, changes: list[ItemChange], now: datetime) -> None:
         """Take over changes; what needs something newer brings that along."""
@@ -212,17 +212,17 @@ class Returning:
     def _before(self, waiting: list[ItemChange], now: datetime) -> Iterator[ItemChange]:
         """Yield what the new writer has of what some changes wait for: entries, days, events and claims."""
         epoch = waiting[0].epoch
-        entries = [each for each in waiting if each.table == LEDGER]
-        for owner in sorted({each.owner for each in waiting if each.table not in (LEDGER, EVENTS)}):
+        entries = [change for change in waiting if change.table == LEDGER]
+        for owner in sorted({change.owner for change in waiting if change.table not in (LEDGER, EVENTS)}):
             newest = self.old.ledger.newest(owner)
             more = self.new.ledger.stored_after(owner, newest.created_at if newest else BEFORE_ALL)
             entries += [_change(LEDGER, epoch, each) for each in more]
-        for owner in sorted({each.owner for each in waiting if each.table == PROFILES}):
-            yield from (_change(DAYS, epoch, each) for each in self._days(owner))
-        ids = {key for each in entries for key in events_of(each, now)}
-        events = [each for each in waiting if each.table == EVENTS]
+        for owner in sorted({change.owner for change in waiting if change.table == PROFILES}):
+            yield from (_change(DAYS, epoch, day) for day in self._days(owner))
+        ids = {key for entry in entries for key in events_of(entry, now)}
+        events = [change for change in waiting if change.table == EVENTS]
         events += [_change(EVENTS, epoch, each) for each in self._some(EVENTS, ids)]
-        keys = {key for each in events for key in claims_of(each, now)}
+        keys = {key for event in events for key in claims_of(event, now)}
         yield from (_change(CLAIMS, epoch, each) for each in self._some(CLAIMS, keys))
         yield from (*events, *entries)
 

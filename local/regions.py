@@ -135,9 +135,9 @@ def update_of(stack: Stack, role: str) -> dict[str, Any]:
         "Parameters": [
             {"ParameterKey": "Role", "ParameterValue": role},
             *(
-                {"ParameterKey": each, "UsePreviousValue": True}
-                for each in sorted(stack.parameters)
-                if each != "Role"
+                {"ParameterKey": parameter, "UsePreviousValue": True}
+                for parameter in sorted(stack.parameters)
+                if parameter != "Role"
             ),
         ],
     }
@@ -202,7 +202,7 @@ def waiting_in(stack: Stack) -> int:
     answer = stack.client("sqs").get_queue_attributes(
         QueueUrl=stack.output("ChangesQueueUrl", "second region"), AttributeNames=names
     )
-    return sum(int(answer["Attributes"][each]) for each in names)
+    return sum(int(answer["Attributes"][name]) for name in names)
 
 
 @command("region return --stack-name streakline --region us-east-1 --dry-run")
@@ -320,7 +320,7 @@ def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
         "fates": dict(Counter(each["fate"] for each in unseen)),
         "applied": dict(outcome.applied),
         "carried": dict(outcome.carried),
-        "listed": [asdict(each) for each in outcome.names],
+        "listed": [asdict(name) for name in outcome.names],
     }
 
 

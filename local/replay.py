@@ -113,15 +113,15 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
 
 def plain_records(events: Iterable[Body]) -> list[dict[str, Any]]:
     """Return a Kinesis record for each event."""
-    return [{"Data": json.dumps(each).encode(), "PartitionKey": each["user_id"]} for each in events]
+    return [{"Data": json.dumps(event).encode(), "PartitionKey": event["user_id"]} for event in events]
 
 
 def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
     """Return one KPL record for each user: the record goes to one shard, which keeps the user's order."""
     records = []
     by_user: dict[str, list[Body]] = {}
-    for each in events:
-        by_user.setdefault(each["user_id"], []).append(each)
+    for event in events:
+        by_user.setdefault(event["user_id"], []).append(event)
     for user, some in by_user.items():
         aggregator = RecordAggregator()
         for each in some:
@@ -154,7 +154,7 @@ def _settle(stack: Stack, events: Sequence[Body], outcome: ReplayResult, sent_fr
         drain(stack)
         return
     refused = {(each["event"]["user_id"], each["event"]["idempotency_key"]) for each in outcome.refused}
-    taken = [each for each in events if (each["user_id"], each["idempotency_key"]) not in refused]
+    taken = [event for event in events if (event["user_id"], event["idempotency_key"]) not in refused]
     wait_until_applied(stack, taken, sent_from)
 
 
@@ -207,13 +207,13 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
         while entries:
             answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
             failed = {each["Id"] for each in answer.get("Failed", ())}
-            entries = [each for each in entries if each["Id"] in failed]
+            entries = [entry for entry in entries if entry["Id"] in failed]
         outcome.counts["sent"] += len(some)
     return outcome
 
 
 def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
-    webhooks = [webhook(each) for each in purchases(path)] * copies
+    webhooks = [webhook(purchase) for purchase in purchases(path)] * copies
     if seed is not None:
         webhooks = shuffled(webhooks, seed)
     started = time.monotonic()

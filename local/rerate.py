@@ -101,9 +101,9 @@ def rerate(
         return rerater.rate(profile.user_id, rating, datetime.now(UTC))
 
     found = Summary()
-    for each in over_accounts(profiles, rated, lambda profile: profile.user_id):
-        if isinstance(each, str):
-            found.failed.append(each)
+    for account in over_accounts(profiles, rated, lambda profile: profile.user_id):
+        if isinstance(account, str):
+            found.failed.append(account)
         else:
-            found.add(each)
+            found.add(account)
     return found

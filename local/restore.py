@@ -135,9 +135,9 @@ def restore(
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
     """Curate what has come since the last night; returns how many partitions. The night finds them done."""
-    tasks = [each for each in plan(lake, now.date()).tasks if each.entity in READ]
-    for each in tasks:
-        curate(lake, each)
+    tasks = [task for task in plan(lake, now.date()).tasks if task.entity in READ]
+    for task in tasks:
+        curate(lake, task)
     return len(tasks)
 
 

@@ -35,7 +35,7 @@ def user_options(function: Function) -> Function:
 
     @functools.wraps(function)
     def with_user(lead: Sequence[str], audience: Sequence[str], **given: Any) -> None:
-        groups = [each for each in GROUPS_WITH_RIGHTS if given.pop(each.rpartition("/")[2])]
+        groups = [group for group in GROUPS_WITH_RIGHTS if given.pop(group.rpartition("/")[2])]
         function(
             groups=[
                 *(f"{LEADS}{each}" for each in lead),

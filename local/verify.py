@@ -128,10 +128,10 @@ def expect_features(webhooks: Iterable[Mapping[str, Any]], today: date) -> dict[
     webhooks: as they were sent, in any order and some of them twice; those of other sources count nothing.
     """
     orders: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for each in webhooks:
-        if each["source"] == "ecommerce":
-            order = each["payload"]
-            orders[each["organization_id"], order["customer"]["id"]][order["id"]] = order
+    for webhook in webhooks:
+        if webhook["source"] == "ecommerce":
+            order = webhook["payload"]
+            orders[webhook["organization_id"], order["customer"]["id"]][order["id"]] = order
     return {
         LEAD.format(organization, next(iter(by_id))): _count_orders(list(by_id.values()), today)
         for (organization, _), by_id in orders.items()
@@ -139,10 +139,10 @@ def expect_features(webhooks: Iterable[Mapping[str, Any]], today: date) -> dict[
 
 
 def _count_orders(orders: Sequence[Mapping[str, Any]], today: date) -> dict[str, Any]:
-    ages = [(today - datetime.fromisoformat(each["created_at"]).date()).days for each in orders]
+    ages = [(today - datetime.fromisoformat(order["created_at"]).date()).days for order in orders]
     return {
         "has_purchased": True,
-        "monetary_total": float(sum((Decimal(each["total_price"]) for each in orders), Decimal())),
+        "monetary_total": float(sum((Decimal(order["total_price"]) for order in orders), Decimal())),
         "frequency_purchases_90d": sum(age < 90 for age in ages),
         "days_since_last_purchase": min(ages),
     }

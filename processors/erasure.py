@@ -157,7 +157,7 @@ class ErasureRunner:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
         person = whole_lead(stores, lead_of(erasure))
         noted = set(lead_of(erasure).subjects())
-        fresh = [self.tombstones.digest(each) for each in person.subjects() if each not in noted]
+        fresh = [self.tombstones.digest(subject) for subject in person.subjects() if subject not in noted]
         # Readers of the journal look for what is new: an entry bears the instant at which it is written.
         self.jobs.note([JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in fresh])
         after = with_lead(erasure, person)
@@ -168,7 +168,7 @@ def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return where chains of hashes begin in a ledger, each with its salt."""
     assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
-    return [f"{each['seq']} {each['seal']}" for each in entries if each.get("seal")]
+    return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
 
 
 @settings.wiring(ErasureSettings)

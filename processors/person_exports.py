@@ -117,10 +117,10 @@ class _Files:
         entry.compress_type = zipfile.ZIP_DEFLATED
         digest, size = hashlib.sha256(), 0
         with self._archive.open(entry, "w", force_zip64=True) as file:
-            for each in parts:
-                file.write(each)
-                digest.update(each)
-                size += len(each)
+            for part in parts:
+                file.write(part)
+                digest.update(part)
+                size += len(part)
         self.manifest_rows.append({"file": name, "bytes": size, "sha256": digest.hexdigest(), **about})
         return self.manifest_rows[-1]
 
@@ -174,7 +174,7 @@ def _manifest(kind: PersonKind, subject: str, files: list[dict[str, Any]], now: 
 def _rows(store: Any, person: Person) -> Iterator[Row]:
     if isinstance(store, IdentityEraser):
         found = store.person(person)
-        yield from ({"lead_organization_id": each} for each in found.leads)
+        yield from ({"lead_organization_id": lead} for lead in found.leads)
         yield from ({"channel": channel, "external_id": name} for channel, name in found.identities)
         return
     yield from map(decode_item, store.items(person))

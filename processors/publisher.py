@@ -96,7 +96,7 @@ class Publisher:
         for record, rows in outcome.read(theirs, self._rows):
             for stream, row in rows:
                 by_stream.setdefault(stream, []).append((record, row))
-        again = {each for stream, pairs in by_stream.items() for each in put_rows(stream, pairs)}
+        again = {put_row for stream, pairs in by_stream.items() for put_row in put_rows(stream, pairs)}
         sent = dict.fromkeys(
             sequence_number_of(record) for pairs in by_stream.values() for record, _ in pairs
         )
@@ -106,7 +106,7 @@ class Publisher:
 
     def _rows(self, record: Record) -> list[Row]:
         rows = self._entity_rows(record)
-        return rows + [(self.kept.stream, each) for each in self.kept.rows(record)] if self.kept else rows
+        return rows + [(self.kept.stream, row) for row in self.kept.rows(record)] if self.kept else rows
 
     def _entity_rows(self, record: Record) -> list[Row]:
         table, change = table_of(record), record["dynamodb"]

@@ -53,7 +53,7 @@ class ChangeReceiver:
         except ValueError as error:
             raise PoisonMessage(str(error)) from None
         followed = followed_epoch(register) if may_follow(register, self._region) else -1
-        if any(each.epoch != followed for each in changes):
+        if any(change.epoch != followed for change in changes):
             logger.warning("of no epoch that is followed", extra={"changes": len(changes)})
             return 0
         outcome = self._follower.follow(changes, now)

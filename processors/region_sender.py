@@ -81,8 +81,8 @@ class ChangeSender:
             return change_text(change) if change else None
 
         changes = [each for _, each in outcome.read(records, text)]
-        for each in change_messages(epoch, changes):
-            self._sqs.send_message(QueueUrl=self._url, MessageBody=each)
+        for message in change_messages(epoch, changes):
+            self._sqs.send_message(QueueUrl=self._url, MessageBody=message)
         outcome.counts["sent"] = len(changes)
         return outcome
 

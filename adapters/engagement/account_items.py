@@ -101,7 +101,7 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "last_activity_date": streak.last.isoformat(),
         "active_days": streak.active_days,
         "freezes_spent": pack_dates(streak.spent) or None,
-        "streak_checkpoints": [each.text for each in streak.checkpoints],
+        "streak_checkpoints": [checkpoint.text for checkpoint in streak.checkpoints],
         PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
@@ -194,7 +194,7 @@ def _amnesty_from(text: str) -> tuple[int, tuple[date, ...]]:
 
 
 def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
-    return tuple((at, to) for at, _, to in (each.partition(" ") for each in texts or ()))
+    return tuple((at, to) for at, _, to in (text.partition(" ") for text in texts or ()))
 
 
 def _streak_from(attributes: dict[str, Any]) -> Streak:

@@ -248,7 +248,7 @@ class AccountStore:
 
         Raises HeadMoved if nothing was written; in its `failed`, 0 is the profile, and 1 and up are `also`.
         """
-        put, *archive = ({"Put": each} for each in self.profile_puts(decision.profile))
+        put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
         days = [
             {"Put": self.day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
         ]
@@ -269,7 +269,7 @@ class AccountStore:
 
         also: further actions; with them, or with an archive, it is a transaction.
         """
-        actions = [*({"Put": each} for each in self.profile_puts(profile)), *also]
+        actions = [*({"Put": put} for put in self.profile_puts(profile)), *also]
         exceptions = self._dynamodb.exceptions
         try:
             if len(actions) == 1:

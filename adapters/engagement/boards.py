@@ -222,7 +222,7 @@ class LeaderboardIndex:
 
     def top(self, region: str, now: datetime) -> Scores:
         """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        return _first(row for each in self._partitions(region) for row in self._best(each, now))
+        return _first(row for partition in self._partitions(region) for row in self._best(partition, now))
 
     def tops(self, now: datetime) -> dict[str, Scores]:
         """Return the first 100 of each region and of all together."""
@@ -232,8 +232,8 @@ class LeaderboardIndex:
     def count_above(self, region: str, score: int, now: datetime) -> int | None:
         """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
         above = 0
-        for each in self._partitions(region):
-            asked = self._partition_query(each, now, " AND current_streak > :score", {":score": score})
+        for partition in self._partitions(region):
+            asked = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
             page = self._dynamodb.query(**asked, Select="COUNT")
             if "LastEvaluatedKey" in page:
                 return None
@@ -285,7 +285,7 @@ class BoardNames:
         users = set(user_ids)
         if now - self._since > NAMES_KEPT:
             self._since, self._aliases = now, {}
-        new = [{"user_id": each} for each in sorted(users - self._aliases.keys())]
+        new = [{"user_id": user} for user in sorted(users - self._aliases.keys())]
         found = {each["user_id"]: each.get("alias", "") for each in map(decode_item, self._read(new))}
         self._aliases |= {each["user_id"]: found.get(each["user_id"], "") for each in new}
         return {user: self.shown(user, self._aliases[user]) for user in users}

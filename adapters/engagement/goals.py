@@ -218,4 +218,6 @@ class AchievementReader:
 
 
 def _streaks_of(declared: Mapping[str, DeclaredAchievement]) -> set[str]:
-    return {each.streak for one in declared.values() for each in one.rule.conditions if each.streak}
+    return {
+        condition.streak for one in declared.values() for condition in one.rule.conditions if condition.streak
+    }

@@ -86,7 +86,7 @@ class LedgerStore:
         """
         newest = unstamp(max(arrivals.values(), default=OPENED_AT))
         latest = stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX)
-        old = [each for each in arrivals if each < latest]
+        old = [arrival for arrival in arrivals if arrival < latest]
         if not old:
             return {}
         since = stamp(instant_of(min(old)) - FUTURE_MAX)
@@ -187,7 +187,9 @@ class LedgerStore:
         """
         carriers, carried = split_carriers(entries)
         undone = reversed_entry
-        by = next((each for each in carriers if undone and each.draft.reverses == undone.created_at), None)
+        by = next(
+            (carrier for carrier in carriers if undone and carrier.draft.reverses == undone.created_at), None
+        )
         own = [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)]
         self._transact([*own, *also], own=len(own))
         self.store(carried)
@@ -208,9 +210,9 @@ class LedgerStore:
 
     def store_new(self, entries: Iterable[Entry]) -> None:
         """Put carried entries that are not there yet: one that is there may have been reversed since."""
-        for each in entries:
+        for entry in entries:
             with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-                self._dynamodb.put_item(**self._put(each)["Put"])
+                self._dynamodb.put_item(**self._put(entry)["Put"])
 
     def _put(self, entry: Entry) -> dict[str, Any]:
         condition = "attribute_not_exists(account_id)"

@@ -95,8 +95,8 @@ class Settler:
             profile.balance,
             profile.total_points,
             self._lots(profile.user_id, first, last_expired(clock_of(profile, now))),
-            [each for each in entries if head and each.created_at <= head.created_at],
-            [each for each in profile.holds if each.is_open(now)],
+            [entry for entry in entries if head and entry.created_at <= head.created_at],
+            [hold for hold in profile.holds if hold.is_open(now)],
         )
 
     def _lots(self, user_id: str, first: date, until: date) -> Counter[date]:
@@ -117,7 +117,7 @@ class Settler:
 
 def expiry_rules(books: Books) -> set[str]:
     """Return the rules of expiry of all versions."""
-    return {each.book.expiry for each in books.versions if each.book.expiry}
+    return {version.book.expiry for version in books.versions if version.book.expiry}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Rerater:
         if head is None or head.created_at < rating.place:
             return {}
         entries = self.accounts.ledger.after(profile.user_id, rating.place)[0]
-        drafts = [each.draft for each in entries if each.created_at <= head.created_at]
+        drafts = [entry.draft for entry in entries if entry.created_at <= head.created_at]
         return shortfalls(entries_of_weeks(drafts, rating.first, date.max), rating.books)
 
     def _append(
@@ -217,6 +217,6 @@ class Rerater:
 
 def _parts(changes: Mapping[Slot, int]) -> Iterator[dict[Slot, int]]:
     """Yield what is lacking in parts, those of a week together as far as they fit into a transaction."""
-    left = iter(sorted(changes.items(), key=lambda each: (monday_of(each[0].activity_date), each[0].order)))
+    left = iter(sorted(changes.items(), key=lambda item: (monday_of(item[0].activity_date), item[0].order)))
     while some := dict(islice(left, ENTRIES_MAX)):
         yield some

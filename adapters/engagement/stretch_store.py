@@ -122,7 +122,7 @@ class StretchStore:
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
-            "stretches": [stretch_text(each) for each in changed.stretches],
+            "stretches": [stretch_text(stretch) for stretch in changed.stretches],
             "version": changed.version + 1,
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),

@@ -244,7 +244,7 @@ def is_readable(stored: Item) -> bool:
         return (
             _is_version(item.version)
             and all(_is_number(each) for each in (item.topology, item.regrouped))
-            and all(stamp(unstamp(each)) == each for each in moments)
+            and all(stamp(unstamp(moment)) == moment for moment in moments)
             and all(isinstance(each, str) for each in (item.inputs or {}).values())
             and all(isinstance(each, str) for each in (item.root, *item.pending))
             and {*item.as_of} <= {*Input}
@@ -292,14 +292,14 @@ class CountedEvents:
 
     def known(self, marks: Collection[Mark]) -> set[Mark]:
         """Return those of some marks that have a note, strongly consistent. Raises Unprocessed."""
-        named = {_name(each): each for each in marks}
+        named = {_name(mark): mark for mark in marks}
         notes = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
-        return {named[each["user_id"]["S"]] for each in notes}
+        return {named[note["user_id"]["S"]] for note in notes}
 
     def note(self, marks: Collection[Mark]) -> None:
         """Note events as counted; again changes nothing. Raises Unprocessed."""
         put_all(
-            self._dynamodb, self._table, [encode_item(_key(_name(each))) for each in dict.fromkeys(marks)]
+            self._dynamodb, self._table, [encode_item(_key(_name(mark))) for mark in dict.fromkeys(marks)]
         )
 
 
@@ -336,7 +336,7 @@ class ActiveLeads:
                 ExpressionAttributeValues=encode_item({":shard": str(shard)}),
                 ProjectionExpression="lead_organization_id",
             )
-            yield from (each["lead_organization_id"]["S"] for each in rows)
+            yield from (row["lead_organization_id"]["S"] for row in rows)
 
 
 class RefreshUnsent(SafeToLog, Exception):

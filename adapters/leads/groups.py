@@ -134,7 +134,7 @@ class GroupEvents:
             if root != each.lead_organization_id
             for place in (f"#{each.place}", f"{each.event_type}#{each.place}")
         }
-        put_all(self._dynamodb, self._table, [encode_item(each) for each in rows.values()])
+        put_all(self._dynamodb, self._table, [encode_item(row) for row in rows.values()])
 
     def newest(self, root: str, page: EventPage) -> Iterator[EventKey]:
         """Yield keys in the table Event, newest first, strongly consistent, a page's limit in a request."""

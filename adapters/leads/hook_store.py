@@ -70,13 +70,13 @@ class HookStore:
             Filters=[{"Key": "name", "Values": [self._prefix]}]
         )
         names = (each["Name"] for page in pages for each in page["SecretList"])
-        parts = (each.removeprefix(self._prefix) for each in names if each.startswith(self._prefix))
-        split = sorted(each.replace("=3A", ":").rpartition("/") for each in parts)
+        parts = (name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix))
+        split = sorted(part.replace("=3A", ":").rpartition("/") for part in parts)
         return [(organization, source) for organization, _, source in split]
 
     def all(self) -> Iterator[Hook]:
         """Yield every hook of the stack, by name."""
-        return (self.get(*each) for each in self.names())
+        return (self.get(*name) for name in self.names())
 
     def _name(self, organization_id: str, source: str) -> str:
         """Return a hook's name. Secrets Manager allows no `:` in it, and organizations have no `=`."""

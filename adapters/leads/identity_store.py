@@ -119,7 +119,7 @@ class IdentityStore:
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
         """Note that these changes have been announced to their organizations."""
-        values = [[each.organization_id for each in changes], [each.number for each in changes]]
+        values = [[change.organization_id for change in changes], [change.number for change in changes]]
         self._call_in_pieces("announced(%s::text[], %s::bigint[])", values)
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
@@ -140,7 +140,7 @@ class IdentityStore:
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
         changes = self._repair(call, [organization_id, change_number, note, now], attempts=1)
-        return tuple(change_of(each) for each in changes)
+        return tuple(change_of(change) for change in changes)
 
     def merge_by_hand(
         self,
@@ -246,7 +246,7 @@ class IdentityCache:
 
 def columns_of(identities: tuple[Identity, ...]) -> list[list[str]]:
     """Return the channels and the external ids, each as a list of its own."""
-    return [[each.channel for each in identities], [each.external_id for each in identities]]
+    return [[identity.channel for identity in identities], [identity.external_id for identity in identities]]
 
 
 def evidence_of(identity: Identity) -> list[Any]:
@@ -262,7 +262,7 @@ def facts_of(answer: Any) -> IdentityFacts:
         )
         for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
     }
-    by_root: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
+    by_root: dict[int, set[Identity]] = {identity.root: set() for identity in identities.values()}
     for root, channel, external_id, is_verified in answer["strong"]:
         by_root[root].add(Identity(channel, external_id, is_verified))
     return IdentityFacts(identities, by_root, frozenset(frozenset(pair) for pair in answer["apart"]))
@@ -279,7 +279,7 @@ def plan_of(plan: IdentityPlan) -> dict[str, Any]:
     }
     return {
         "lead": plan.lead,
-        "merges": [asdict(each) for each in plan.merges],
+        "merges": [asdict(merge) for merge in plan.merges],
         "refused": [asdict(each) for each in plan.refused],
         **{name: [evidence_of(each) for each in listed] for name, listed in lists.items()},
     }

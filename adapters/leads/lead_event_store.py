@@ -221,7 +221,8 @@ class OrderStore:
         request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
         new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
         request += [
-            {"Put": {"TableName": self._events, "Item": encode_item(to_item(each)), **new}} for each in events
+            {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
+            for event in events
         ]
         return _write_together(self._dynamodb, request) is None
 
@@ -239,7 +240,7 @@ def _write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[s
             dynamodb.transact_write_items(TransactItems=actions)
         except dynamodb.exceptions.TransactionCanceledException as error:
             reasons = cancellation_reasons(error, len(actions))
-            if any(each.get("Code") == REFUSED for each in reasons):
+            if any(reason.get("Code") == REFUSED for reason in reasons):
                 return reasons
         else:
             return None

@@ -45,7 +45,7 @@ class PersonEvents:
         """Return the events of a root's pending leaves, each noted: they need not be pending any more."""
         root = item.lead_organization_id
         events = list(self.events.of_leaves(item.pending))
-        self.rows.note((root, each) for each in events)
+        self.rows.note((root, event) for event in events)
         return events
 
     def of_person(self, item: FeatureItem) -> Iterator[LeadEvent]:

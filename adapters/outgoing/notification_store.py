@@ -97,7 +97,7 @@ class OutboxStore:
         if write.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
             first, last = write.notifications[0].number, write.notifications[-1].number
-            actions += [self.lane(holder, each, first, last, now) for each in write.endpoints]
+            actions += [self.lane(holder, endpoint, first, last, now) for endpoint in write.endpoints]
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
@@ -118,7 +118,7 @@ class OutboxStore:
     def lane(self, holder: str, endpoint_id: str, first: int, last: int, now: datetime) -> dict[str, Any]:
         """Return a transaction's action: notifications wait in a lane, which may have others that wait."""
         names = ("due_at", "due_shard", "arrived")
-        begun = ", ".join(f"{each} = if_not_exists({each}, :{each})" for each in names)
+        begun = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
         values = {
             ":due_at": stamp(now),
             ":due_shard": backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS)),
@@ -154,7 +154,7 @@ class BacklogStore:
             Limit=limit,
         )
         users = [each["holder"]["S"] for each in answer["Items"]]
-        found = (self.get(each, endpoint_id) for each in users)
+        found = (self.get(user, endpoint_id) for user in users)
         return [each for each in found if each and each.due_at <= stamp(now)]
 
     def get(self, holder: str, endpoint_id: str) -> Backlog | None:
@@ -404,7 +404,10 @@ def log_place(number: int) -> str:
 def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     """Return the notifications of one change as an item; at least one."""
     last = notifications[-1]
-    content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in notifications]
+    content = [
+        [notification.number, notification.at, notification.notice.type.value, notification.notice.data]
+        for notification in notifications
+    ]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
     made = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})

@@ -81,9 +81,9 @@ def guard_client(dynamodb: Any, fence: Fence, allowed: RegisterRule) -> Any:
 
     A client that is guarded twice asks once.
     """
-    for each in WRITES:
-        name = f"before-send.dynamodb.{each}"
-        dynamodb.meta.events.register(name, partial(_check_fence, fence, allowed), unique_id=f"fence {each}")
+    for write in WRITES:
+        name = f"before-send.dynamodb.{write}"
+        dynamodb.meta.events.register(name, partial(_check_fence, fence, allowed), unique_id=f"fence {write}")
     return dynamodb
 
 

@@ -35,7 +35,7 @@ class ItemTable:
 
         first: the partition key's value.
         """
-        wanted = {self._key_of(each): each for each in items}
+        wanted = {self._key_of(item): item for item in items}
         found = {self._key_of(each): each for each in self._of(first)}
         for key in found.keys() - wanted.keys():
             self.delete(found[key])
@@ -111,7 +111,7 @@ class AgedItems:
         Deleting what is gone changes nothing. Raises Unprocessed; it is safe to repeat.
         """
         change = f'DELETE FROM "{self.table}"'  # noqa: S608 (a setting names the table)
-        return self._carry_out([self._statement(change, (), each, each) for each in items])
+        return self._carry_out([self._statement(change, (), item, item) for item in items])
 
     def remove(self, items: Sequence[Item], name: str, left: Sequence[tuple[str, Any]] = ()) -> int:
         """Take an attribute out of items, each if it has the value that was read; returns how many had not.

@@ -151,7 +151,7 @@ class S3Objects:
         for page in self.s3.get_paginator("list_object_versions").paginate(**asked):
             folders |= {each["Prefix"] for each in page.get("CommonPrefixes", ())}
             markers = page.get("DeleteMarkers", ())
-            deleted |= {each["Key"] for each in markers if each["IsLatest"]}
+            deleted |= {marker["Key"] for marker in markers if marker["IsLatest"]}
             former = [
                 {"Key": each["Key"], "VersionId": each["VersionId"]}
                 for each in (*page.get("Versions", ()), *markers)
@@ -192,7 +192,7 @@ class FolderObjects:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
         root = f"{self.root}/"
-        found = {each.path[len(root) :]: each for each in _files(root + prefix.rpartition("/")[0])}
+        found = {file.path[len(root) :]: file for file in _files(root + prefix.rpartition("/")[0])}
         for key in sorted(key for key in found if key.startswith(prefix) and not _is_unfinished(key)):
             try:
                 status = found[key].stat()
@@ -203,9 +203,9 @@ class FolderObjects:
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield files and folders, by name."""
-        for each in sorted(_entries(f"{self.root}/{folder}"), key=lambda each: each.name):
-            if not _is_unfinished(each.name):
-                yield folder + each.name + "/" * each.is_dir()
+        for entry in sorted(_entries(f"{self.root}/{folder}"), key=lambda entry: entry.name):
+            if not _is_unfinished(entry.name):
+                yield folder + entry.name + "/" * entry.is_dir()
 
     def get(self, key: str) -> bytes:
         """Return the file's bytes; raises NoObject."""
@@ -280,9 +280,9 @@ class FolderObjects:
 
     def forget_unfinished(self, before: datetime) -> None:
         """Remove temporary files of puts that have died."""
-        for each in _files(str(self.root)):
-            if _is_unfinished(each.name) and each.name != LOCK and each.stat().st_mtime < before.timestamp():
-                Path(each.path).unlink(missing_ok=True)
+        for file in _files(str(self.root)):
+            if _is_unfinished(file.name) and file.name != LOCK and file.stat().st_mtime < before.timestamp():
+                Path(file.path).unlink(missing_ok=True)
 
     @contextmanager
     def _alone(self, key: str, etag: str | None) -> Iterator[None]:
@@ -302,11 +302,11 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    for each in _entries(folder):
-        if each.is_dir():
-            yield from _files(each.path)
+    for entry in _entries(folder):
+        if entry.is_dir():
+            yield from _files(entry.path)
         else:
-            yield each
+            yield entry
 
 
 def _etag(status: os.stat_result) -> str:

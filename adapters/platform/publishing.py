@@ -27,7 +27,7 @@ class TopicMessage:
     def size_bytes(self) -> int:
         """Bytes, as SNS counts them: body, and names, types and values of attributes."""
         attributes = (f"{name}String{value}" for name, value in self.attributes.items())
-        return len(self.body.encode()) + sum(len(each.encode()) for each in attributes)
+        return len(self.body.encode()) + sum(len(attribute.encode()) for attribute in attributes)
 
 
 def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterator[list[int]]:
@@ -65,7 +65,7 @@ class Topic:
         SNS says that the message is at fault. If a call fails as a whole, the other calls are still made.
         """
         refused = PublishFailures()
-        sizes = (each.size_bytes for each in messages)
+        sizes = (message.size_bytes for message in messages)
         for indices in call_batches(sizes, MESSAGES_MAX, TOPIC_BATCH_BYTES_MAX):
             refused.again += self._call(messages, indices, refused.faulty)
         return refused

@@ -92,7 +92,7 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     Raises the error itself if neither a refused condition nor a throttle is the cause: no attempt would help.
     """
     reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
-    codes = {each.get("Code") for each in reasons}
+    codes = {reason.get("Code") for reason in reasons}
     if len(reasons) != actions or not codes & {REFUSED, *THROTTLES}:
         raise error
     return reasons

@@ -156,5 +156,5 @@ def ca_bundle() -> str:
         )
     files = [Path(botocore.__file__).parent / "cacert.pem", bundles[0]]
     with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
-        out.write(b"\n".join(each.read_bytes() for each in files))
+        out.write(b"\n".join(file.read_bytes() for file in files))
     return out.name

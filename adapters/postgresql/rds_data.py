@@ -76,7 +76,7 @@ class RdsData:
         is_whole = parts.scheme == "rds-data" and parts.netloc and parts.path in ("", "/")
         if not is_whole or arns.keys() != {"cluster", "secret"}:
             raise ValueError(URL_FORMS)
-        if not all(each.startswith("arn:") for each in arns.values()):
+        if not all(arn.startswith("arn:") for arn in arns.values()):
             raise ValueError(URL_FORMS)
         self._names = {"resourceArn": arns["cluster"], "secretArn": arns["secret"]}
         self.database = unquote(parts.netloc)
@@ -220,7 +220,7 @@ def _encode_field(value: Any) -> dict[str, Any]:
 
 def array_literal(values: Sequence[str | int]) -> str:
     """Return an array as PostgreSQL reads it from text. Example: `["a", "b c"]` -> `{"a","b c"}`."""
-    quoted = (str(each).replace("\\", "\\\\").replace('"', '\\"') for each in values)
+    quoted = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join(f'"{each}"' for each in quoted) + "}"
 
 

@@ -52,7 +52,7 @@ class PartitionEraser:
                 ProjectionExpression=", ".join(names),
             )
         )
-        return [{name: each[name] for name in self.key} for each in keys]
+        return [{name: key[name] for name in self.key} for key in keys]
 
     def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
@@ -95,7 +95,7 @@ class KeyEraser:
         delete_all(self.dynamodb, self.table, items)
 
     def _distinct(self, person: Person) -> list[dict[str, str]]:
-        return list({tuple(each.values()): each for each in self.keys(person)}.values())
+        return list({tuple(key.values()): key for key in self.keys(person)}.values())
 
 
 def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
@@ -165,8 +165,8 @@ class SubscriptionEraser:
 
     def remove(self, items: Sequence[Item]) -> None:
         """Delete the phones' endpoints, then the subscriptions with their markers, their own items last."""
-        for each in items:
-            subscription = subscription_from(decode_item(each))
+        for item in items:
+            subscription = subscription_from(decode_item(item))
             if subscription.endpoint_arn:
                 self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
             own, *rest = keys_of(subscription)
@@ -209,7 +209,10 @@ class IdentityEraser:
 
 
 def _values(person: Person) -> list[Any]:
-    channels, names = [each[0] for each in person.identities], [each[1] for each in person.identities]
+    channels, names = (
+        [identity[0] for identity in person.identities],
+        [identity[1] for identity in person.identities],
+    )
     return [list(person.leads), person.organization, channels, names]
 
 
@@ -233,7 +236,9 @@ class LeadErasureStarter:
         the customer's id, also if nobody is known by it. Raises ErasureMoved, and what the stores raise.
         """
         customers, emails, phones = (
-            tuple((each.channel, each.external_id) for each in named if each.channel == channel)
+            tuple(
+                (identity.channel, identity.external_id) for identity in named if identity.channel == channel
+            )
             for channel in ("customer", "email", "phone")
         )
         leads = self._lead(organization, leaves=tuple(leaves)).leads

@@ -160,6 +160,6 @@ def begin_erasure(
     erasure = Erasure(uuid.uuid4().hex, person.kind, subject, digests[0], stamp(now))
     if person.kind is PersonKind.LEAD:
         erasure = with_lead(erasure, person)
-    entries = [JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in digests]
+    entries = [JournalEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
     jobs.begin(erasure, entries)
     return erasure.erasure_id

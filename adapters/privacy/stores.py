@@ -134,7 +134,7 @@ class ObjectEraser:
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every object below the person's folders."""
-        return [each for folder in self.folders(person) for each in self._versions(folder)]
+        return [version for folder in self.folders(person) for version in self._versions(folder)]
 
     def folders(self, person: Person) -> Iterator[str]:
         """Yield the prefixes of the person's objects; exports are among them."""
@@ -211,7 +211,7 @@ class RedisEraser:
         """Delete what was found, and the lists of the first 100, which are made anew each minute."""
         if items:
             keys = (*items, *map(top_list_key, ALL_REGIONS))
-            self._redis().pipeline([["DEL", each] for each in keys])
+            self._redis().pipeline([["DEL", key] for key in keys])
 
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
@@ -219,7 +219,7 @@ class RedisEraser:
         keys += ids_by_bucket(user, (each["event_id"]["S"] for each in self.events.find(person)))
         keys += [f"active:{user}:{each['activity_date']['S']}" for each in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
-        return keys + [f"rate:{each}:{minute + at}" for each in callers for at in MINUTES]
+        return keys + [f"rate:{caller}:{minute + at}" for caller in callers for at in MINUTES]
 
     def _redis(self) -> Redis:
         if not self._link:

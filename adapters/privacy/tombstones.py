@@ -84,14 +84,14 @@ class Tombstones:
         )
         entries = [_entry(decode_item(each)) for each in found]
         self._known = with_entries(self._known, entries)
-        self._newest = max((self._newest, *(each.place for each in entries)))
+        self._newest = max((self._newest, *(entry.place for entry in entries)))
         self._refresh.renew(asked_at, FRESH_SECONDS)
         return self._known
 
 
 def journal_puts(table: str, entries: Iterable[JournalEntry]) -> list[dict[str, Any]]:
     """Return a transaction's actions that write entries; again they change nothing."""
-    return [{"Put": {"TableName": table, "Item": _item(each)}} for each in entries]
+    return [{"Put": {"TableName": table, "Item": _item(entry)}} for entry in entries]
 
 
 def _item(entry: JournalEntry) -> Item:
@@ -153,9 +153,9 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
     leads = {event.lead_organization_id, event.root_id}
     if event.event_type in IDENTITY_TYPES:
         with suppress(MalformedLeadEvent):
-            leads |= {each for group in groups_of(event)[1] for each in (group.root, *group.leaves)}
+            leads |= {leaf for group in groups_of(event)[1] for leaf in (group.root, *group.leaves)}
     happened_at = min(event.occurred_at, event.received_at)
-    return any(erased.forbids(lead_subject(each), happened_at) for each in leads)
+    return any(erased.forbids(lead_subject(lead), happened_at) for lead in leads)
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:

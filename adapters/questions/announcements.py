@@ -155,7 +155,7 @@ class Announcements:
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
         """Return the subscriptions of items and markers, each once, in their order."""
-        found = {each.get("of", each[KEY]): each for each in reversed(list(rows))}
+        found = {row.get("of", row[KEY]): row for row in reversed(list(rows))}
         marked = [own for own, each in found.items() if "of" in each]
         by_id = {each.subscription_id: each for each in self.store.get_many(marked)} if marked else {}
         by_id |= {own: subscription_from(each) for own, each in found.items() if "of" not in each}
@@ -168,14 +168,14 @@ class Announcements:
         so only the others' claims are looked for, in bulk.
         """
         places = {
-            claim_key(each.subscription_id, key): each.subscription_id
-            for each in people
-            if each.last_notified_at >= since
+            claim_key(person.subscription_id, key): person.subscription_id
+            for person in people
+            if person.last_notified_at >= since
         }
         keys = [{KEY: place} for place in places]
         found = get_all(self._dynamodb, self.store.table, keys, only=KEY)
         claimed = {places[each[KEY]["S"]] for each in found}
-        return [each for each in people if each.subscription_id not in claimed]
+        return [person for person in people if person.subscription_id not in claimed]
 
     def claim(
         self, subscription: Subscription, key: str, expires_at: int, now: datetime

@@ -72,16 +72,16 @@ class Phone:
 
     def claims(self) -> Iterator[Item]:
         """Yield the claims of the messages, so that none comes twice."""
-        for each in self.messages:
+        for message in self.messages:
             yield encode_item(
                 {
-                    KEY: claim_key(self.own, each.key),
-                    "active": UNCONFIRMED if each.outcome == UNCONFIRMED else None,
-                    "last_notified_at": stamp(each.claimed_at),
-                    "claimed_at": stamp(each.claimed_at),
-                    "outcome": each.outcome,
-                    "settled_at": stamp(each.settled_at) if each.settled_at else None,
-                    "expires_at": claim_expires_at(each.last),
+                    KEY: claim_key(self.own, message.key),
+                    "active": UNCONFIRMED if message.outcome == UNCONFIRMED else None,
+                    "last_notified_at": stamp(message.claimed_at),
+                    "claimed_at": stamp(message.claimed_at),
+                    "outcome": message.outcome,
+                    "settled_at": stamp(message.settled_at) if message.settled_at else None,
+                    "expires_at": claim_expires_at(message.last),
                 }
             )
 
@@ -137,7 +137,7 @@ class PhoneTable:
             return sum(pool.map(put, phones), PutSummary())
 
     def _read(self, keys: Iterable[str]) -> list[Item]:
-        return get_all(self._dynamodb, self._table, [{KEY: each} for each in dict.fromkeys(keys)])
+        return get_all(self._dynamodb, self._table, [{KEY: key} for key in dict.fromkeys(keys)])
 
     def _before(self, phone: Phone, now: datetime) -> int:
         """Take the place, by which an erasure finds the phone, and put the claims; returns how many."""

@@ -114,7 +114,7 @@ class ResponseStore:
             **({"ExclusiveStartKey": encode_item(start)} if start else {}),
         )
         rows = map(decode_item, answer["Items"])
-        return [(each["created_at"], (each["question_id"], each["response_id"])) for each in rows]
+        return [(row["created_at"], (row["question_id"], row["response_id"])) for row in rows]
 
     def counted(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys that need no counting: their responses are in the stats, or no longer there."""

@@ -130,7 +130,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
     due = next_reminder(now, subscription.timezone, subscription.quiet_hours)
     if subscription.streak_reminders and due:
         items.append(reminder_item(subscription.subscription_id, due))
-    return {each[KEY]["S"]: each for each in items}
+    return {item[KEY]["S"]: item for item in items}
 
 
 def reminder_item(subscription_id: str, due: datetime) -> Item:
@@ -289,7 +289,7 @@ def _registration(
     table: str, made: Subscription, gone: list[Subscription], holder: str, now: datetime
 ) -> list[Action]:
     """Return a registration's actions, one for each item, on condition that what was read still holds."""
-    actions = {key: delete_action(table, key) for each in gone for key in keys_of(each)}
+    actions = {key: delete_action(table, key) for subscription in gone for key in keys_of(subscription)}
     actions |= {key: put_action(table, each) for key, each in items_of(made, now).items()}
     held, values = (
         ("#of = :holder", encode_item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
@@ -298,11 +298,11 @@ def _registration(
     token |= {**_when(held, values), "ExpressionAttributeNames": {"#of": "of"}}
     own = actions[made.subscription_id]["Put"]
     own |= _when("attribute_not_exists(subscription_id)", None)
-    for each in gone:
-        action = next(iter(actions[each.subscription_id].values()))
+    for subscription in gone:
+        action = next(iter(actions[subscription.subscription_id].values()))
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         action |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
-            encode_item({":seen": each.updated_at, ":last": each.last_notified_at}),
+            encode_item({":seen": subscription.updated_at, ":last": subscription.last_notified_at}),
         )
     return list(actions.values())

@@ -23,7 +23,7 @@ from rules.questions.responses import Response
 OTHERS = "*"
 DATE_CHARACTERS = 4
 # Badges of categories follow from the categories, which keep their first dates.
-_SETTLES = {each.name for each in BADGES if each.counted is not BadgeMeasure.CATEGORIES}
+_SETTLES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 # The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
 LEADERBOARD = "_leaderboard"
 # Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
@@ -48,8 +48,8 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
         "streak_days": streak.length if streak else 0,
         "longest_streak_days": streak.longest if streak else 0,
         "streak_last_date": streak.last.isoformat() if streak else None,
-        "badges": [each.badge.name for each in badges],
-        "badge_days": _encode(each.earned_on for each in badges),
+        "badges": [badge.badge.name for badge in badges],
+        "badge_days": _encode(badge.earned_on for badge in badges),
         "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
         "category_days": _encode(stats.categories[name].first for name in names),
         "days": answer_stats.encode_days(stats.days),
@@ -278,11 +278,11 @@ class AnswerCounts:
         at, (before, after) = stamp(now), change
         actions = self.stats.put_actions(before, after, at)
         puts = len(actions)
-        actions += [self.responses.mark_action(each, at) for each in answers]
+        actions += [self.responses.mark_action(answer, at) for answer in answers]
         try:
             self.dynamodb.transact_write_items(TransactItems=actions)
         except self.dynamodb.exceptions.TransactionCanceledException as error:
-            codes = [each.get("Code") for each in cancellation_reasons(error, len(actions))]
+            codes = [reason.get("Code") for reason in cancellation_reasons(error, len(actions))]
             return _refusal(codes, puts)
         return None
 

@@ -32,16 +32,16 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
     """Fill a settings class; raises SettingsMissing."""
     values: dict[str, Any] = {}
     wrong: list[str] = []
-    for each in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
-        text = environ.get(variable_name(each.name))
+    for field in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
+        text = environ.get(variable_name(field.name))
         try:
             if text is None:
                 raise ValueError("is not set")
-            values[each.name] = _READERS[
-                str(each.type if isinstance(each.type, str) else each.type.__name__)
+            values[field.name] = _READERS[
+                str(field.type if isinstance(field.type, str) else field.type.__name__)
             ](text)
         except ValueError as error:
-            wrong.append(f"{variable_name(each.name)} {error}")
+            wrong.append(f"{variable_name(field.name)} {error}")
     if wrong:
         raise SettingsMissing("; ".join(wrong))
     return kind(**values)

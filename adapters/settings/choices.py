@@ -149,8 +149,8 @@ def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
 def settings_table() -> str:
     """Return a Markdown table of all settings."""
     rows = (
-        f"| `{each.name}` | {_code(each.default)} | {each.allowed} | {each.meaning} |\n"
-        for each in SETTINGS.values()
+        f"| `{setting.name}` | {_code(setting.default)} | {setting.allowed} | {setting.meaning} |\n"
+        for setting in SETTINGS.values()
     )
     return "| setting | default | values | what it is |\n|---|---|---|---|\n" + "".join(rows)
 

@@ -96,7 +96,7 @@ class Parts:
     def __getitem__(self, some: Flags | Places | slice) -> "Parts":
         """Return some of the fields."""
         columns = (self.lines, self.names, self.begins, self.starts, self.ends)
-        return Parts(self.text, *(each[some] for each in columns))
+        return Parts(self.text, *(column[some] for column in columns))
 
 
 def cut_lines(
@@ -214,7 +214,7 @@ def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     is_plain = as_flags(pc.match_substring_regex(values.take(as_array(some)), PLAIN))
     plain, odd = some[is_plain], some[~is_plain]
     texts = [_text_of(field, each) for each in values.take(as_array(odd)).to_pylist()]
-    valid[odd] = [each is not None for each in texts]
+    valid[odd] = [text is not None for text in texts]
     places = np.full(len(values), len(some))
     places[np.concatenate([plain, odd])] = np.arange(len(some))
     parts = [_unescape(values.take(as_array(plain))), array_of(texts, pa.string()), pa.nulls(1, pa.string())]

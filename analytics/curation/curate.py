@@ -127,8 +127,8 @@ def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredOb
         is_new = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
     else:
         _, _, hours = _files(objects, task)
-        is_new = not {(each.key, each.etag) for each in hours} <= {
-            (each.key, each.etag) for each in left_over
+        is_new = not {(hour.key, hour.etag) for hour in hours} <= {
+            (stored_object.key, stored_object.etag) for stored_object in left_over
         }
     if is_new:
         raise ObjectChanged(layout.curated_key(task))
@@ -172,7 +172,7 @@ def _merge_rows(
         objects.save(key, path)
         staging.add_curated(path)
         path.unlink()
-    fresh = {layout.source_name(each.key): each.etag for each in new}
+    fresh = {layout.source_name(stored_object.key): stored_object.etag for stored_object in new}
     before = earlier.book.counts
     if earlier.refused:
         before = earlier.refused.take(objects, task, earlier.book, fresh, staging)

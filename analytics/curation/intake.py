@@ -125,12 +125,12 @@ def _fetch(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str,
 def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
     keys: list[str] = []
     size = 0
-    for each in raw:
-        if keys and (len(keys) == FETCHED_AT_ONCE or size + each.size > FETCHED_BYTES):
+    for stored_object in raw:
+        if keys and (len(keys) == FETCHED_AT_ONCE or size + stored_object.size > FETCHED_BYTES):
             yield keys
             keys, size = [], 0
-        keys.append(each.key)
-        size += each.size
+        keys.append(stored_object.key)
+        size += stored_object.size
     if keys:
         yield keys
 

@@ -58,7 +58,7 @@ class Plan:
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""
-        return replace(self, tasks=[each for each in self.tasks if each.dt in days.get(each.entity, ())])
+        return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
 
     def is_large(self, task: Task) -> bool:
         """Whether a task gets the large function at once."""
@@ -120,14 +120,14 @@ class RawSizes:
         found, since, new = cls(), mark - OVERLAP, set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
-            for each in raw_objects_since(objects, entity, first):
-                if each.modified >= since:
-                    place = layout.raw_place(each.key) or layout.nowhere(entity)
-                    found._add(each, place)
-                    if each.modified > mark:
+            for raw_object in raw_objects_since(objects, entity, first):
+                if raw_object.modified >= since:
+                    place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
+                    found._add(raw_object, place)
+                    if raw_object.modified > mark:
                         new.add(place)
                     else:
-                        found.seen.setdefault(place, []).append(each)
+                        found.seen.setdefault(place, []).append(raw_object)
         for place in new:
             found.seen.pop(place, None)
         return found
@@ -137,10 +137,10 @@ class RawSizes:
         """Read of all that lies under some dates of partitions, both included."""
         found = cls()
         for entity in entities:
-            for each in raw_objects_of_dates(objects, entity, since, until):
-                place = layout.raw_place(each.key) or layout.nowhere(entity)
+            for raw_object in raw_objects_of_dates(objects, entity, since, until):
+                place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
                 if since <= place.dt <= until:
-                    found._add(each, place)
+                    found._add(raw_object, place)
         return found
 
     def _add(self, stored: StoredObject, place: Task) -> None:
@@ -169,7 +169,9 @@ def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[Sto
         sources = bookkeeping_of(objects, file.key).sources
     except (NoObject, KeyError, ArrowInvalid):  # whoever curates it says what is wrong
         return False
-    return all(sources.get(layout.source_name(each.key)) == each.etag for each in raw)
+    return all(
+        sources.get(layout.source_name(stored_object.key)) == stored_object.etag for stored_object in raw
+    )
 
 
 def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
@@ -208,8 +210,8 @@ def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
 
 
 def _dates(folders: Iterable[str]) -> set[date]:
-    places = (layout.curated_place(f"{each}day.parquet") for each in folders)
-    return {date.fromisoformat(each.dt) for each in places if each}
+    places = (layout.curated_place(f"{folder}day.parquet") for folder in folders)
+    return {date.fromisoformat(place.dt) for place in places if place}
 
 
 def sort_key(task: Task) -> tuple[str, str, str]:
@@ -268,10 +270,10 @@ def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, 
 def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
     raw = RawSizes.of_dates(objects, since, until, entities)
     files = {
-        place: each
+        place: file
         for entity in entities
-        for each in curated_files_between(objects, entity, since, until)
-        if (place := layout.curated_place(each.key)) and since <= place.dt <= until
+        for file in curated_files_between(objects, entity, since, until)
+        if (place := layout.curated_place(file.key)) and since <= place.dt <= until
     }
     mark, past_days = read_state(objects)
     made = _plan({*raw.sizes, *files}, files, raw, last)
@@ -288,7 +290,7 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
     for place, stored in files.items():
         day = day_of(place)
         by_task[day if day in wanted else place] += stored.size
-    past_days = sorted({day_of(each) for each in tasks if each.hour and each.dt < last}, key=sort_key)
+    past_days = sorted({day_of(task) for task in tasks if task.hour and task.dt < last}, key=sort_key)
     total = sum(raw.sizes.values())
     return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days, raw_bytes=total)
 
@@ -334,7 +336,7 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", BATCHES))
     state = {
         "watermark": made.watermark.isoformat(),
-        "past_days": [asdict(each) for each in made.past_days],
+        "past_days": [asdict(day) for day in made.past_days],
     }
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
@@ -342,10 +344,10 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     batches = [
         # What a task that failed should have read has arrived some nights ago.
         *(
-            _batch(run_id, each, made, None if made.failed.intersection(each) else made.arrived, rebuild)
-            for each in made.batches()
+            _batch(run_id, batch, made, None if made.failed.intersection(batch) else made.arrived, rebuild)
+            for batch in made.batches()
         ),
-        *(_batch(run_id, each, checks, ()) for each in checks.batches()),  # nothing new is read
+        *(_batch(run_id, batch, checks, ()) for batch in checks.batches()),  # nothing new is read
     ]
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key
@@ -365,7 +367,7 @@ def _batch(
 
 def read_tasks(objects: Objects, key: str) -> list[Task]:
     """Return the tasks of a plan; raises NoObject."""
-    return [Task(**each) for each in json.loads(objects.get(key))]
+    return [Task(**load) for load in json.loads(objects.get(key))]
 
 
 def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:

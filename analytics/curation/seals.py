@@ -26,7 +26,7 @@ class BrokenSeal(ValueError):
 
 def check_seals(objects: Objects, files: Iterable[StoredObject], are_kept: bool) -> bool:
     """Return whether rows of some files were changed by hand; raises BrokenSeal if the files are kept."""
-    broken = [each.key for each in files if is_broken(objects, each.key)]
+    broken = [file.key for file in files if is_broken(objects, file.key)]
     if broken and are_kept:
         raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken)}")
     return bool(broken)

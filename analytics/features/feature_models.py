@@ -63,8 +63,10 @@ _HEAD = """-- The features of each lead, computed from its events for the instan
 
 def quality_model() -> str:
     """Return sql/models/marts/lead_quality.sql: live features against the recomputed ones."""
-    differ = "\n        + ".join(_differs(column_of(each), "1", "0") for each in FEATURES)
-    named = "\n        || ".join(_differs(column_of(each), f"'{each.name} '", "''") for each in FEATURES)
+    differ = "\n        + ".join(_differs(column_of(feature), "1", "0") for feature in FEATURES)
+    named = "\n        || ".join(
+        _differs(column_of(feature), f"'{feature.name} '", "''") for feature in FEATURES
+    )
     return _QUALITY.format(differ=differ, named=named)
 
 
@@ -78,7 +80,7 @@ def recomputed_model() -> str:
     """Return the text of sql/models/marts/lead_features_recomputed.sql."""
     moments = ",\n        ".join(as_of_column(each) for each in Input)
     inputs = ",\n".join([*map(_series, SERIES), _CAMPAIGNS])
-    columns = ",\n    ".join(_model_column(each) for each in FEATURES)
+    columns = ",\n    ".join(_model_column(feature) for feature in FEATURES)
     joins = "\n".join(f"LEFT JOIN {each} ON {each}.lead_id = leads.lead_id" for each in Input)
     return f"""{_HEAD}WITH leads AS (
     SELECT

@@ -30,7 +30,7 @@ _TOTALS = ("count_all", "amount_all", PRICED, "first_day", "last_day")
 def live_model() -> str:
     """Return the text of sql/models/marts/lead_features_live.sql."""
     inputs = ",\n".join(map(_input, Input))
-    columns = ",\n    ".join(_column(each) for each in FEATURES)
+    columns = ",\n    ".join(_column(feature) for feature in FEATURES)
     joins = "\n".join(f"LEFT JOIN {each} ON {each}.lead_id = leads.lead_id" for each in Input)
     as_of = ",\n    ".join(f"leads.{as_of_column(each)}" for each in Input)
     return f"""{_HEAD}WITH {_NUMBERS},
@@ -56,7 +56,9 @@ def _leads() -> str:
         for name in map(as_of_column, Input)
     )
     states = ",\n        ".join(f"live.{state_column(each)}" for each in Input)
-    stored = ",\n        ".join(f"live.{column_of(each)} AS {_stored_column(each)}" for each in FEATURES)
+    stored = ",\n        ".join(
+        f"live.{column_of(feature)} AS {_stored_column(feature)}" for feature in FEATURES
+    )
     return f"""newest AS (
     SELECT MAX(seen_at) AS seen_at
     FROM (

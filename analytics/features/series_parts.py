@@ -65,12 +65,14 @@ ROWS = {
 
 def windows_of(input_: Input) -> tuple[int, ...]:
     """Return the lengths, in dates, of the windows that an input's features use; ascending."""
-    return tuple(sorted({each.window_days for each in features_of(input_) if each.window_days is not None}))
+    return tuple(
+        sorted({feature.window_days for feature in features_of(input_) if feature.window_days is not None})
+    )
 
 
 def features_of(input_: Input) -> tuple[Feature, ...]:
     """Return an input's features. Raises ValueError for a feature that this module has no SQL for."""
-    found = tuple(each for each in FEATURES if each.input is input_)
+    found = tuple(feature for feature in FEATURES if feature.input is input_)
     for each in found:
         if each.aggregate in _DAYS_SINCE and each.window_days is not None:
             raise ValueError(f"{each.name}: days since the first or last are not counted in a window")
@@ -81,7 +83,9 @@ def features_of(input_: Input) -> tuple[Feature, ...]:
 
 def row_columns(input_: Input) -> tuple[str, ...]:
     """Return which of a row's `count`, `amount` and `priced` an input's features are made of."""
-    summed = [each for each in features_of(input_) if each.aggregate in (Aggregate.SUM, Aggregate.AVERAGE)]
+    summed = [
+        feature for feature in features_of(input_) if feature.aggregate in (Aggregate.SUM, Aggregate.AVERAGE)
+    ]
     averages = [each for each in summed if each.aggregate is Aggregate.AVERAGE and each.window_days is None]
     return ("count", *(["amount"] if summed else []), *([PRICED] if averages else []))
 

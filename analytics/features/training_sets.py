@@ -39,7 +39,8 @@ from rules.leads.lead_events import CAMPAIGN_SENT
 
 LEAD, AS_OF = "lead_organization_id", "as_of"
 COLUMNS = {
-    column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
+    column_of(feature): ARROW[Type.BOOLEAN if feature.unit is Unit.FLAG else Type.INTEGER]
+    for feature in FEATURES
 }
 READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
@@ -205,9 +206,9 @@ def _result(grace_days: int) -> str:
     The query lists counts that no feature uses; DuckDB does not compute those.
     """
     columns = ", ".join(
-        f"(CASE WHEN series.n IS NOT NULL THEN {_column(each)} END)::{_KINDS[each.unit is Unit.FLAG]}"
-        f" AS {column_of(each)}"
-        for each in FEATURES
+        f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_KINDS[feature.unit is Unit.FLAG]}"
+        f" AS {column_of(feature)}"
+        for feature in FEATURES
     )
     parts = ", ".join(part for each in SERIES for part in _parts(each))
     return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),

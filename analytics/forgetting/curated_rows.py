@@ -53,7 +53,7 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
             statistics = chunk.statistics
             if statistics is None or not statistics.has_min_max:
                 return bool(names)
-            if any(statistics.min <= each <= statistics.max for each in names):
+            if any(statistics.min <= name <= statistics.max for name in names):
                 return True
     return False
 
@@ -171,8 +171,8 @@ def seq_of(objects: Objects, account_id: str) -> SeqOf:
 
     def find(at: datetime) -> int | None:
         day = f"{at:%Y-%m-%d}"
-        for each in layout.curated_files(objects, "ledger", day, day):
-            found = curated_files.read_file(objects, "ledger", each, ["account_id", "created_at", "seq"])
+        for file in layout.curated_files(objects, "ledger", day, day):
+            found = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
             is_it = pc.and_(pc.equal(found["account_id"], account_id), pc.equal(found["created_at"], at))
             for seq in found.filter(is_it)["seq"].to_pylist():
                 return int(seq)

@@ -64,7 +64,7 @@ class AllErasees:
     def with_mark(self, marks: Iterable[str]) -> frozenset[str]:
         """Return the ids of the erasures that have left these marks on a file."""
         wanted = set(marks)
-        found = {each for names in self.by_kind.values() for each in names.values()}
+        found = {name for names in self.by_kind.values() for name in names.values()}
         return frozenset(each.erasure_id for each in found if each.names.tag() in wanted)
 
     def refused(self, entity: str, value: str) -> Tombstone | None:

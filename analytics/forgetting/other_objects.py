@@ -90,9 +90,9 @@ class OtherObjects:
         text = readable_text(data)
         found: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
-            for each in names:
-                if number := len(re.findall(rb"(?<![\w-])" + re.escape(each.encode()) + rb"(?![\w-])", text)):
-                    found[kind, each] += number
+            for name in names:
+                if number := len(re.findall(rb"(?<![\w-])" + re.escape(name.encode()) + rb"(?![\w-])", text)):
+                    found[kind, name] += number
         return found
 
     def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
@@ -101,5 +101,5 @@ class OtherObjects:
         for column in KINDS.keys() & set(file.schema_arrow.names):
             names = self.names[KINDS[column]]
             rows = file.read([column])[column].to_pylist()
-            found.update((KINDS[column], each) for each in rows if each in names)
+            found.update((KINDS[column], row) for row in rows if row in names)
         return found

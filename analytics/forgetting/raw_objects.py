@@ -118,12 +118,12 @@ class RawObjects:
         failed: partitions that could not be curated.
         """
         files = self.objects.list(curated_prefix(entity))
-        curated = {place for each in files if (place := curated_place(each.key))} - {*failed}
+        curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
         days = {each.dt for each in curated if each.hour is None} - {each.dt for each in failed}
         keys = [
-            each.key
-            for each in raw_objects_of_dates(self.objects, entity, FIRST, LAST)
-            if (place := raw_place(each.key)) is None or (place not in curated and place.dt not in days)
+            raw_object.key
+            for raw_object in raw_objects_of_dates(self.objects, entity, FIRST, LAST)
+            if (place := raw_place(raw_object.key)) is None or (place not in curated and place.dt not in days)
         ]
         self.clean(keys, finder)
 
@@ -179,7 +179,7 @@ def _refused_line(entry: bytes) -> bytes:
 def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
     """Return the text of an error object without some persons' rows, and how many each had."""
     gone: Counter[str] = Counter()
-    kept = [_without_rows(each, finder, gone) for each in error_records(text)]
+    kept = [_without_rows(record, finder, gone) for record in error_records(text)]
     return b"".join(kept) if gone else text, gone
 
 

@@ -50,7 +50,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     else:
         width = np.int32 if pa.types.is_date(kind) else np.int64
         buffers.append(np.array([_stored_number(value) for value in values], width))
-    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(each) for each in buffers])
+    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(buffer) for buffer in buffers])
 
 
 def _stored_number(value: Any) -> int:

@@ -87,7 +87,9 @@ class Catalog:
                 PartitionInputList=[self._partition(entity, dt) for dt in some],
             )
             errors = answer.get("Errors", ())
-            _check([each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"])
+            _check(
+                [error for error in errors if error["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"]
+            )
 
     def register_places(self, places: Iterable[Place]) -> None:
         """Register the partitions in which these places lie, as register does."""

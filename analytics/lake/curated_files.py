@@ -71,13 +71,13 @@ def files_between(
 ) -> list[StoredObject]:
     """Return the files of partitions after a date and up to another; None: open on that side."""
     first, last = after.isoformat() if after else "", until.isoformat() if until else "9999-12-31"
-    return [each for each in files if first < date_of(each) <= last]
+    return [file for file in files if first < date_of(file) <= last]
 
 
 def etags_digest(files: Mapping[str, list[StoredObject]], until: date) -> str:
     """Return a digest of the keys and ETags of all entities' files up to a date: other files give another."""
     found = sorted(
-        f"{each.key} {each.etag}" for some in files.values() for each in files_between(some, None, until)
+        f"{file.key} {file.etag}" for some in files.values() for file in files_between(some, None, until)
     )
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 

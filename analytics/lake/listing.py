@@ -31,7 +31,7 @@ LISTED_AT_ONCE = 16
 def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
     """Return the dates (YYYY-MM-DD) on which raw objects of an entity arrived, from one on; ascending."""
     folders = objects.below(raw_prefix(entity))
-    names = (each.split("/")[-2].removeprefix(ARRIVED) for each in folders if _is_arrival(entity, each))
+    names = (folder.split("/")[-2].removeprefix(ARRIVED) for folder in folders if _is_arrival(entity, folder))
     return sorted(name for name in names if name >= since)
 
 
@@ -79,7 +79,11 @@ def raw_objects_of_place(
     """
     if place.dt == NOWHERE:
         since = min(arrived, default="9999") if arrived is not None else ""
-        return [each for each in raw_objects_since(objects, place.entity, since) if not raw_place(each.key)]
+        return [
+            raw_object
+            for raw_object in raw_objects_since(objects, place.entity, since)
+            if not raw_place(raw_object.key)
+        ]
     dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
     prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
     found = [each for prefix in prefixes for each in objects.list(prefix) if raw_place(each.key)]

@@ -41,13 +41,13 @@ def failed_places_of_run(objects: Objects, folder: str) -> list[dict[str, Any]]:
 
 def failed_tasks(objects: Objects, run_id: str) -> set[Place]:
     """Return the tasks that a run has given up."""
-    return {Place(each["entity"], each["dt"], each["hour"]) for each in failed_tasks_of_run(objects, run_id)}
+    return {Place(task["entity"], task["dt"], task["hour"]) for task in failed_tasks_of_run(objects, run_id)}
 
 
 def remembered_tasks(objects: Objects) -> set[Place]:
     """Return the tasks that are still to be done."""
     try:
-        return {Place(**each) for each in json.loads(objects.get(FAILED_TASKS))}
+        return {Place(**load) for load in json.loads(objects.get(FAILED_TASKS))}
     except NoObject:
         return set()
 
@@ -135,7 +135,7 @@ def note_unloaded(objects: Objects, run_id: str, places: Iterable[Place]) -> Non
     _put(
         objects,
         f"{UNLOADED}{run_id}.json",
-        sorted({(each.entity, each.dt, each.hour or "") for each in places if each.entity in LOADED}),
+        sorted({(place.entity, place.dt, place.hour or "") for place in places if place.entity in LOADED}),
     )
 
 
@@ -154,7 +154,7 @@ def read_unloaded(objects: Objects) -> Notes:
 def strike_out_unloaded(objects: Objects, notes: Notes, loaded: Collection[Place]) -> None:
     """Take loaded partitions out of the notes; a note of which nothing is left is removed."""
     for key, places in notes.items():
-        left = [each for each in places if each not in loaded]
+        left = [place for place in places if place not in loaded]
         if len(left) < len(places):
             _put(objects, key, [(each.entity, each.dt, each.hour or "") for each in left])
             if not left:

@@ -35,7 +35,7 @@ def small_database() -> duckdb.DuckDBPyConnection:
 
 def parts_of(objects: Objects, entity: str) -> int:
     """Return into how many parts the rows of an entity are divided, so that one part fits into memory."""
-    return min(PARTS_MAX, sum(each.size for each in curated_files(objects, entity)) // PART_BYTES + 1)
+    return min(PARTS_MAX, sum(file.size for file in curated_files(objects, entity)) // PART_BYTES + 1)
 
 
 def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: int) -> None:

@@ -15,7 +15,7 @@ from rules.book.document import read_book
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
 
-COLUMNS = tuple(each.name for each in RULES.fields)
+COLUMNS = tuple(field.name for field in RULES.fields)
 Rows = Sequence[Mapping[str, Any]]
 
 

@@ -38,13 +38,13 @@ def differing_weeks(objects: Objects) -> tuple[int, list[dict[str, Any]]]:
             prepare(warehouse)
             for entity in entities_of(known[WEEKS], known):
                 _load(warehouse, objects, entity)
-            build(warehouse, {WEEKS, *(each.name for each in ancestors(known[WEEKS], known))})
+            build(warehouse, {WEEKS, *(ancestor.name for ancestor in ancestors(known[WEEKS], known))})
             return int(warehouse.rows(NUMBER)[0]["number"]), warehouse.rows(DIFFERING)
 
 
 def _load(warehouse: DuckWarehouse, objects: Objects, entity: str) -> None:
     """Fill an entity's table with all rows of the lake, as one load."""
-    names = [each.name for each in ENTITIES[entity].fields]
+    names = [field.name for field in ENTITIES[entity].fields]
     rows = curated_files.reader(objects, entity, names)
     with warehouse.reading() as db, arrow_table(db, "curated", rows):
         db.execute(f"INSERT INTO lake.{entity} BY NAME SELECT *, 1 AS {LOAD_NUMBER} FROM curated")

@@ -260,7 +260,7 @@ def _by_user(
     entries = ((entry_of(values[:-1]), values[-1]) for values in values_of(db.cursor(), ENTRIES))
     names = ("user_id", *SETTINGS, "is_late")
     profiles = (dict(zip(names, values, strict=True)) for values in values_of(db.cursor(), PROFILES))
-    by_entry = groupby(entries, key=lambda each: each[0].account_id)
+    by_entry = groupby(entries, key=lambda entry: entry[0].account_id)
     by_profile = groupby(profiles, key=itemgetter("user_id"))
     one, other = next(by_entry, None), next(by_profile, None)
     while one or other:

@@ -90,14 +90,14 @@ class UserFold:
         Raises AllEntriesNeeded.
         """
         some = []
-        for each in entries:
-            if each.seq == 0 and self.seq is not None:
+        for entry in entries:
+            if entry.seq == 0 and self.seq is not None:
                 continue
-            self.is_sound &= each.seq == (0 if self.seq is None else self.seq + 1)
-            self.seq = each.seq
-            self.points += each.draft.points
-            self.is_sound &= self.points == each.balance
-            some.append(each)
+            self.is_sound &= entry.seq == (0 if self.seq is None else self.seq + 1)
+            self.seq = entry.seq
+            self.points += entry.draft.points
+            self.is_sound &= self.points == entry.balance
+            some.append(entry)
         if not some:
             return
         self.head, self.balance = some[-1].created_at, some[-1].balance

@@ -89,8 +89,8 @@ def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tu
     """
     try:
         entries, _ = ledger.after(user_id, BEFORE_ALL, consistent)
-        for each in entries:
-            _check_types(each)
+        for entry in entries:
+            _check_types(entry)
     except UNREADABLE as error:
         return [], [f"an entry cannot be read: {type(error).__name__}: {error}"]
     return entries, list(chain_faults(entries))
@@ -106,7 +106,7 @@ def _check_types(entry: Entry) -> None:
     if not isinstance(draft.rules_version, int | None):
         raise TypeError(f"{entry.created_at}: the version of its rules is no number")
     texts = [entry.reversed_by, entry.applied_through, *(getattr(draft, name) for name in TEXTS)]
-    if not all(isinstance(each, str | None) for each in texts):
+    if not all(isinstance(text, str | None) for text in texts):
         raise TypeError(f"{entry.created_at}: a text is none")
     if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
@@ -128,7 +128,7 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
 def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
     """Return, in words, which weeks of a ledger have other points than the book of rules says."""
     try:
-        weeks = weeks_by_book((each.draft for each in view.entries), books())
+        weeks = weeks_by_book((entry.draft for entry in view.entries), books())
     except UNREADABLE as error:
         return [f"an entry tells no event: {error}"]
     return [

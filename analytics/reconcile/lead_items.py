@@ -28,16 +28,16 @@ from rules.leads.features import Input
 
 LEAD, STATES = "lead_organization_id", tuple(state_column(each) for each in Input)
 COMPARED_COLUMNS = tuple(
-    each.name for each in LEAD_FEATURES.fields if each.name not in (LEAD, "changed_at", "leaves", *STATES)
+    field.name for field in LEAD_FEATURES.fields if field.name not in (LEAD, "changed_at", "leaves", *STATES)
 )
-HASHED = " || '|' || ".join(f"COALESCE(live.{each}, '')" for each in STATES)
+HASHED = " || '|' || ".join(f"COALESCE(live.{state}, '')" for state in STATES)
 # of_change: whether the newest change of identity that moved a lead says that it is of its root; NULL: the
 # lake lacks it. An item that was lost and made anew has no topology, but its earlier rows have.
 OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
 NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
 GROUP = f"""SPLIT_PART(SUBSTRING(told.change_groups, STRPOS(
     told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
-ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{each}" for each in COMPARED_COLUMNS)}, live.changed_at,
+ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{column}" for column in COMPARED_COLUMNS)}, live.changed_at,
     MD5({HASHED}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
     CASE WHEN told.change_number IS NULL THEN NULL
         WHEN STRPOS(told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
@@ -104,7 +104,7 @@ class LeadItems:
         different = [name for name in COMPARED_COLUMNS if as_text(found.get(name)) != as_text(row[name])]
         if "version" in different:
             return [name for name in different if name in ("version", *OF_TOPOLOGY)]
-        states = "|".join(found.get(each, "") for each in STATES)
+        states = "|".join(found.get(state, "") for state in STATES)
         is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
         return different + ([] if is_same else ["inputs"])
 

@@ -76,7 +76,7 @@ class LeadRepair:
         before = literal(until.replace(tzinfo=None))
         asked = [EVENTS.format(leaves=some, until=before) for some in literal_lists(leaves)]
         lake = events_of(chain.from_iterable(map(self.warehouse.rows, asked)))
-        found = (each for each in self.events.of_leaves(leaves) if each.received_at < stamp(until))
+        found = (leaf for leaf in self.events.of_leaves(leaves) if leaf.received_at < stamp(until))
         rows = (_row(each, now) for each in found)
         table = events_of(row for row in rows if "unreadable" not in row)
         if lake == table:

@@ -80,9 +80,9 @@ def _is_consistent(profile: Profile) -> bool:
     texts = (profile.observed_at, profile.applied_through, head.created_at if head else "")
     return (
         chosen == profile.timezone
-        and all(type(each) is int for each in numbers)
+        and all(type(number) is int for number in numbers)
         and bool(profile.observed_zone) == bool(profile.observed_at)
-        and all(isinstance(each, str) for each in texts)
+        and all(isinstance(text, str) for text in texts)
     )
 
 
@@ -110,7 +110,7 @@ def _is_well_typed(profile: Profile) -> bool:
     if profile.updated_at != "":
         datetime.fromisoformat(profile.updated_at)
     numbers = (profile.version, profile.expiry.settled_points, profile.backfilled)
-    return all(type(each) is int for each in numbers) and isinstance(profile.observed_at, str)
+    return all(type(number) is int for number in numbers) and isinstance(profile.observed_at, str)
 
 
 def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
@@ -142,7 +142,7 @@ def settings_agree(stored: Profile, lake: LakeUser) -> bool:
 def _pauses_agree(cover: Cover, lake: LakeUser) -> bool:
     """Whether the lake has the pauses of a profile; those that are put away may be among them."""
     mark = cover.archived
-    told = {each for each in pauses_of(lake.pauses) if not mark or not is_old_pause(each[1], mark.until)}
+    told = {pause for pause in pauses_of(lake.pauses) if not mark or not is_old_pause(pause[1], mark.until)}
     return set(cover.pauses) == told
 
 

@@ -142,12 +142,12 @@ def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dic
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [
-        {"what": f"{each.kind} {each.name}", "state": each.state, "reason": each.reason}
-        for each in items
-        if each.state in (State.FAILED, State.SKIPPED)
+        {"what": f"{item.kind} {item.name}", "state": item.state, "reason": item.reason}
+        for item in items
+        if item.state in (State.FAILED, State.SKIPPED)
     ]
     lacking = {place for places in run_notes.read_unloaded(objects).values() for place in places}
-    return [failure for each in items for failure in each.found], {
+    return [failure for item in items for failure in item.found], {
         "error": error,
         "not_done": sorted(not_done, key=lambda each: each["state"]),
         "lacks": dict(sorted(Counter(place.entity for place in lacking).items())),
@@ -160,8 +160,8 @@ def is_built(objects: Objects, run_id: str, model: str) -> bool:
     """Whether a model is of this run: all is loaded, and the model was built."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
-    is_loaded = all(each.state is State.DONE for each in items if each.kind is Kind.LOAD)
-    done = {each.name for each in items if each.kind is Kind.MODEL and each.state is State.DONE}
+    is_loaded = all(item.state is State.DONE for item in items if item.kind is Kind.LOAD)
+    done = {item.name for item in items if item.kind is Kind.MODEL and item.state is State.DONE}
     return is_loaded and model in done
 
 
@@ -205,8 +205,13 @@ def markdown(report: Report) -> str:
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
     differences = (*report["differences"], *report["answer_stats"]["differences"])
     listed = [
-        (*(each[name] for name in PLACE), each["attribute"] or "(item)", each["stored"], each["expected"])
-        for each in differences
+        (
+            *(difference[name] for name in PLACE),
+            difference["attribute"] or "(item)",
+            difference["stored"],
+            difference["expected"],
+        )
+        for difference in differences
     ]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
@@ -229,7 +234,7 @@ def markdown(report: Report) -> str:
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*each) for each in answer_stats.tables(report["answer_stats"])),
+        *(_table(*table) for table in answer_stats.tables(report["answer_stats"])),
         _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),

@@ -46,7 +46,7 @@ class SettingsHistory:
     def pauses(self, user_id: str) -> Spans:
         """Return all pauses that any version of a user's profile has had: none is ever taken back."""
         rows = (row for rows in self._rows_of(user_id, "streaks", ("user_id", "pauses")) for row in rows)
-        return tuple(sorted({each for row in rows for each in pauses_of(row["pauses"])}))
+        return tuple(sorted({pause for row in rows for pause in pauses_of(row["pauses"])}))
 
     def _observed(self, user_id: str) -> tuple[str | None, str]:
         """Return the newest zone that an event named, and the event's id: files are placed by its time."""

@@ -194,10 +194,10 @@ def proven_hashes(person: str, hashes: Iterable[str], responses: Sequence[Respon
     Each answer names the other hashes of whoever gave it. responses: all that were given under these hashes.
     """
     names: dict[str, set[str]] = {}
-    for each in responses:
-        for other in each.other_hashes:
-            names.setdefault(each.fingerprint_hash, set()).add(other)
-            names.setdefault(other, set()).add(each.fingerprint_hash)
+    for response in responses:
+        for other in response.other_hashes:
+            names.setdefault(response.fingerprint_hash, set()).add(other)
+            names.setdefault(other, set()).add(response.fingerprint_hash)
     known, waiting = {person}, [person]
     while waiting:
         more = names.get(waiting.pop(), set()) - known

@@ -28,8 +28,8 @@ from rules.questions.answer_doubts import LakeAnswers
 
 ENTITY = ANSWER_STATS.name
 STATS_ENTITY = f"lake.{ENTITY}"
-COLUMNS = tuple(each.name for each in ANSWER_STATS.fields)
-_WRITTEN = ", ".join(each for each in COLUMNS if each != "version")
+COLUMNS = tuple(field.name for field in ANSWER_STATS.fields)
+_WRITTEN = ", ".join(column for column in COLUMNS if column != "version")
 # A row that was changed by hand may lack what all rows have. copies: rows of one write. There are several if
 # a version was changed alone, for the stream carries that.
 NEWEST = f"""
@@ -57,7 +57,7 @@ class StatsRows:
     ) -> "StatsRows":
         """Read what has a turn. before: when that was done last; None: never, so all rows are read."""
         since = before - LAKE_LOST if before else now
-        stored = {each: date.fromisoformat(curated_files.date_of(each)) for each in files_of(objects, ENTITY)}
+        stored = {file: date.fromisoformat(curated_files.date_of(file)) for file in files_of(objects, ENTITY)}
         due = dates_due(set(stored.values()), before and before.date(), now.date())
         files = [each for each, day in stored.items() if everybody or day >= since.date() or day in due]
         db = connect()

@@ -58,7 +58,7 @@ def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Boo
 
     entries: the whole ledger. settings: what protects streaks beside its freezes. at: when the night began.
     """
-    history, cover = ordered_history(entries), with_freezes(settings, (each.draft for each in entries))
+    history, cover = ordered_history(entries), with_freezes(settings, (entry.draft for entry in entries))
     known = KnownPeriods(unsettled_goals(books), books, measured_days(history))
     pers = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
     end = at.date() + PERIOD_MAX + ZONES_SPAN
@@ -105,7 +105,9 @@ class GoalRows:
     def bring(self, user_id: str, entries: Sequence[Entry], settings: Cover) -> None:
         """Fold a user's goals. settings: see goal_row. The report tells of a ledger that cannot be folded."""
         books = self.books()
-        if not entries or not any(each.book.streaks or each.book.achievements for each in books.versions):
+        if not entries or not any(
+            version.book.streaks or version.book.achievements for version in books.versions
+        ):
             return
         try:
             self._rows[user_id] = goal_row(user_id, entries, settings, books, self.at)
@@ -124,4 +126,4 @@ class GoalRows:
 
 
 def _lines(rows: Iterable[Row]) -> bytes:
-    return b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in rows)
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)

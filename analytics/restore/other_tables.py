@@ -95,7 +95,7 @@ class PhonesRestorer:
         keys: set[str] = set()
         for rows in chunks(self.lake.phones(), AT_ONCE):
             phones = [each for each in map(_phone, rows) if self._may_come(each)]
-            phones = [each for each in phones if _is_read(each[0], report, now)]
+            phones = [phone for phone in phones if _is_read(phone[0], report, now)]
             report.phones += len(phones)
             self._write([each for each, _ in phones], report, now)
             if PHONES in self.replaced:

@@ -52,26 +52,26 @@ def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datet
         return found
     if gap and len(entries) == len(from_lake):
         found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
-    found.items[LEDGER] = [entry_item(each) for each in entries]
+    found.items[LEDGER] = [entry_item(entry) for entry in entries]
     found.remarked = list(_entries_to_mark(entries, there))
-    found.items[DAYS] = [encode_item(day_attributes(each)) for each in days_of(entries).values()]
+    found.items[DAYS] = [encode_item(day_attributes(day)) for day in days_of(entries).values()]
     found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
     _add_profile(found, rows, entries, shards)
     found.items[REWARDS] = list(_rewards(found, rows.items.get(REWARDS, ()), entries))
     claims = list(_claims(found, rows.items.get(KEYS, ()), entries, now))
     found.items[KEYS] = claims
     events = list(_events(found, rows.events, claims, now))
-    found.items[EVENTS] = [encode_item(to_item(each)) for each in events]
+    found.items[EVENTS] = [encode_item(to_item(event)) for event in events]
     return found
 
 
 def _entries_to_mark(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item]:
     """Yield entries that are there and have other marks than they must: a head that is none any more."""
-    marks = {each.seq: (each.active, each.reversed_by) for each in entries}
-    for each in there:
-        active, by = marks[each.seq]
-        if each.active != active or (by is not None and each.reversed_by != by):
-            yield entry_item(replace(each, active=active, reversed_by=by))
+    marks = {entry.seq: (entry.active, entry.reversed_by) for entry in entries}
+    for entry in there:
+        active, by = marks[entry.seq]
+        if entry.active != active or (by is not None and entry.reversed_by != by):
+            yield entry_item(replace(entry, active=active, reversed_by=by))
 
 
 def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
@@ -90,9 +90,9 @@ def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], sh
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
     """Yield redemptions that the ledger has, and how many of each reward the user has."""
     redeemed = {
-        each.created_at for each in entries if each.draft.kind is EntryKind.REDEEM and each.draft.brand
+        entry.created_at for entry in entries if entry.draft.kind is EntryKind.REDEEM and entry.draft.brand
     }
-    for stored in (item_of(each["item"]) for each in rows):
+    for stored in (item_of(row["item"]) for row in rows):
         place = stored["place"]["S"]
         if "fulfilment" not in stored or place in redeemed:
             redeemed.discard(place)
@@ -108,9 +108,9 @@ def _claims(
     user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
     """Yield claims that are not expired. One of an entry that is gone would answer that it is there."""
-    places = {each.created_at for each in entries}
+    places = {entry.created_at for entry in entries}
     newest = entries[-1].created_at if entries else ""
-    for stored in (item_of(each["item"]) for each in rows):
+    for stored in (item_of(row["item"]) for row in rows):
         claim = decode_item(stored)
         if claim.get("ttl", now.timestamp() + 1) <= now.timestamp():
             continue
@@ -190,5 +190,5 @@ def _settings_of_row(row: Row) -> dict[str, Any]:
 
 def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
     """Return the zone that the newest event named."""
-    named = [(each["event_id"], each["timezone"]) for each in events if each["timezone"]]
+    named = [(event["event_id"], event["timezone"]) for event in events if event["timezone"]]
     return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}

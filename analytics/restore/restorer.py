@@ -112,17 +112,17 @@ class Restorer:
         """Let the ordinary comparison look at the account: what was there already may be of another time."""
         verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
-        report.lacks += [Lack(LEDGER, user.user_id, each) for each in verdict.disagreements]
+        report.lacks += [Lack(LEDGER, user.user_id, disagreement) for disagreement in verdict.disagreements]
         if self.cache.is_configured and self.cache.forget(user.user_id, now):
             self.cache.write_through([self.accounts.profile(user.user_id)])
 
     def _remove_others(self, table: str, seen: Collection[str]) -> int:
         """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""
         gone = 0
-        for each in self.tables[table].all_items():
-            first = self.tables[table].first_of(each)
+        for item in self.tables[table].all_items():
+            first = self.tables[table].first_of(item)
             if first not in seen and OTHERS.isdisjoint(first):
-                self.tables[table].delete(each)
+                self.tables[table].delete(item)
                 gone += 1
         return gone
 
@@ -136,11 +136,11 @@ def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[in
     refused = 0
     allowed: list[Item] = []
     put = 0
-    for each in source.all_items():
-        if (subject := subject_of(each)) and erased.forbids(subject, _told_at(each)):
+    for item in source.all_items():
+        if (subject := subject_of(item)) and erased.forbids(subject, _told_at(item)):
             refused += 1
             continue
-        allowed.append(each)
+        allowed.append(item)
         if len(allowed) == 1000:
             put += to.put_missing(allowed)
             allowed = []
@@ -165,7 +165,7 @@ def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
     return LakeRows(
         rows.user_id,
         [each for each in rows.ledger if each["kind"] == EntryKind.OPEN or stays(each, "created_at")],
-        [each for each in rows.events if stays(each, "created_at")],
-        [each for each in rows.streaks if stays(each, "updated_at")],
+        [event for event in rows.events if stays(event, "created_at")],
+        [streak for streak in rows.streaks if stays(streak, "updated_at")],
         {store: [each for each in some if stays(each, "changed_at")] for store, some in rows.items.items()},
     )

@@ -183,8 +183,8 @@ class LakeBefore:
     def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
         # A connection each: it has one result at a time.
         db = stack.enter_context(connect())
-        for each in (name, *others):
-            stack.enter_context(table_of(db, each, self.objects, each, READERS))
+        for other in (name, *others):
+            stack.enter_context(table_of(db, other, self.objects, other, READERS))
         known = {
             "until": self.until,
             "since": self.now - self.keeps,

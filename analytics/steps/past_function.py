@@ -94,7 +94,7 @@ def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQue
         if not pc.any(is_of).as_py():
             continue
         read = file.read_row_group(
-            group, columns=[each for each in NAMES if each in columns], use_threads=False
+            group, columns=[name for name in NAMES if name in columns], use_threads=False
         )
         rows = curated_files.as_declared(read.filter(is_of), "events", NAMES).to_pylist()
         rows = [row for row in rows if asked.since <= row["event_id"] < asked.until]

@@ -103,7 +103,7 @@ class WarehouseSteps:
         if (
             progress is None
             or not progress.is_done
-            or any(each.kind in TELLING and each.state is not State.DONE for each in night.items)
+            or any(item.kind in TELLING and item.state is not State.DONE for item in night.items)
         ):
             return
         if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
@@ -118,7 +118,7 @@ class WarehouseSteps:
             return night
         places = curated_tasks(self.objects, run_id, event["tasks_key"])
         run_notes.note_unloaded(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
-        owed = {each.entity for places in run_notes.read_unloaded(self.objects).values() for each in places}
+        owed = {place.entity for places in run_notes.read_unloaded(self.objects).values() for place in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
         last, is_wanted = LastWarehouseRun.read(self.objects), full or event.get("everybody") is True
@@ -135,7 +135,7 @@ def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
     if item.kind is Kind.FORGET:
         return []
     if item.kind is Kind.MODEL:
-        return [each.name for each in ancestors(models[item.name], models)]
+        return [ancestor.name for ancestor in ancestors(models[item.name], models)]
     targets: Iterable[str] = models[item.name].tests.get("relationships", {}).values()
     return [item.name, *(target.rpartition(".")[0] for target in targets)]
 
@@ -169,7 +169,7 @@ class _Calls:
         steps = self.steps
         notes = run_notes.read_unloaded(steps.objects)
         owed = sorted(
-            {each for places in notes.values() for each in places if each.entity == entity}, key=str
+            {place for places in notes.values() for place in places if place.entity == entity}, key=str
         )
         days = sorted({each.dt for each in owed})[:DAYS_MAX]
         some = {each for each in owed if each.dt in days}

@@ -75,8 +75,8 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
     frame, because it would be chance which row wins.
     """
     schema, _, name = table.partition(".")
-    frame = frame.rename(columns={each: str(each).lower() for each in frame.columns})
-    keys = [each.lower() for each in keys]
+    frame = frame.rename(columns={column: str(column).lower() for column in frame.columns})
+    keys = [key.lower() for key in keys]
     wanted = _columns(connection, schema, name)
     given = {each.lower(): type_ for each, type_ in (types or {}).items()}
     _check_names(frame, keys, wanted or dict.fromkeys(frame.columns), given)
@@ -84,7 +84,7 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
         raise ValueError(f"{', '.join(keys)}: a key is empty, so the row could not be found again")
     if frame.duplicated(keys).any():
         raise ValueError(f"{', '.join(keys)} stand twice in the frame")
-    columns = {each: _column(frame[each], each) for each in frame.columns}
+    columns = {column: _column(frame[column], column) for column in frame.columns}
     if wanted:
         columns = {each: _fitting_values(columns[each], each, type_) for each, type_ in wanted.items()}
     else:
@@ -124,7 +124,7 @@ def _check_names(
         raise ValueError(
             f"{', '.join(missing)}: the frame has no such column, and the table's rows would lose it"
         )
-    if unknown := [each for each in frame.columns if each not in wanted]:
+    if unknown := [column for column in frame.columns if column not in wanted]:
         raise ValueError(f"{', '.join(unknown)}: the table has no such column")
 
 

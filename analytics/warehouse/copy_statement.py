@@ -41,8 +41,8 @@ class Copy:
 def manifest(lake: str, files: Sequence[StoredObject]) -> bytes:
     """Return a manifest of Parquet files, each with its length in bytes. lake: the bucket's URL."""
     entries = [
-        {"url": f"{lake}/{each.key}", "mandatory": True, "meta": {"content_length": each.size}}
-        for each in files
+        {"url": f"{lake}/{file.key}", "mandatory": True, "meta": {"content_length": file.size}}
+        for file in files
     ]
     return json.dumps({"entries": entries}).encode()
 

@@ -74,7 +74,7 @@ def declared_tables() -> dict[str, Table]:
 def entity_table(entity: Entity) -> Table:
     """Return an entity's table: its fields, then `extra` and the number of the load."""
     fields = [*entity.fields, Field(EXTRA, Type.TEXT, ""), Field(LOAD_NUMBER, Type.INTEGER, "", True)]
-    columns = tuple(Column(each.name, column_type(each)) for each in fields)
+    columns = tuple(Column(field.name, column_type(field)) for field in fields)
     listed = (
         f'"{field.name}" {column.type}{" NOT NULL" * field.required} ENCODE {_encoding(entity, field)}'
         for field, column in zip(fields, columns, strict=True)
@@ -127,8 +127,8 @@ def prepare(warehouse: Warehouse) -> list[str]:
     if changes:
         # Views know the types that they were made with.
         warehouse.run(["DELETE FROM lake.builds"])
-    for each in changes:
-        warehouse.run(each)
+    for change in changes:
+        warehouse.run(change)
     return list(chain.from_iterable(changes))
 
 
@@ -150,9 +150,13 @@ def _recreate_statements(table: Table, stored: Found) -> list[str]:
     for column in tree.find_all(exp.ColumnDef):
         if column.name not in stored:  # the rows that are there have no value for it
             required = [
-                each for each in column.constraints if isinstance(each.kind, exp.NotNullColumnConstraint)
+                constraint
+                for constraint in column.constraints
+                if isinstance(constraint.kind, exp.NotNullColumnConstraint)
             ]
-            column.set("constraints", [each for each in column.constraints if each not in required])
+            column.set(
+                "constraints", [constraint for constraint in column.constraints if constraint not in required]
+            )
     types = {each.name: each.type for each in table.columns}
     for name in sorted(stored.keys() - types.keys()):  # no longer declared: it stays
         types[name] = _type(stored[name])

@@ -69,8 +69,8 @@ def columns_of(entity: Entity) -> list[StagedColumn]:
 def staging_sql(entity: Entity) -> str:
     """Return the model's SELECT. Of rows that are versions of one thing, it has the newest."""
     listed = ",\n".join(
-        f"    {each.sql}" if each.sql == each.name else f"    {each.sql} AS {each.name}"
-        for each in columns_of(entity)
+        f"    {column.sql}" if column.sql == column.name else f"    {column.sql} AS {column.name}"
+        for column in columns_of(entity)
     )
     if not entity.newest_of:
         return f"SELECT\n{listed}\nFROM lake.{entity.name}"
@@ -89,7 +89,7 @@ WHERE place = 1"""  # noqa: S608
 def staging_about(entity: Entity) -> dict[str, Any]:
     """Return what NAME.yml of another model says, as far as it follows from the declaration."""
     key = [next(staged_columns(entity.field(name))).name for name in entity.newest_of or entity.key]
-    columns = {each.name: each.doc for each in columns_of(entity)}
+    columns = {column.name: column.doc for column in columns_of(entity)}
     return {"key": key, "materialized": "view", "columns": columns}
 
 

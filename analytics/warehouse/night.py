@@ -92,13 +92,13 @@ class WarehouseNight:
 
     def save(self, objects: Objects) -> None:
         """Store what has come of it so far. It is stored before each item: copies and indents took 20 ms."""
-        fields = {each: getattr(self, each) for each in NIGHT_FIELDS}
-        items = [{each: getattr(item, each) for each in ITEM_FIELDS} for item in self.items]
+        fields = {night_field: getattr(self, night_field) for night_field in NIGHT_FIELDS}
+        items = [{item_field: getattr(item, item_field) for item_field in ITEM_FIELDS} for item in self.items]
         objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(fields | {"items": items}).encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""
-        return [each for each in self.items if each.state in states]
+        return [item for item in self.items if item.state in states]
 
 
 ITEM_FIELDS, NIGHT_FIELDS = ([each.name for each in fields(shape)] for shape in (Item, WarehouseNight))
@@ -111,10 +111,10 @@ def items_of(entities: Iterable[str], models: Iterable[str], *, forgets: bool = 
     """
     names = list(models)
     return [
-        *(Item(Kind.LOAD, each) for each in sorted(entities)),
+        *(Item(Kind.LOAD, entity) for entity in sorted(entities)),
         *([Item(Kind.FORGET, "erased persons")] if forgets else []),
-        *(Item(Kind.MODEL, each) for each in names),
-        *(Item(Kind.TEST, each) for each in names),
+        *(Item(Kind.MODEL, name) for name in names),
+        *(Item(Kind.TEST, name) for name in names),
     ]
 
 

@@ -46,7 +46,7 @@ class RedshiftWarehouse:
                 return
             except StatementFailed as error:
                 last = attempt == ATTEMPTS_MAX - 1
-                if last or not any(each in error.reason.lower() for each in _CONFLICTS):
+                if last or not any(conflict in error.reason.lower() for conflict in _CONFLICTS):
                     raise
 
     def rows(self, sql: str) -> list[dict[str, Any]]:

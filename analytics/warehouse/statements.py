@@ -20,9 +20,9 @@ class StatementFailed(RuntimeError):
 
 def refuse_oversized(statements: Sequence[str]) -> None:
     """Raise StatementFailed if the Data API would not take these as one transaction."""
-    for each in statements:
-        if (size := len(each.encode())) > STATEMENT_BYTES_MAX:
-            raise StatementFailed(each, f"{size} bytes: a statement may have {STATEMENT_BYTES_MAX}")
+    for statement in statements:
+        if (size := len(statement.encode())) > STATEMENT_BYTES_MAX:
+            raise StatementFailed(statement, f"{size} bytes: a statement may have {STATEMENT_BYTES_MAX}")
     if len(statements) > STATEMENTS_MAX:
         reason = f"{len(statements)} statements: a transaction may have {STATEMENTS_MAX}"
         raise StatementFailed(statements[STATEMENTS_MAX], reason)

@@ -40,7 +40,7 @@ def tables_of(statement: str) -> Sequence[str]:
     if _is_nothing(statement):
         return ()
     tables = parse_statement(_without_binding(statement)).find_all(exp.Table)
-    return sorted({f"{each.db}.{each.name}".lower().lstrip(".") for each in tables})
+    return sorted({f"{table.db}.{table.name}".lower().lstrip(".") for table in tables})
 
 
 Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -91,10 +91,14 @@ def _adapt(tree: Any, dialect: str) -> Any:
 
 def _strip_layout(tree: Any) -> None:
     for properties in tree.find_all(exp.Properties):
-        kept = [each for each in properties.expressions if not isinstance(each, _LAYOUT)]
+        kept = [expression for expression in properties.expressions if not isinstance(expression, _LAYOUT)]
         properties.set("expressions", kept)
     for column in tree.find_all(exp.ColumnDef):
-        kept = [each for each in column.constraints if not isinstance(each.kind, exp.EncodeColumnConstraint)]
+        kept = [
+            constraint
+            for constraint in column.constraints
+            if not isinstance(constraint.kind, exp.EncodeColumnConstraint)
+        ]
         column.set("constraints", kept)
 
 

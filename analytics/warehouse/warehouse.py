@@ -90,7 +90,7 @@ def ensure_daily_limit(redshift: Any, workgroup_arn: str, rpu_hours: int) -> boo
     """
     asked = {"resourceArn": workgroup_arn, "usageType": COMPUTE}
     limits = redshift.list_usage_limits(**asked).get("usageLimits", [])
-    daily = [each for each in limits if each["period"] == "daily"]
+    daily = [limit for limit in limits if limit["period"] == "daily"]
     if not daily:
         redshift.create_usage_limit(**asked, amount=rpu_hours, period="daily", breachAction=REFUSE)
         return True

@@ -172,7 +172,7 @@ class CountedUsers:
         others = other_reasons(*worlds, (had, sum(each.points for each in user.corrected)))
         listed = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
-            "why": [*(each.text for each in reasons(user, self._of.timeline)), *others],
+            "why": [*(reason.text for reason in reasons(user, self._of.timeline)), *others],
             "impossible": [f"{each.what} of {each.points} at {each.at}" for each in user.impossible],
         }
         self._top = sorted([*self._top, listed], key=_rank)[:TOP]

@@ -73,7 +73,7 @@ class Goals:
     @property
     def summed(self) -> set[str]:
         """The event types of which the versions that there would be sum a property."""
-        books = [each.book for each in self.timeline.told.versions] if self._after.changes else []
+        books = [version.book for version in self.timeline.told.versions] if self._after.changes else []
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
@@ -92,15 +92,15 @@ class Goals:
     def _count(
         self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
-        entries = ordered_history(Entry(user.user_id, "", 0, 0, each) for each in drafts)
+        entries = ordered_history(Entry(user.user_id, "", 0, 0, draft) for draft in drafts)
         known = KnownPeriods(unsettled_goals(world.books), world.books, measured_days(entries))
-        for each in world.changes:
-            if each.per is not None:
-                found, _ = known.standing(each.name, world.pers[each.name], today, cover)
+        for change in world.changes:
+            if change.per is not None:
+                found, _ = known.standing(change.name, world.pers[change.name], today, cover)
                 if found.reached:
                     figures = found.length, found.longest, found.reached
-                    self._note(world, each, user.user_id, figures)
-        achievements = {each.name: each for each in world.changes if each.per is None}
+                    self._note(world, change, user.user_id, figures)
+        achievements = {change.name: change for change in world.changes if change.per is None}
         if achievements:
             declared = declared_achievements(world.books, self.now)
             periods = {name: known.until(name, per, today) for name, per in world.pers.items()}
@@ -154,7 +154,9 @@ def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]
     """Return what a world is asked for. What a book lacks nobody has under it."""
     book = books.at(now).book
     some = tuple(
-        each for each in changes if each.name in (book.achievements if each.per is None else book.streaks)
+        change
+        for change in changes
+        if change.name in (book.achievements if change.per is None else book.streaks)
     )
     asked = {each.name for each in some if each.per is not None}
     conditions = [one for each in some if each.per is None for one in book.achievements[each.name].conditions]
@@ -177,7 +179,7 @@ def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
 
 def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) -> Iterator[GoalChange]:
     """Yield what differs by itself, or by a streak that a condition is of. The lake has no titles."""
-    moved = {each.name for each in streaks}
+    moved = {streak.name for streak in streaks}
     for name in sorted(old.achievements.keys() | new.achievements.keys()):
         was, is_now = (_without_title(book.achievements.get(name)) for book in (old, new))
         conditions = [one for each in (was, is_now) if each for one in each.conditions]

@@ -32,15 +32,15 @@ class Reason:
 def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     """Return what changes a user's points, the largest change first."""
     found: dict[str, Reason] = {}
-    for each in user.outcomes:
-        change = (each.points or 0) - each.row.points
+    for outcome in user.outcomes:
+        change = (outcome.points or 0) - outcome.row.points
         if not change:
             continue
-        cause = ": ".join(_cause(each, timeline))
-        known = found.setdefault(cause, Reason(cause, 0, 0, each.day, each.day))
+        cause = ": ".join(_cause(outcome, timeline))
+        known = found.setdefault(cause, Reason(cause, 0, 0, outcome.day, outcome.day))
         known.events += 1
         known.points += change
-        known.first, known.last = min(known.first, each.day), max(known.last, each.day)
+        known.first, known.last = min(known.first, outcome.day), max(known.last, outcome.day)
     return sorted(found.values(), key=lambda each: (-abs(each.points), each.cause))
 
 

@@ -40,7 +40,7 @@ def doubtful_users(objects: Objects) -> set[str]:
 
     The events are gone through for some of the users at a time, because sums of all do not fit into memory.
     """
-    parts = sum(each.size for each in curated_files(objects, "events")) // DOUBTED_BYTES + 1
+    parts = sum(file.size for file in curated_files(objects, "events")) // DOUBTED_BYTES + 1
     found: set[str] = set()
     with table_of(db := small_database(), "events", objects, "events"):
         for part in range(parts):
@@ -61,7 +61,7 @@ def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> p
         with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
         found = [
-            each for each in texts if refuses(contracts[each["event_type"]], _read_json(each["properties"]))
+            text for text in texts if refuses(contracts[text["event_type"]], _read_json(text["properties"]))
         ]
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
         with arrow_table(db, "refused", pa.Table.from_pylist(found, schema)):

@@ -125,7 +125,7 @@ class Timeline:
         """The instants at which what an event earns may change, ascending."""
         books = [self.candidate] if self.candidate else []
         if self.is_partial:
-            books += [each.book for each in self.real.versions]
+            books += [version.book for version in self.real.versions]
         ends = {end for book in books for boost in book.boosts for end in (boost.since, boost.until)}
         return sorted(ends | {each for each in (self.since, self.until) if each})
 
@@ -137,7 +137,7 @@ class Timeline:
     @property
     def stamps(self) -> list[str]:
         """The boundaries as texts that event ids can be compared with."""
-        return [stamp(each) for each in self.boundaries]
+        return [stamp(boundary) for boundary in self.boundaries]
 
     def begin_of(self, segment: int) -> datetime:
         """Return an instant of a segment: the events that so many boundaries are not after."""
@@ -165,7 +165,7 @@ class Timeline:
         """Yield the versions after the candidate's time that take a type: the first that is known judges."""
         if self.until is None:
             return
-        in_order = sorted(self.real.versions, key=lambda each: (each.effective_at, each.number))
+        in_order = sorted(self.real.versions, key=lambda version: (version.effective_at, version.number))
         at_end = self.real.at(self.until)
         for each in (at_end, *(each for each in in_order if each.effective_at > self.until)):
             if event_type in each.book.event_types:
@@ -190,7 +190,7 @@ class Timeline:
 
     @cached_property
     def _numbered(self) -> dict[int, Version]:
-        return {each.number: each for each in self.real.versions}
+        return {version.number: version for version in self.real.versions}
 
     @cached_property
     def told(self) -> Books:
@@ -199,11 +199,11 @@ class Timeline:
             return self.real
         since, until = self.since, self.until
         number = self.real.newest.number + 1
-        versions = [each for each in self.real.versions if since and each.effective_at < since]
+        versions = [version for version in self.real.versions if since and version.effective_at < since]
         versions.append(Version(number, since or FIRST_INSTANT, partial(replace, self.candidate)))
         if until:
             versions.append(replace(self.real.at(until), effective_at=until))
-            versions += [each for each in self.real.versions if each.effective_at > until]
+            versions += [version for version in self.real.versions if version.effective_at > until]
         return Books(versions)
 
     # ---- what freezes and pauses cost
@@ -222,7 +222,7 @@ class Timeline:
 
     def real_at(self, now: datetime) -> Book:
         """Return the book that was in force at an instant, as far as it was published then."""
-        known = [each for each in self.real.versions if each.published_at <= now]
+        known = [version for version in self.real.versions if version.published_at <= now]
         return (Books(known) if known else self.real).at(now).book
 
     def price(self, reward_id: str, was: int, now: datetime) -> int | str:
@@ -248,7 +248,7 @@ class Timeline:
 
     @cached_property
     def _instants(self) -> list[datetime]:
-        begins = [max(each.effective_at, each.published_at) for each in self.real.versions]
+        begins = [max(version.effective_at, version.published_at) for version in self.real.versions]
         return [FIRST_INSTANT, *begins, *(each for each in (self.since, self.until) if each)]
 
 
@@ -276,7 +276,11 @@ class PredictedBooks(Books):
     """
 
     def __init__(self, timeline: Timeline, now: datetime) -> None:
-        known = [_with_expiry(each, timeline) for each in timeline.real.versions if each.published_at <= now]
+        known = [
+            _with_expiry(version, timeline)
+            for version in timeline.real.versions
+            if version.published_at <= now
+        ]
         in_force = [each for each in known if not timeline.is_candidates(each.effective_at)]
         if (candidate := timeline.candidate) is not None:
             in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(replace, candidate)))

@@ -231,7 +231,9 @@ class UserFold:
 
     def world(self, now: datetime) -> World:
         """Return what the user would have."""
-        earned = sum(each.points or 0 for each in self.outcomes) + sum(each.points for each in self.corrected)
+        earned = sum(outcome.points or 0 for outcome in self.outcomes) + sum(
+            each.points for each in self.corrected
+        )
         expired = self._expired(now)
         return World(earned, self.sum - expired, expired, self.active, self.cover)
 
@@ -259,7 +261,9 @@ class UserFold:
         earns = [row for row in self.rows if row.kind == EntryKind.EARN]
         before = _left_out((row, row.day) for row in earns if not row.is_passive)
         zones = {row.zone for row in earns if row.zone}
-        taken = {each.row.zone for each in self.outcomes if each.points is not None and each.row.zone}
+        taken = {
+            outcome.row.zone for outcome in self.outcomes if outcome.points is not None and outcome.row.zone
+        }
         others = self.known.skipped.difference(
             before, *map(_skipped_in, zones)
         )  # such as those of an amnesty
@@ -306,7 +310,7 @@ class UserFold:
                 day = row.claimed or row.day
                 told = (self.user_id, at, "", row.event_type, at, day, "UTC", 0, "", "")
                 events.append(Event(*told, is_passive=not terms.is_active))
-        near = dates_beside(each.activity_date for each in events)
+        near = dates_beside(event.activity_date for event in events)
         placed = assign_dates(events, {day: self._days.get(day) for day in near})
         opened = [(each.event_id, each.activity_date) for each in placed if not each.is_passive]
         beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
@@ -345,7 +349,7 @@ class UserFold:
             self._taken_back.add(row.event_id)
             self._correct(row, [_correction(row)])
             return
-        named = [each for each in self._drafts if each.event_id == row.event_id]
+        named = [draft for draft in self._drafts if draft.event_id == row.event_id]
         if len(named) == 1:  # nothing is written of an event that has not counted
             self._taken_back.add(row.event_id)
             books = PredictedBooks(self.timeline, row.at)
@@ -359,23 +363,23 @@ class UserFold:
         elif first := self._rerated.get(row.created_at):
             since, books = monday_of(first), PredictedBooks(self.timeline, row.at)
             entries = [
-                each for each in self._drafts if is_earning(each) and monday_of(_day_of(each)) >= since
+                draft for draft in self._drafts if is_earning(draft) and monday_of(_day_of(draft)) >= since
             ]
             self._correct(row, balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
     def _correct(self, row: Row, drafts: Sequence[Draft]) -> None:
         self._drafts += drafts
-        for each in drafts:
-            self.sum += each.points
-            ends = date.fromisoformat(each.expires_on) if each.expires_on else None
-            self._differences[each.points, ends] += 1
-            if ends and each.points:
-                self.lots[ends] += each.points
-            if each.cap:
-                self._capped.add(each.event_type or "", _day_of(each), each.cap, each.points)
-            if each.kind is EntryKind.CLAWBACK and self._claims:
-                self._count_day(row, each)
-            self.corrected.append(each)
+        for draft in drafts:
+            self.sum += draft.points
+            ends = date.fromisoformat(draft.expires_on) if draft.expires_on else None
+            self._differences[draft.points, ends] += 1
+            if ends and draft.points:
+                self.lots[ends] += draft.points
+            if draft.cap:
+                self._capped.add(draft.event_type or "", _day_of(draft), draft.cap, draft.points)
+            if draft.kind is EntryKind.CLAWBACK and self._claims:
+                self._count_day(row, draft)
+            self.corrected.append(draft)
 
     # ---- commands
 

@@ -124,7 +124,7 @@ def what_if(objects: Objects, asked: WhatIfQuestion) -> WhatIfAnswer:
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     with table_of(db := small_database(), "events", objects, "events"):
         named = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
-    return {each.number: each.book.expiry for each in real.versions if each.book.expiry} | named
+    return {version.number: version.book.expiry for version in real.versions if version.book.expiry} | named
 
 
 def _changes_activity(objects: Objects, book: Book) -> bool:
@@ -146,7 +146,7 @@ def _write_history(
     achievements sum a property.
     """
     stamps = replay.timeline.stamps
-    segment = " + ".join(f"(coalesce(event_id, '') >= '{each}')::INTEGER" for each in stamps) or "0"
+    segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
     parts = parts_of(objects, "ledger")
     with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
         write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
@@ -170,10 +170,10 @@ def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         first, *others = pool.map(
-            replay_parts, *zip(*((replay, folder, each) for each in shares), strict=True)
+            replay_parts, *zip(*((replay, folder, share) for share in shares), strict=True)
         )
-    for each in others:
-        first.add(each)
+    for other in others:
+        first.add(other)
     return first
 
 

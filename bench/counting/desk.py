@@ -77,10 +77,10 @@ class Desk:
         self.calls.append((function, event, self.services.kept or []))
         for change in self.meter.take_changes():
             record = self._record(*change)
-            for each in consumers(change[0]):
-                if each.takes(record):
-                    self.streams.setdefault((each.function, change[0]), []).append(record)
-                    self.note(function, {f"to.{each.function}.{change[0]}": 1})
+            for consumer in consumers(change[0]):
+                if consumer.takes(record):
+                    self.streams.setdefault((consumer.function, change[0]), []).append(record)
+                    self.note(function, {f"to.{consumer.function}.{change[0]}": 1})
         return answer
 
     def note(self, function: str, units: Mapping[str, float]) -> None:

@@ -113,4 +113,4 @@ class Meter:
 def stored_bytes(shape: TableShape, item: Item | None) -> int:
     """Return the bytes that are billed for an item and its entries in indexes."""
     entries = [item, *(index.entry(item) for index in shape.indexes)]
-    return sum(item_bytes(each) + STORED_OVERHEAD_BYTES for each in entries if each is not None)
+    return sum(item_bytes(entry) + STORED_OVERHEAD_BYTES for entry in entries if entry is not None)

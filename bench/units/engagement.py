@@ -94,7 +94,7 @@ def _rarer(desk: Desk, users: Iterator[str]) -> Measured:
     desk.tick(5 * DAY)
     desk.forget()
     start = desk.now - HOUR
-    post(desk, [each for day in range(5) for each in bodies([user], 1, start - (4 - day) * DAY)])
+    post(desk, [body for day in range(5) for body in bodies([user], 1, start - (4 - day) * DAY)])
     yield "events.dates.5", desk.take()
     yield from _repeated(desk, next(users))
 

@@ -50,8 +50,8 @@ class _Registry:
         text = "".join(external_id for _, external_id in self._identities)
         number = int("".join(each for each in text if each.isdigit())[:6] or 0)
         leaf = f"00000000-0000-4000-8000-{number:012}"
-        known = [[*each, number, number, False, True, []] for each in self._identities]
-        strong = [[number, *each, True] for each in self._identities]
+        known = [[*identity, number, number, False, True, []] for identity in self._identities]
+        strong = [[number, *identity, True] for identity in self._identities]
         resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
         facts = {"known": known, "strong": strong, "apart": []}
         return ({"facts": facts, "resolutions": {str(number): resolution}},)

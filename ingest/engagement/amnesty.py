@@ -139,12 +139,12 @@ def applied_view(results: Iterable[AmnestyResult]) -> dict[str, Any]:
     return {
         "users": [
             {
-                "user_id": each.user_id,
-                "changed": each.is_changed,
-                "streak_before": each.before,
-                "streak_after": each.after,
-                "freezes_returned": each.freezes,
+                "user_id": result.user_id,
+                "changed": result.is_changed,
+                "streak_before": result.before,
+                "streak_after": result.after,
+                "freezes_returned": result.freezes,
             }
-            for each in results
+            for result in results
         ]
     }

@@ -126,7 +126,7 @@ def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, st
     several = value.get("events") if isinstance(value, dict) else value
     if not isinstance(several, list) or not wrappings:
         return [(value, "")]
-    found = [each for some in several for each in _events_of(some, wrappings - 1)]
+    found = [event for some in several for event in _events_of(some, wrappings - 1)]
     return found or [(json.dumps(value).encode(), "holds no event")]
 
 

@@ -71,15 +71,15 @@ def board_view(
 ) -> dict[str, Any]:
     """Return a board as others may see it: with a name instead of each user id, and without the erased."""
     entries = [each for each in board["entries"] if not is_erased(each["user_id"])]
-    aliases = names.of((each["user_id"] for each in entries if "alias" not in each), now)
+    aliases = names.of((entry["user_id"] for entry in entries if "alias" not in entry), now)
     rows = [
         {
-            "rank": each["rank"],
-            "alias": aliases.get(each["user_id"]) or names.shown(each["user_id"], each.get("alias")),
-            "score": each["score"],
-            "is_me": each["user_id"] == viewer,
+            "rank": entry["rank"],
+            "alias": aliases.get(entry["user_id"]) or names.shown(entry["user_id"], entry.get("alias")),
+            "score": entry["score"],
+            "is_me": entry["user_id"] == viewer,
         }
-        for each in entries
+        for entry in entries
     ]
     return {**board, "entries": rows}
 
@@ -117,8 +117,8 @@ class Leaderboards:
         rows = self.snapshots.top(manifest, region) if manifest else None
         if manifest is None or rows is None:
             raise _not_ready()
-        aliases = {each.user_id: each.alias for each in rows}
-        ranked = with_ranks([(each.user_id, each.score) for each in rows])
+        aliases = {row.user_id: row.alias for row in rows}
+        ranked = with_ranks([(row.user_id, row.score) for row in rows])
         entries = [{**each, "alias": aliases[each["user_id"]]} for each in ranked]
         return {"as_of": stamp(manifest.as_of), "is_old": manifest.is_old(now), "entries": entries}
 

@@ -150,7 +150,7 @@ class Preferences:
             # before it, and a pause cannot change them any more.
             raise invalid_field("first", f"is before the newest active date, {profile.streak.last}")
         pauses = sorted((*profile.cover.pauses, span))
-        near = [each for each in pauses if each[1] > first - YEAR]
+        near = [pause for pause in pauses if pause[1] > first - YEAR]
         if len(near) > PAUSES_A_YEAR_MAX:
             raise ApiError(409, "pauses_max", f"{PAUSES_A_YEAR_MAX} pauses have been taken already in a year")
         if (paused_dates := paused_dates_a_year(near)) > terms.dates_a_year:

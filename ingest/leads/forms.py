@@ -238,11 +238,11 @@ def _entry_name(entry: Mapping[str, Any], key: str) -> str | None:
     An entry may have a list of texts as its `values`. key: under which the entry is, "" in a list.
     """
     texts = entry.get("values")
-    has_texts = isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+    has_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
     if "value" not in entry and not has_texts:
         return None
-    names = [*(_one_text(entry.get(each)).strip().lower() for each in ENTRY_NAMES), key]
-    written = [each for each in names if each]
+    names = [*(_one_text(entry.get(entry_name)).strip().lower() for entry_name in ENTRY_NAMES), key]
+    written = [name for name in names if name]
     return next((each for each in written if kind_of(each)), written[0] if written else None)
 
 
@@ -267,12 +267,12 @@ def _kind_and_field(name: str) -> tuple[str | None, str]:
     plain = re.sub(r"(?<![^\W_])e[\W_]{0,3}mail", "email", plain)
     plain = re.sub(r"(?<![^\W_])reply[\W_]to(?![^\W_])", "replyto", plain)
     words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _split_words(word)]
-    kinds = {KINDS[each] for each in words if each in KINDS}
+    kinds = {KINDS[word] for word in words if word in KINDS}
     if "contact" in words and NUMBER_WORDS & {*words}:
         kinds.add(PHONE)
     all_words = KINDS.keys() | FILLER_WORDS | REPEAT_WORDS | OTHER_WORDS
-    is_known = all(each in all_words or each.isdigit() for each in words)
-    field = " ".join(each for each in words if each not in REPEAT_WORDS)
+    is_known = all(word in all_words or word.isdigit() for word in words)
+    field = " ".join(word for word in words if word not in REPEAT_WORDS)
     return (kinds.pop(), field) if len(kinds) == 1 and is_known else (None, field)
 
 

@@ -81,7 +81,7 @@ def get_lead_changes(lead_id: str) -> dict[str, Any]:
     if changes is None:
         raise ApiError(404, "not_found", NO_LEAD)
     columns = ("number", "kind", "at", "evidence", "reversed_by")
-    rows = [{name: each[name] for name in columns} for each in changes]
+    rows = [{name: change[name] for name in columns} for change in changes]
     return {"lead_id": lead_id, **page("changes", rows, limit, "number")}
 
 

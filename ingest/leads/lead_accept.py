@@ -120,9 +120,9 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
         try:
             check_strict(part.payload)
             events = source.decode(part.payload, sent.context)
-            for each in events:
-                _check_time(each, now)
-            opened.events += [(each, part) for each in events]
+            for event in events:
+                _check_time(event, now)
+            opened.events += [(event, part) for event in events]
         except BadValue as bad:
             field = "" if bad.field == "body" else bad.field
             opened.refused.append(_part_error(part, DecodeError(field, bad.reason)))

@@ -102,7 +102,7 @@ class LeadConsumer:
                 continue
             if event.omissions:
                 # The first name of each path is the decoder's own; others may be what somebody has sent.
-                fields = sorted({each.field.partition(".")[0] for each in event.omissions})
+                fields = sorted({omission.field.partition(".")[0] for omission in event.omissions})
                 logger.info("side fields left out", extra={"source": sent.context.source, "fields": fields})
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
@@ -114,8 +114,10 @@ class LeadConsumer:
         organization = sent.context.organization_id
         happened_at = min(event.occurred_at, sent.context.received_at)
         return any(
-            self.erased.forbids(identity_subject(organization, each.channel, each.external_id), happened_at)
-            for each in event.identities
+            self.erased.forbids(
+                identity_subject(organization, identity.channel, identity.external_id), happened_at
+            )
+            for identity in event.identities
         )
 
     def _erase(self, event: DecodedEvent, erasure: ErasurePart, sent: Envelope, now: datetime) -> None:
@@ -127,7 +129,7 @@ class LeadConsumer:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
         records = (orders.read(sent.context.source, each) for each in erasure.order_ids)
-        leaves = dict.fromkeys(each.leaf for each in records if each and each.leaf)
+        leaves = dict.fromkeys(record.leaf for record in records if record and record.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
 
@@ -185,7 +187,7 @@ class LeadConsumer:
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
         """Store each change as an event of its organization, then mark it as announced."""
         pending = tuple(changes)
-        for event in (each for change in pending for each in change_events(change, now)):
+        for event in (change_event for change in pending for change_event in change_events(change, now)):
             if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
                 raise RuntimeError(f"{event.external_event_id} of {event.source} is stored otherwise")
         if pending:

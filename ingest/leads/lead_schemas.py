@@ -154,11 +154,11 @@ FEATURES_VIEW: Schema = open_object(
         "features": {
             "type": "object",
             "properties": {
-                each.name: {
-                    "type": ["boolean" if each.unit is Unit.FLAG else "number", "null"],
-                    "description": each.doc,
+                feature.name: {
+                    "type": ["boolean" if feature.unit is Unit.FLAG else "number", "null"],
+                    "description": feature.doc,
                 }
-                for each in FEATURES
+                for feature in FEATURES
             },
         },
         "money?": {"type": "object", "description": "by currency: orders, and what was spent, less refunds"},

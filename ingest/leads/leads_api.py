@@ -115,12 +115,14 @@ def _receipt(opened: OpenedPayload) -> dict[str, Any]:
 
 
 def _event_receipt(event: DecodedEvent, part: PayloadPart) -> dict[str, Any]:
-    omissions = [{"field": path_of(part, each.field), "reason": each.reason} for each in event.omissions]
+    omissions = [
+        {"field": path_of(part, omission.field), "reason": omission.reason} for omission in event.omissions
+    ]
     named = {"external_event_id": event.external_event_id, "event_type": event.event_type}
     return named | ({"omissions": shorten_details(omissions)} if omissions else {})
 
 
-@app.route("GET /v1/leads", [in_query(each, TEXT, required=True) for each in FIND_PARAMETERS])
+@app.route("GET /v1/leads", [in_query(parameter, TEXT, required=True) for parameter in FIND_PARAMETERS])
 def find_lead() -> Response[str]:
     """The lead that an integration's event was stored for."""
     caller = app.caller()

@@ -177,7 +177,7 @@ class OwnAnswers:
             after = None
         rows = self.responses.recent(self._hashes(user_id), span, after, limit)
         cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
-        return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and cursor_at(cursor)}
+        return {"answers": [own_answer_view(row) for row in rows], "cursor": cursor and cursor_at(cursor)}
 
     def _hashes(self, user_id: str) -> set[str]:
         """Return all hashes that the person has had, also of keys that are retired."""

@@ -111,7 +111,7 @@ class Polls:
             "status": shown_status(question, now).value,
             "current_responses": question.current_responses,
             "required_responses": question.required_responses,
-            "responses": [response_view(each) for each in page.responses],
+            "responses": [response_view(response) for response in page.responses],
             "cursor": str(page.cursor),
             "done": page.is_last,
         }

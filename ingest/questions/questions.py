@@ -112,7 +112,7 @@ def _limit(query: Mapping[str, str]) -> int:
 
 
 def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
-    shown = [question_view(each, now) for each in page.questions]
+    shown = [question_view(question, now) for question in page.questions]
     return {"questions": shown, "cursor": _as_cursor(page.next)}
 
 

@@ -47,7 +47,9 @@ from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 RELAYED_BLOCK = 20
-STATUS = in_query("status", {"type": "string", "enum": [each.value for each in QuestionStatus]})
+STATUS = in_query(
+    "status", {"type": "string", "enum": [questionstatu.value for questionstatu in QuestionStatus]}
+)
 LIMIT = limit_to(LEADERS_MAX)
 AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tags, divided by commas"})
 

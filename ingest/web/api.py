@@ -226,7 +226,7 @@ def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> 
     def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
         if app.context["_route"].func.__name__ not in (NO_ROUTE, *but):
             caller, parts = caller_of(app.current_event.raw_event), app.context["_route_args"]
-            named = [parts[each] for each in PEOPLE if each in parts] or [caller.user_id]
+            named = [parts[person] for person in PEOPLE if person in parts] or [caller.user_id]
             if any(tombstones().stands(user_subject(each)) for each in named if caller.may_reach(each)):
                 raise ApiError(410, "erased", f"the user {ERASED_REASON}")
         answered: Response[Any] = route(app)

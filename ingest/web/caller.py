@@ -186,7 +186,7 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     if isinstance(groups, str):
         is_list = not is_of_token and groups[:1] + groups[-1:] == "[]"
         groups = _groups_in_list(groups[1:-1]) if is_list else [each.strip(" ") for each in groups.split(",")]
-    return {each for each in groups if isinstance(each, str)} if isinstance(groups, list) else set()
+    return {group for group in groups if isinstance(group, str)} if isinstance(groups, list) else set()
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
@@ -206,7 +206,7 @@ def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
 def _groups_in_list(text: str) -> list[str]:
     """Return the groups of a list that a gateway has written as a text: several only if all are ours."""
     parts = text.split(" ")
-    return parts if all(each.startswith(GROUP_PREFIX) for each in parts) else [text]
+    return parts if all(part.startswith(GROUP_PREFIX) for part in parts) else [text]
 
 
 def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:

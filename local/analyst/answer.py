@@ -58,7 +58,7 @@ class Answer:
             for name, each in zip(names, schema, strict=True)
         ]
         columns = pa.schema(fields)
-        return cls(engine, columns, (_with_plain_columns(each, columns) for each in batches), scanned_bytes)
+        return cls(engine, columns, (_with_plain_columns(batch, columns) for batch in batches), scanned_bytes)
 
     def table(self) -> pa.Table:
         """Return all rows."""
@@ -108,7 +108,7 @@ def _is_written(kind: pa.DataType) -> bool:
 
 
 def _with_plain_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [_texts(each) if _is_written(each.type) else each for each in batch.columns]
+    columns = [_texts(column) if _is_written(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -165,8 +165,8 @@ def write(answer: Answer, path: Path) -> int:
 
 def as_cells(rows: Rows) -> Rows:
     """Return rows for a CSV file: a text that a spreadsheet would run has a `'` before it; so have names."""
-    columns = [_as_cells(each) if _is_text(each.type) else each for each in rows.columns]
-    return type(rows).from_arrays(columns, names=[str(cell(each)) for each in rows.schema.names])
+    columns = [_as_cells(column) if _is_text(column.type) else column for column in rows.columns]
+    return type(rows).from_arrays(columns, names=[str(cell(name)) for name in rows.schema.names])
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -52,7 +52,7 @@ def describe(name: str) -> Rows:
         raise QueryFailed(f"there is no {name or 'name'} to describe: {hint}")
     folder, _, own = found.partition(".")
     if folder == "lake":
-        columns = {each.name: each.doc for each in LOADED[own].fields} | {LOAD_NUMBER: LOAD_NUMBER_DOC}
+        columns = {field.name: field.doc for field in LOADED[own].fields} | {LOAD_NUMBER: LOAD_NUMBER_DOC}
     else:
         columns = dict(models()[found].columns)
     return [{"column": column, "says": says} for column, says in columns.items()]
@@ -65,5 +65,5 @@ def as_text(rows: Rows) -> str:
     lines = []
     for first, second in (row.values() for row in rows):
         parts = textwrap.wrap(second, room) or [""]
-        lines += [f"{first:<{size}}{parts[0]}".rstrip(), *(" " * size + each for each in parts[1:])]
+        lines += [f"{first:<{size}}{parts[0]}".rstrip(), *(" " * size + part for part in parts[1:])]
     return "\n".join(lines)

@@ -239,7 +239,7 @@ def _read_query(*, is_terminal: bool) -> str | None:
 
 def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
     def complete(begin: str, place: int) -> str | None:
-        fitting = [each for each in names if each.startswith(begin)]
+        fitting = [name for name in names if name.startswith(begin)]
         return fitting[place] if place < len(fitting) else None
 
     return complete

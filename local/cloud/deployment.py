@@ -86,7 +86,9 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         print("deployed already, and nothing has changed since", flush=True)
         return
     _sam(["build", "--build-dir", str(BUILD)], endpoint)
-    BUILT.write_text(emulator_template(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
+    BUILT.write_text(
+        emulator_template(BUILT.read_text(), dict(parameter.split("=", 1) for parameter in parameters))
+    )
     for nested in BUILD.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
     bare = Stack("", endpoint, REGION, {}, {}, "")

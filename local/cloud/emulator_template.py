@@ -59,13 +59,13 @@ def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[st
 def _emulator_policies(value: Any, secrets: Collection[str]) -> Any:
     """Return policies, or a part of them, by which the emulator allows what AWS does."""
     if isinstance(value, list):
-        return [each for part in value for each in _statements(_emulator_policies(part, secrets))]
+        return [statement for part in value for statement in _statements(_emulator_policies(part, secrets))]
     if isinstance(value, dict):
         if value.get("Ref") in secrets:
             return {"Fn::Sub": SECRET_ARN % value["Ref"]}
         if "Fn::If" in value:
             condition, *ways = value["Fn::If"]
-            return {"Fn::If": [condition, *(_emulator_policies(each, secrets) for each in ways)]}
+            return {"Fn::If": [condition, *(_emulator_policies(way, secrets) for way in ways)]}
         return {name: _emulator_policies(each, secrets) for name, each in value.items()}
     return value
 
@@ -77,8 +77,8 @@ def _statements(statement: Any) -> list[Any]:
         BY_CALL[each] for each in ([actions] if isinstance(actions, str) else actions) if each in BY_CALL
     }
     more = [
-        {**statement, "Action": each, **({"Resource": "*"} if each == OF_NO_TABLE else {})}
-        for each in sorted(calls)
+        {**statement, "Action": call, **({"Resource": "*"} if call == OF_NO_TABLE else {})}
+        for call in sorted(calls)
     ]
     return [statement, *more]
 

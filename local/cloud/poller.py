@@ -226,7 +226,7 @@ class Poller:
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
         name, reader = self._name(mapping), self.readers[mapping.source, shard]
-        patterns = [json.loads(each) for each in mapping.patterns]
+        patterns = [json.loads(pattern) for pattern in mapping.patterns]
         place = passed = self.state.checkpoints.get(key, "")
         waiting: list[Record] = []
         polled_at, started, idle = 0.0, 0.0, 0
@@ -234,7 +234,7 @@ class Poller:
             page = reader.read(place, polled_at)
             polled_at = page.polled_at
             place = sequence_of(page.records[-1]) if page.records else place
-            wanted = [each for each in page.records if is_wanted(each, patterns)]
+            wanted = [record for record in page.records if is_wanted(record, patterns)]
             if wanted and not waiting:
                 started = time.monotonic()
             waiting += wanted

@@ -147,9 +147,9 @@ def _young(
     """Return the records that are not too old, and discard the others."""
     if mapping.age_seconds_max < 0:
         return records
-    young = [each for each in records if now() - arrival_of(each) <= mapping.age_seconds_max]
+    young = [record for record in records if now() - arrival_of(record) <= mapping.age_seconds_max]
     if len(young) < len(records):
-        discard([each for each in records if each not in young], "RecordAgeExceeded", retries)
+        discard([record for record in records if record not in young], "RecordAgeExceeded", retries)
         return young
     return records
 
@@ -188,7 +188,7 @@ def discarded_message(
 
 def is_wanted(record: dict[str, Any], patterns: Sequence[dict[str, Any]]) -> bool:
     """Whether a consumer with these patterns gets a record: without patterns it gets all."""
-    return not patterns or any(matches(each, record) for each in patterns)
+    return not patterns or any(matches(pattern, record) for pattern in patterns)
 
 
 def matches(pattern: dict[str, Any], record: Any) -> bool:

@@ -92,9 +92,9 @@ class TakenIn:
 def validate(path: Path, check: Check, refused: RefusedFile) -> int:
     """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
     rows = 0
-    for each in read_rows(path):
+    for row in read_rows(path):
         rows += 1
-        found = each if isinstance(each, RefusedRow) else check(each)
+        found = row if isinstance(row, RefusedRow) else check(row)
         if isinstance(found, RefusedRow):
             refused.add(found)
     return rows
@@ -176,9 +176,9 @@ class HistoryMoving:
         """Hold each event against the ledger of its user."""
 
         def rows_again() -> Iterator[HistoryRow | RefusedRow]:
-            for each in read_rows(path):
-                body = each if isinstance(each, RefusedRow) else self.check(each)
-                yield body if isinstance(body, RefusedRow) else history_row(each.line, body)
+            for row in read_rows(path):
+                body = row if isinstance(row, RefusedRow) else self.check(row)
+                yield body if isinstance(body, RefusedRow) else history_row(row.line, body)
 
         return HistoryComparison(rows_again, self.ledger, self.patience).write(out, rows)
 

@@ -210,7 +210,7 @@ def _said(wanted: OpeningPosition) -> Figures:
 def _outcome(profile: Profile, entries: Sequence[Entry], wanted: OpeningPosition) -> str:
     if profile.cover.opening is None:
         return ABSENT
-    drafts = [each.draft for each in entries if each.draft.kind is not EntryKind.OPEN]
+    drafts = [entry.draft for entry in entries if entry.draft.kind is not EntryKind.OPEN]
     brought = wanted.drafts()
     if profile.cover.opening != wanted.opening or Counter(brought) - Counter(drafts):
         return DIFFERS

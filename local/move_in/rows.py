@@ -85,8 +85,8 @@ def columns_of(path: Path) -> list[str]:
         with _parquet(path) as file:
             return _checked_names(path, file.schema_arrow.names)
     names: dict[str, None] = {}
-    for each in islice(read_rows(path), 100):
-        names |= dict.fromkeys(each.values)
+    for row in islice(read_rows(path), 100):
+        names |= dict.fromkeys(row.values)
     return list(names)
 
 
@@ -199,7 +199,7 @@ class RefusedFile:
     def __init__(self, source: Path, columns: Iterable[str]) -> None:
         self.is_csv = source.suffix.lower() == ".csv"
         self.path = source.with_name(f"{source.stem}.refused{'.csv' if self.is_csv else '.ndjson'}")
-        self._columns = [*(each for each in columns if each not in NOTES), *NOTES]
+        self._columns = [*(column for column in columns if column not in NOTES), *NOTES]
         self._out: IO[str] | None = None
         self.count = 0
         self.reasons: Counter[tuple[str, str]] = Counter()

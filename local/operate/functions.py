@@ -82,7 +82,9 @@ def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
     plain = {_plain(spelling): name for spelling, name in spellings.items()}
     if found := plain.get(_plain(typed)):
         return found
-    near = dict.fromkeys(plain[each] for each in difflib.get_close_matches(_plain(typed), plain))
+    near = dict.fromkeys(
+        plain[close_match] for close_match in difflib.get_close_matches(_plain(typed), plain)
+    )
     hint = (
         f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted({*plain.values()}))}"
     )

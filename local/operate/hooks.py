@@ -115,7 +115,7 @@ def add(
 def list_hooks(stack: Stack, organization: str | None) -> Any:
     """Print all addresses, without their secrets."""
     hooks = [each for each in _hooks(stack).all() if organization in (None, each.organization_id)]
-    return [_listed(stack, each) for each in hooks]
+    return [_listed(stack, hook) for hook in hooks]
 
 
 @command("hook rotate --organization shop --source stripe --overlap-hours 48")
@@ -142,7 +142,7 @@ def rotate(
     after = rotate_hook(hook, checked, clock.now(), timedelta(hours=overlap_hours))
     store.replace(after)
     time.sleep(REREAD_SECONDS)
-    ends = [each.until for each in after.secrets[1:]]
+    ends = [secret.until for secret in after.secrets[1:]]
     return {"url": _url(stack, hook), **secret_view, "old_secret_until": ends[0] if ends else None}
 
 
@@ -217,7 +217,7 @@ def _url(stack: Stack, hook: Hook) -> str:
 
 def _listed(stack: Stack, hook: Hook) -> dict[str, Any]:
     """Return what may be told of a hook: no secret, and the secrets' ends."""
-    ends = [each.until for each in hook.secrets]
+    ends = [secret.until for secret in hook.secrets]
     view: dict[str, Any] = {"organization": hook.organization_id, "source": hook.source}
     forms = {"origins": hook.origins, "thanks": hook.thanks, "per_minute": hook.per_minute}
     more = forms if hook.origins else {}

@@ -49,11 +49,11 @@ def write(stack: Stack, path: Path) -> None:
     profiles = scan_table(stack, "UserStreaks")
     days = [each for each in scan_table(stack, "DailyActivity") if each["activity_date"] not in UNDATED]
     events, entries = scan_table(stack, "BPEvents"), len(scan_table(stack, "RewardsLedger"))
-    longest = max((each.get("longest_streak", 0) for each in profiles), default=0)
+    longest = max((profile.get("longest_streak", 0) for profile in profiles), default=0)
     facts = [
         (whole(len(profiles)), "users"),
         (whole(len(events)), "events, each counted once"),
-        (whole(sum(each["points_earned"] for each in days)), "points earned"),
+        (whole(sum(day["points_earned"] for day in days)), "points earned"),
         (whole(longest), "days, the longest streak"),
         (whole(entries), "ledger entries"),
     ]
@@ -110,8 +110,8 @@ def _daily(days: Rows) -> Figure:
 
 def _hours(events: Rows) -> Figure:
     """Count events by weekday and hour, in the local time that each event was written with."""
-    moments = [datetime.fromisoformat(each["occurred_at"].replace("Z", "+00:00")) for each in events]
-    counts = Counter((each.weekday(), each.hour) for each in moments)
+    moments = [datetime.fromisoformat(event["occurred_at"].replace("Z", "+00:00")) for event in events]
+    counts = Counter((moment.weekday(), moment.hour) for moment in moments)
     (weekday, hour), _ = counts.most_common(1)[0] if counts else ((0, 0), 0)
     sentence = (
         f"In people's own time; the busiest hour is {WEEKDAYS[weekday]}, {hour:02}:00."
@@ -123,7 +123,7 @@ def _hours(events: Rows) -> Figure:
 
 
 def _lengths(profiles: Rows) -> Figure:
-    lengths = [each.get("longest_streak", 0) for each in profiles]
+    lengths = [profile.get("longest_streak", 0) for profile in profiles]
     shown = [each for each in LENGTHS if each <= max(lengths, default=1)] or [1]
     reached = [sum(length >= each for length in lengths) / max(1, len(lengths)) for each in shown]
     week = sum(length >= WEEK for length in lengths) / max(1, len(lengths))
@@ -140,8 +140,8 @@ def _lengths(profiles: Rows) -> Figure:
 
 def _points(days: Rows) -> Figure:
     by_type = Counter[str]()
-    for each in days:
-        by_type.update(points_by_type(each["points_by_cap"]))
+    for day in days:
+        by_type.update(points_by_type(day["points_by_cap"]))
     rows = [(name.replace("_", " ").capitalize(), float(points)) for name, points in by_type.most_common(12)]
     if not by_type.total():
         return Figure("What earns points", "Nothing has earned points yet.", (), ())
@@ -155,8 +155,8 @@ def _points(days: Rows) -> Figure:
 
 def _inequality(days: Rows) -> Figure:
     per_user = Counter[str]()
-    for each in days:
-        per_user[each["user_id"]] += each["events_count"]
+    for day in days:
+        per_user[day["user_id"]] += day["events_count"]
     counts = sorted(per_user.values(), reverse=True)
     rows = []
     for part, name in (
@@ -262,7 +262,7 @@ def draw_retention(rows: Rows) -> Figure:
     ]
     again = [row[1] for row in cells[:-1] if len(row) > 1 and row[1] is not None]
     title, heads = f"Who comes back, {kind}s after the first", [f"+{n}" for n in range(periods)]
-    names = [f"{each:%Y-%m}" if kind == "month" else f"{each:%d %b}" for each in cohorts]
+    names = [f"{cohort:%Y-%m}" if kind == "month" else f"{cohort:%d %b}" for cohort in cohorts]
     if not again:
         sentence = f"It is too early to say: nobody's first {kind} is over."
         return Figure(
@@ -372,7 +372,7 @@ def figures(warehouse: Warehouse) -> list[Figure]:
 def night_html(text: str) -> str:
     """Return a nightly run's report (Markdown) as HTML: tables, and a sentence of what is clean."""
     intro, *parts = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
-    sections = [(title.strip(), rest.strip()) for title, _, rest in (each.partition("\n") for each in parts)]
+    sections = [(title.strip(), rest.strip()) for title, _, rest in (part.partition("\n") for part in parts)]
     clean = [title for title, rest in sections if rest == CLEAN]
     told = [html.escape(each) for each in intro.split("\n\n") if each.strip()]
     if clean:

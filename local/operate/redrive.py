@@ -198,7 +198,9 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
 
 def _deployed(stack: Stack, only: str) -> list[str]:
     """Return the consumers whose failure queues the stack has. only: of these, one."""
-    found = [each for each in CONSUMERS if _queue(each) in stack.outputs and only in ("", each)]
+    found = [
+        consumer for consumer in CONSUMERS if _queue(consumer) in stack.outputs and only in ("", consumer)
+    ]
     if only and not found:
         raise RuntimeError(f"the stack {stack.name} was deployed without {_queue(only).removesuffix('Url')}")
     return found
@@ -206,9 +208,11 @@ def _deployed(stack: Stack, only: str) -> list[str]:
 
 def _show_again(stack: Stack, messages: Sequence[Waiting]) -> None:
     """Let others see messages that were read and stay."""
-    for each in messages:
+    for message in messages:
         stack.client("sqs").change_message_visibility(
-            QueueUrl=stack.outputs[_queue(each.consumer)], ReceiptHandle=each.handle, VisibilityTimeout=0
+            QueueUrl=stack.outputs[_queue(message.consumer)],
+            ReceiptHandle=message.handle,
+            VisibilityTimeout=0,
         )
 
 

@@ -170,7 +170,7 @@ def _is_stream(mapping: Described) -> bool:
 
 def _streams(stack: Stack, mappings: Iterable[Described], unseen: dict[str, str]) -> list[Part]:
     """Return the streams that give nothing, each by itself, and how many do."""
-    sources = sorted({each["EventSourceArn"] for each in mappings if _is_stream(each)})
+    sources = sorted({mapping["EventSourceArn"] for mapping in mappings if _is_stream(mapping)})
     bad = []
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -224,7 +224,7 @@ def _consumers(
 ) -> Iterator[Consumer]:
     """Yield each consumer with the states of its mappings, and how late it is."""
     of = {
-        name: [each for each in mappings if function_name(each["FunctionArn"]) == physical]
+        name: [mapping for mapping in mappings if function_name(mapping["FunctionArn"]) == physical]
         for name, physical in functions(stack).items()
     }
 
@@ -244,22 +244,22 @@ def _consumers(
 
 
 def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datetime) -> Consumer:
-    states = sorted(each["State"] for each in mappings)
+    states = sorted(mapping["State"] for mapping in mappings)
     # A standby's consumers rest, and the emulator's streams are read by the laptop's poller.
     rests = stack.outputs.get("RegionRole") == STANDBY or all(
-        f":{ACCOUNT}:" in each["EventSourceArn"] and _is_stream(each) for each in mappings
+        f":{ACCOUNT}:" in mapping["EventSourceArn"] and _is_stream(mapping) for mapping in mappings
     )
     why = "" if rests else trouble(states)
     problem = next(
         (
             result
-            for each in mappings
-            if (result := str(each.get("LastProcessingResult"))).startswith("PROBLEM")
+            for mapping in mappings
+            if (result := str(mapping.get("LastProcessingResult"))).startswith("PROBLEM")
         ),
         "",
     )
     physical = functions(stack)[name]
-    streams = [each for each in mappings if _is_stream(each) and each["State"] == "Enabled"]
+    streams = [mapping for mapping in mappings if _is_stream(mapping) and mapping["State"] == "Enabled"]
     if not streams:
         return Consumer(name, tuple(states), trouble=why or problem)
     metric = ("AWS/Lambda", "IteratorAge", "FunctionName", physical)
@@ -400,11 +400,11 @@ def unread(
 
     empty_max: after so many empty pages nothing follows. Raises what botocore raises.
     """
-    patterns = [json.loads(each) for each in mapping.patterns]
+    patterns = [json.loads(pattern) for pattern in mapping.patterns]
     found, newest, empty, place = list[float](), None, 0, iterator
     for _ in range(PAGES_MAX * empty_max):
         records, following = read_records(stack, mapping.source, place)
-        arrived = [(arrival_of(each), each) for each in records]
+        arrived = [(arrival_of(record), record) for record in records]
         found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
         newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
         empty = 0 if records else empty + 1
@@ -436,7 +436,7 @@ def summed(
 
 def trouble(states: Sequence[str]) -> str:
     """Return why a consumer gets nothing, from the states of its mappings; "" if it does."""
-    bad = sorted({each for each in states if each not in FED})
+    bad = sorted({state for state in states if state not in FED})
     return f"an event source mapping is {', '.join(bad)}" if bad else ""
 
 

@@ -91,7 +91,7 @@ class Deployment:
 def problems(seen: Deployment) -> list[Problem]:
     """Return all that is wrong, what causes most of it first."""
     return [
-        *(Problem(f"{each.name} {each.state}", each.mend) for each in seen.parts if not each.runs),
+        *(Problem(f"{part.name} {part.state}", part.mend) for part in seen.parts if not part.runs),
         *(Problem(f"{what} cannot be seen: {why}") for what, why in seen.unseen.items()),
         *_late_consumers(seen),
         *(
@@ -121,15 +121,17 @@ def problems(seen: Deployment) -> list[Problem]:
 
 
 def _late_consumers(seen: Deployment) -> Iterator[Problem]:
-    for each in seen.consumers:
-        why = f"`streakline logs {each.name}` says why"
-        if each.trouble:
-            yield Problem(f"{each.name} is not fed: {each.trouble}", each.mend or why)
-        late = each.lateness(seen.at)
-        if late > seen.late and each.oldest_at:
-            yield Problem(f"{_waiting(each)} for {each.name}, the oldest for {spoken(late)}", why)
+    for consumer in seen.consumers:
+        why = f"`streakline logs {consumer.name}` says why"
+        if consumer.trouble:
+            yield Problem(f"{consumer.name} is not fed: {consumer.trouble}", consumer.mend or why)
+        late = consumer.lateness(seen.at)
+        if late > seen.late and consumer.oldest_at:
+            yield Problem(f"{_waiting(consumer)} for {consumer.name}, the oldest for {spoken(late)}", why)
         elif late > seen.late:
-            yield Problem(f"{each.name} was {spoken(late)} behind within the last quarter of an hour", why)
+            yield Problem(
+                f"{consumer.name} was {spoken(late)} behind within the last quarter of an hour", why
+            )
 
 
 def verdict(seen: Deployment) -> str:
@@ -145,11 +147,15 @@ def verdict(seen: Deployment) -> str:
 def as_text(seen: Deployment) -> str:
     """Return the verdict, and below it what runs, what waits, and what to do."""
     lines = [verdict(seen)]
-    if mends := [f"  {each.what}: {each.mend}" for each in problems(seen) if each.mend]:
+    if mends := [f"  {problem.what}: {problem.mend}" for problem in problems(seen) if problem.mend]:
         lines += ["", "What to do", *mends]
-    lines += ["", "What runs", *_table([(each.name, each.state) for each in seen.parts])]
+    lines += ["", "What runs", *_table([(part.name, part.state) for part in seen.parts])]
     if seen.consumers:
-        lines += ["", "Consumers", *_table([(each.name, _state(each, seen.at)) for each in seen.consumers])]
+        lines += [
+            "",
+            "Consumers",
+            *_table([(consumer.name, _state(consumer, seen.at)) for consumer in seen.consumers]),
+        ]
     if seen.queues:
         lines += ["", "Queues", *_depths({name: each.messages for name, each in seen.queues.items()})]
     if seen.failures:
@@ -168,24 +174,24 @@ def as_json(seen: Deployment) -> dict[str, Any]:
     return {
         "is_well": not problems(seen),
         "verdict": verdict(seen),
-        "problems": [{"what": each.what, "mend": each.mend} for each in problems(seen)],
+        "problems": [{"what": problem.what, "mend": problem.mend} for problem in problems(seen)],
         "at": _instant(seen.at),
         **seen.about,
-        "parts": {each.name: {"runs": each.runs, "state": each.state} for each in seen.parts},
+        "parts": {part.name: {"runs": part.runs, "state": part.state} for part in seen.parts},
         "consumers": {
-            each.name: {
-                "mappings": list(each.mappings),
-                "waiting": None if each.waiting is None else sum(each.waiting.values()),
-                "waiting_by_stream": each.waiting,
-                "is_more": each.is_more,
-                "oldest_waiting_at": _instant(each.oldest_at),
-                "newest_record_at": _instant(each.newest_at),
+            consumer.name: {
+                "mappings": list(consumer.mappings),
+                "waiting": None if consumer.waiting is None else sum(consumer.waiting.values()),
+                "waiting_by_stream": consumer.waiting,
+                "is_more": consumer.is_more,
+                "oldest_waiting_at": _instant(consumer.oldest_at),
+                "newest_record_at": _instant(consumer.newest_at),
                 "behind_seconds": None
-                if each.waiting is None and each.behind is None
-                else round(each.lateness(seen.at).total_seconds(), 1),
-                "trouble": each.trouble,
+                if consumer.waiting is None and consumer.behind is None
+                else round(consumer.lateness(seen.at).total_seconds(), 1),
+                "trouble": consumer.trouble,
             }
-            for each in seen.consumers
+            for consumer in seen.consumers
         },
         "queues": {name: each.messages for name, each in seen.queues.items()},
         "oldest_message_seconds": {
@@ -233,7 +239,7 @@ def _state(consumer: Consumer, at: datetime) -> str:
         return f"{_waiting(consumer)}, the oldest for {spoken(late)}"
     if consumer.waiting is not None:
         return "nothing waits"
-    fed = ", ".join(dict.fromkeys(each.casefold() for each in consumer.mappings))
+    fed = ", ".join(dict.fromkeys(mapping.casefold() for mapping in consumer.mappings))
     return fed if consumer.behind is None else f"{fed}, was at most {spoken(late)} behind"
 
 

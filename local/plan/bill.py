@@ -175,7 +175,7 @@ def first_limits(plan: CostPlan, count: int = 3) -> list[tuple[Limit, float]]:
     Leads and questions grow with the users, in the plan's proportion.
     """
     base = plan.traffic.daily_actives or 1000.0
-    found = [each for each in limits(plan.traffic.of_users(base), plan.units, plan.size) if each.load]
+    found = [limit for limit in limits(plan.traffic.of_users(base), plan.units, plan.size) if limit.load]
 
     @cache
     def shares(users: float) -> dict[str, float]:

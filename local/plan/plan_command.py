@@ -39,21 +39,21 @@ def number(text: str) -> float:
 
 def traffic_options(function: Function) -> Function:
     """Give a command an option for each figure of Traffic, and the parameter `traffic`."""
-    names = [each.name for each in fields(Traffic)]
+    names = [field.name for field in fields(Traffic)]
 
     @functools.wraps(function)
     def with_traffic(**given: Any) -> None:
         function(traffic=Traffic(**{name: given.pop(name) for name in names}), **given)
 
-    for each in reversed(fields(Traffic)):
-        is_needed = each.name == "daily_actives"
+    for field in reversed(fields(Traffic)):
+        is_needed = field.name == "daily_actives"
         add = click_option(
-            option(each.name),
+            option(field.name),
             type=Reader("n", number),
             required=is_needed,
-            default=None if is_needed else each.default,
-            help=each.metadata["about"],
-            show_default=False if is_needed else f"{each.default:g}",
+            default=None if is_needed else field.default,
+            help=field.metadata["about"],
+            show_default=False if is_needed else f"{field.default:g}",
         )
         with_traffic = add(with_traffic)
     return with_traffic

@@ -40,7 +40,9 @@ def resources(size: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _of(size: str, kind: str) -> Iterator[Properties]:
-    return (each.get("Properties", {}) for each in resources(size).values() if each["Type"] == kind)
+    return (
+        resource.get("Properties", {}) for resource in resources(size).values() if resource["Type"] == kind
+    )
 
 
 def sizes(statements: int) -> dict[str, dict[str, dict[str, float]]]:
@@ -55,11 +57,15 @@ def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
     root = resolve_stacks({"Size": size})["/"]
     rows = parse((ROOT / "template.yaml").read_text())["Mappings"]["Sizes"]
     schedules = [each for each in _of(size, "AWS::Scheduler::Schedule") if each.get("State") != "DISABLED"]
-    wakes = _fires(each for each in schedules if '"announce"' in str(each["Target"].get("Input", "")))
-    snapshots = (each for each in schedules if "RanksFunction" in str(each["Target"]))
+    wakes = _fires(
+        schedule for schedule in schedules if '"announce"' in str(schedule["Target"].get("Input", ""))
+    )
+    snapshots = (schedule for schedule in schedules if "RanksFunction" in str(schedule["Target"]))
     capacity = sum(float(each["BaseCapacity"]) for each in _of(size, "AWS::RedshiftServerless::Workgroup"))
     rpu_hours = capacity * statements * fact("redshift.statement_seconds") / 3600
-    publisher = next(each for each in _mappings(size) if "PublisherFunction" in called(each["FunctionName"]))
+    publisher = next(
+        mapping for mapping in _mappings(size) if "PublisherFunction" in called(mapping["FunctionName"])
+    )
     clusters = [each["ServerlessV2ScalingConfiguration"] for each in _of(size, "AWS::RDS::DBCluster")]
     firehose = [
         float(each["ExtendedS3DestinationConfiguration"]["BufferingHints"]["IntervalInSeconds"])
@@ -76,12 +82,14 @@ def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
             **{row: float(rows[row][size]) for row in SHARDS},
             "log_days": float(root.parameters["LogRetentionDays"]),
             "objects_an_hour": 3600 / min(firehose),
-            "pause_seconds": sum(float(each.get("SecondsUntilAutoPause", 0)) for each in clusters),
+            "pause_seconds": sum(float(cluster.get("SecondsUntilAutoPause", 0)) for cluster in clusters),
             "publisher_batch": float(publisher["BatchSize"]),
             "publisher_seconds": float(publisher["MaximumBatchingWindowInSeconds"]),
             "requests_per_second": min(throttles),
             "rpu_hours_a_night": rpu_hours,
-            "snapshots_a_day": _fires(each for each in snapshots if each["Target"]["Input"] == "{}"),
+            "snapshots_a_day": _fires(
+                snapshot for snapshot in snapshots if snapshot["Target"]["Input"] == "{}"
+            ),
         },
         "concurrency": _concurrency(size),
     }
@@ -141,7 +149,7 @@ def _idle(size: str, fires: float, wakes: float, rpu_hours: float) -> dict[str, 
         amounts[name] += calls
     amounts["logs.in_gb"] += calls * fact("logs.platform_bytes") / GB
     queues = {name.strip("/") for name, each in resources(size).items() if each["Type"] == "AWS::SQS::Queue"}
-    polls = sum(called(each["EventSourceArn"]) in queues for each in _mappings(size))
+    polls = sum(called(mapping["EventSourceArn"]) in queues for mapping in _mappings(size))
     amounts["sqs.requests"] += polls * fact("sqs.polls_per_second") * fact("month.hours") * 3600
     # Where nothing comes, the night asks the warehouse once in 28 nights.
     amounts["redshift.rpu_hours"] += rpu_hours * DAYS_A_MONTH / NIGHTS
@@ -156,7 +164,7 @@ def _acus(scaling: Properties, wakes: float) -> float:
 
 
 def _fires(schedules: Any) -> float:
-    return sum(fires_a_day(each["ScheduleExpression"]) for each in schedules)
+    return sum(fires_a_day(schedule["ScheduleExpression"]) for schedule in schedules)
 
 
 def fires_a_day(expression: str) -> float:

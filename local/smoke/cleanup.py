@@ -88,9 +88,9 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
     if subject.api is not None:
         question = asked_id(subject)
         responses = _found(subject, "Responses", "question_id", question)
-        answers = [decode_item(each) for each in responses]
-        people = {h for each in answers for h in (each["response_id"], *each.get("older_hashes", ()))}
-        groups += [(STATS, each) for each in sorted(people)] + [(OF_QUESTION, question)]
+        answers = [decode_item(response) for response in responses]
+        people = {h for answer in answers for h in (answer["response_id"], *answer.get("older_hashes", ()))}
+        groups += [(STATS, person) for person in sorted(people)] + [(OF_QUESTION, question)]
         groups.append((HELD, open_questions_key(subject.agent)))
     groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
     for tables, key in groups:
@@ -133,7 +133,7 @@ def _remove_object(subject: Subject, url: str) -> int:
 def remove_run_files(subject: Subject) -> int:
     """Delete the files and reports of the nightly runs that the test started; returns how many."""
     s3, bucket = subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]
-    runs = [each.rpartition(":")[2] for each in subject.executions]
+    runs = [execution.rpartition(":")[2] for execution in subject.executions]
     keys = [report_key(run, suffix) for run in runs for suffix in ("json", "md")]
     for run in runs:
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=run_key(run, "")):

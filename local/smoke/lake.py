@@ -31,12 +31,12 @@ def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the new object that has this test's event; and how many new ones there are."""
     objects, count = lake_of(subject.stack), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
-    for each in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
-        if each.modified < subject.began - SKEW:
+    for raw_object in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
+        if raw_object.modified < subject.began - SKEW:
             continue
         count += 1
-        if f'"{subject.name}"'.encode() in readable_text(objects.get(each.key)):
-            return each.key, count
+        if f'"{subject.name}"'.encode() in readable_text(objects.get(raw_object.key)):
+            return raw_object.key, count
     return None, f"{count} new objects without it"
 
 
@@ -58,7 +58,7 @@ def warehouse(subject: Subject) -> str:
     if isinstance(found, NoWarehouse):
         raise StepSkipped("not deployed: the stack has no warehouse")
     rows = found.rows(EVENTS.format(user=subject.name, day=subject.days[0].isoformat()))
-    must([int(each["events"]) for each in rows] == [1], "the one event of the day", rows)
+    must([int(row["events"]) for row in rows] == [1], "the one event of the day", rows)
     return "one query: the event of the day, once"
 
 

@@ -53,7 +53,7 @@ def sign_in(subject: Subject) -> str:
 
 def _post(subject: Subject, events: Sequence[Event], wanted: str) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = ask(subject, "POST", "/v1/events", {"events": events}, 202)["results"]
-    seen = Counter(each["status"] for each in results)
+    seen = Counter(result["status"] for result in results)
     must(seen == {wanted: len(events)}, f"{len(events)} events {wanted}", results)
     return results
 
@@ -85,7 +85,7 @@ def duplicates(subject: Subject) -> str:
     events = first_events(subject)
     results = _post(subject, events, "duplicate")
     listed = ask(subject, "GET", f"/v1/users/{subject.name}/events", None, 200)["events"]
-    stored, answered = {each["event_id"] for each in listed}, {each.get("event_id") for each in results}
+    stored, answered = {each["event_id"] for each in listed}, {result.get("event_id") for result in results}
     must(stored == answered, "the ids of the stored events", sorted(map(str, answered)))
     return f"{len(events)} events sent again are duplicates, with their first ids"
 
@@ -107,7 +107,7 @@ def late_events(subject: Subject) -> str:
     _post(subject, [event_on(subject, subject.name, place) for place in LATE], "accepted")
     found = await_profile(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
     entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
-    points = sum(each["points"] for each in entries)
+    points = sum(entry["points"] for entry in entries)
     must(points >= 5 * POINTS, f"at least {5 * POINTS} points", points)
     seen = (found["total_bestie_points"], found["balance"])
     must(seen == (points, points), f"total and balance {points}, as the entries add up", seen)
@@ -131,7 +131,7 @@ def overdraft(subject: Subject) -> str:
     refused = _redeem(subject, TOO_MUCH, "yacht", 409)
     must(refused["error"]["code"] == "insufficient_balance", "the code insufficient_balance", refused)
     entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
-    total = sum(each["points"] for each in entries)
+    total = sum(entry["points"] for entry in entries)
     after = profile(subject, subject.name)["balance"]
     must(before == after == total, f"a balance of {before}, as the entries add up", (after, total))
     return f"{TOO_MUCH} points are refused, the balance stays {after}"
@@ -247,7 +247,7 @@ def people(subject: Subject) -> list[str]:
         ExpressionAttributeValues=encode_item({":question": asked_id(subject)}),
         ConsistentRead=True,
     )["Items"]
-    return [str(each["response_id"]["S"]) for each in rows]
+    return [str(row["response_id"]["S"]) for row in rows]
 
 
 def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:

@@ -70,7 +70,7 @@ def prove(subject: Subject, steps: Sequence[SmokeStep] = STEPS) -> list[StepResu
 
 def failures(results: Sequence[StepResult]) -> list[str]:
     """Return the names of the steps that failed."""
-    return [each.name for each in results if each.outcome is StepOutcome.FAILED]
+    return [result.name for result in results if result.outcome is StepOutcome.FAILED]
 
 
 def _tell(result: StepResult) -> None:
@@ -83,16 +83,16 @@ def as_document(subject: Subject, results: Sequence[StepResult]) -> dict[str, An
         "stack": subject.stack.name,
         "name": subject.name,
         "ok": not failures(results),
-        "seconds": round(sum(each.seconds for each in results), 1),
+        "seconds": round(sum(result.seconds for result in results), 1),
         "steps": [
             {
-                "step": each.name,
-                "promise": each.step.promise,
-                "outcome": each.outcome.value,
-                "seconds": round(each.seconds, 1),
-                "seen": each.seen,
+                "step": result.name,
+                "promise": result.step.promise,
+                "outcome": result.outcome.value,
+                "seconds": round(result.seconds, 1),
+                "seen": result.seen,
             }
-            for each in results
+            for result in results
         ],
     }
 
@@ -100,9 +100,12 @@ def as_document(subject: Subject, results: Sequence[StepResult]) -> dict[str, An
 def table(results: Sequence[StepResult]) -> str:
     """Return the steps as a table for people; below it, what a failed one would have promised."""
     lines = [f"{'step':<14}{'outcome':<9}{'seconds':>8}  seen"]
-    lines += [f"{each.name:<14}{each.outcome.value:<9}{each.seconds:>8.1f}  {each.seen}" for each in results]
-    counts = {outcome: sum(each.outcome is outcome for each in results) for outcome in StepOutcome}
+    lines += [
+        f"{result.name:<14}{result.outcome.value:<9}{result.seconds:>8.1f}  {result.seen}"
+        for result in results
+    ]
+    counts = {outcome: sum(result.outcome is outcome for result in results) for outcome in StepOutcome}
     told = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
-    lines.append(f"{'':<23}{sum(each.seconds for each in results):>8.1f}  {told}")
-    broken = [each.step for each in results if each.outcome is StepOutcome.FAILED]
+    lines.append(f"{'':<23}{sum(result.seconds for result in results):>8.1f}  {told}")
+    broken = [result.step for result in results if result.outcome is StepOutcome.FAILED]
     return "\n".join([*lines, *(f"not kept by {each.name}: {each.promise}" for each in broken)])

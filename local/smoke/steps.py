@@ -132,7 +132,7 @@ def run_steps(
     """Run steps in their order; returns the result of each, and tells it at once."""
     results: list[StepResult] = []
     for step in steps:
-        good = {each.name for each in results if each.outcome is StepOutcome.OK}
+        good = {step_result.name for step_result in results if step_result.outcome is StepOutcome.OK}
         missing = [name for name in step.needs if name not in good]
         if missing:
             result = StepResult(step, StepOutcome.SKIPPED, 0.0, f"needs: {', '.join(missing)}")

@@ -41,7 +41,7 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
     db.register("users", found.users)
     totals = _row(db, TOTALS.format(changes=CHANGES))
     kinds = Counter(each.what for each in figures.impossible)
-    days = [each for each in SURVIVAL_DAYS if each <= max(_lengths(found))]
+    days = [day for day in SURVIVAL_DAYS if day <= max(_lengths(found))]
     before, after = (runs.survival(days) for runs in (figures.runs_before, figures.runs_after))
     return {
         "book": book,
@@ -69,8 +69,8 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
             "survival": [{"days": day, "before": before[day], "after": after[day]} for day in days],
         },
         "goals": {
-            "streaks": [_streak(each) for each in figures.streaks],
-            "achievements": [_achievement(each) for each in figures.achievements],
+            "streaks": [_streak(streak) for streak in figures.streaks],
+            "achievements": [_achievement(achievement) for achievement in figures.achievements],
         },
         "refused": {
             "events": sum(each.refused for each in figures.types.values()),
@@ -99,7 +99,7 @@ def _achievement(each: GoalChange) -> Json:
 
 def _lengths(found: WhatIfAnswer) -> Iterable[int]:
     runs = (found.figures.runs_before, found.figures.runs_after)
-    return [0, *(length for each in runs for some in (each.ended, each.alive) for length in some)]
+    return [0, *(length for run in runs for some in (run.ended, run.alive) for length in some)]
 
 
 def _in_order(listed: Iterable[Any]) -> list[Any]:
@@ -119,7 +119,7 @@ def _classes(db: duckdb.DuckDBPyConnection) -> list[Json]:
 
     A list, from the largest loss to the largest gain: browsers sort the names of an object that are numbers.
     """
-    steps = " + ".join(f"(abs(change) >= {each})::INTEGER" for each in CLASSES)
+    steps = " + ".join(f"(abs(change) >= {bound})::INTEGER" for bound in CLASSES)
     found = {int(each): users for each, users in db.execute(CLASSED.format(steps=steps)).fetchall()}
     most = len(CLASSES)
     return [{"change": _name(each), "users": found.get(each, 0)} for each in range(-most, most + 1)]

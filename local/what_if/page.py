@@ -18,7 +18,7 @@ def page(found: Json) -> str:
     """Return the page of a summary."""
     title = f"What if {found['book']} had been in force"
     first = next(lines(found))
-    body = "".join(_figure(each) for each in _plots(found))
+    body = "".join(_figure(plot) for plot in _plots(found))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -112,7 +112,7 @@ def _periods(by_month: Json) -> tuple[str, list[tuple[str, float, float]]]:
 
 
 def _most(rows: Iterable[tuple[str, None, float]]) -> str:
-    name, _, users = max(rows, key=lambda each: each[2])
+    name, _, users = max(rows, key=lambda row: row[2])
     return f"The largest class is {name} with {users:,.0f} users."
 
 

@@ -50,7 +50,7 @@ def _leads(request: Any, name: str) -> list[str]:
     if (
         not isinstance(leads, list)
         or len(leads) > LEADS_MAX
-        or not all(isinstance(each, str) for each in leads)
+        or not all(isinstance(lead, str) for lead in leads)
     ):
         raise PoisonMessage(f"{name}.leads is no list of at most {LEADS_MAX} ids")
     return leads

@@ -58,8 +58,8 @@ def announce(
 
 def note_at_roots(events: list[LeadEvent], features: FeatureStore, rows: GroupEvents) -> None:
     """Note events of absorbed leaves at their roots. Raises Unprocessed."""
-    found = features.get_many(each.lead_organization_id for each in events)
-    absorbed = (each for each in events if each.lead_organization_id in found)
+    found = features.get_many(event.lead_organization_id for event in events)
+    absorbed = (event for event in events if event.lead_organization_id in found)
     rows.note((found[each.lead_organization_id].root, each) for each in absorbed)
 
 
@@ -83,4 +83,4 @@ def _parts(config: LeadEventsSettings) -> tuple[Topic, Note, ErasureCheck]:
 @stream_consumer("lead-events", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of Event's stream."""
-    return announce([each for each in records if each["eventName"] == "INSERT"], *_parts())
+    return announce([record for record in records if record["eventName"] == "INSERT"], *_parts())

@@ -71,8 +71,8 @@ class NoticeSteps:
 
     def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
         """Return what a holder's changes add, in order. looks: whether anybody wants achievements."""
-        steps = [self._of(each, now) for each in changes]
-        profiles = [each for each in changes if isinstance(each, Profile)]
+        steps = [self._of(change, now) for change in changes]
+        profiles = [change for change in changes if isinstance(change, Profile)]
         if profiles:
             steps.append(
                 partial(self._achievement_notices, profile=profiles[-1], now=now)

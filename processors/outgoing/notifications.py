@@ -99,6 +99,8 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
 def handler(records: list[Record], now: datetime) -> NotificationBatch:
     """Lambda entry: a batch of a stream, or the schedule."""
     parts = _parts()
-    outcome = parts.writer.write([each for each in records if not is_erased_record(each, parts.erased)], now)
+    outcome = parts.writer.write(
+        [record for record in records if not is_erased_record(record, parts.erased)], now
+    )
     parts.waker.wake(outcome.shares)
     return outcome

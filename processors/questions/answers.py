@@ -68,12 +68,12 @@ class AnswerCounter:
 
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
         """Count a person's responses, each once whoever else counts it; returns how many were new."""
-        distinct = {each.key: each for each in responses}
+        distinct = {response.key: response for response in responses}
         chunked = chunks(distinct.values(), RESPONSES_MAX)
         return sum(self._count_chunk(person, fresh, now) for fresh in chunked)
 
     def _count_chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
-        older = {hashed for each in fresh for hashed in each.older_hashes}
+        older = {hashed for response in fresh for hashed in response.older_hashes}
         kept = self.counts.stats.of(person, older)
         for _ in pauses(ATTEMPTS_MAX):
             after = self._stats_with(kept, fresh, now)
@@ -81,8 +81,8 @@ class AnswerCounter:
             if refusal is None:
                 return len(fresh)
             if refusal.marked:
-                done = self.counts.responses.counted(each.key for each in fresh)
-                fresh = [each for each in fresh if each.key not in done]
+                done = self.counts.responses.counted(response.key for response in fresh)
+                fresh = [response for response in fresh if response.key not in done]
             if not fresh:
                 return 0
             if refusal.moved:
@@ -150,4 +150,4 @@ def handler(records: list[Record], now: datetime) -> BatchResult:
 
     {"streakline_rebuild": [fingerprint_hash, ...]} rebuilds these people's stats instead.
     """
-    return _parts().apply([each for each in records if each["eventName"] == "INSERT"], now)
+    return _parts().apply([record for record in records if record["eventName"] == "INSERT"], now)

@@ -76,13 +76,15 @@ def _parts(config: NotifySettings) -> _Parts:
 def handler(records: list[Record], now: datetime) -> BatchResult:
     """Lambda entry: a batch of the Questions stream. Without a platform application no phone is told."""
     parts, outcome = _parts(), BatchResult()
-    changed = [each for each in records if each["eventName"] == "MODIFY"]
+    changed = [record for record in records if record["eventName"] == "MODIFY"]
     if parts.teller is not None and changed:
         noticed = parts.teller.write(changed, now)
         parts.waker.wake(noticed.shares)
         outcome.add(noticed)
     if parts.queue is not None:
         outcome.add(
-            request_announcements(parts.queue, [each for each in records if each["eventName"] == "INSERT"])
+            request_announcements(
+                parts.queue, [record for record in records if record["eventName"] == "INSERT"]
+            )
         )
     return outcome

@@ -94,8 +94,8 @@ class Reminder:
                 logger.exception("failed", extra={"subscription_id": own})
                 continue
             waiting.append(DueReminder(subscription, due, then))
-        profiles = self.accounts.profiles(each.subscription.owner for each in waiting)
-        return waiting, [profiles[each.subscription.owner] for each in waiting]
+        profiles = self.accounts.profiles(reminder.subscription.owner for reminder in waiting)
+        return waiting, [profiles[reminder.subscription.owner] for reminder in waiting]
 
     def _handle(self, each: DueReminder, profile: Profile) -> MessageOutcome:
         """Remind one person. An error does not stop the reminders of others; the next run tries again."""

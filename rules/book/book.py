@@ -221,7 +221,7 @@ class Book:
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
-        return max((each.factor for each in self.boosts if each.applies(event_type, occurred)), default=1)
+        return max((boost.factor for boost in self.boosts if boost.applies(event_type, occurred)), default=1)
 
     def points(self, event_type: str, occurred: datetime) -> int:
         """Return an event's points before its cap. Raises KeyError for a type that the book lacks."""
@@ -244,10 +244,10 @@ class Book:
             if rule.need.kind is NeedKind.SUM and event_type in rule.event_types
         }
         of_achievements = {
-            each.property or ""
+            condition.property or ""
             for rule in self.achievements.values()
-            for each in rule.conditions
-            if each.kind is ConditionKind.SUM and each.event_type == event_type
+            for condition in rule.conditions
+            if condition.kind is ConditionKind.SUM and condition.event_type == event_type
         }
         return tuple(sorted(of_streaks | of_achievements))
 
@@ -302,10 +302,10 @@ class Books:
     """All versions that one process knows, at least one."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
-        self.versions = tuple(sorted(versions, key=lambda each: each.number))
-        self._in_order = sorted(self.versions, key=lambda each: (each.effective_at, each.number))
+        self.versions = tuple(sorted(versions, key=lambda version: version.number))
+        self._in_order = sorted(self.versions, key=lambda version: (version.effective_at, version.number))
         self._since = [each.effective_at for each in self._in_order]
-        self._numbered = {each.number: each for each in self.versions}
+        self._numbered = {version.number: version for version in self.versions}
 
     @property
     def newest(self) -> Version:
@@ -322,7 +322,9 @@ class Books:
         No later version changes the answer. Before the first one it is the first one.
         """
         found = (
-            each for each in self.versions if each.published_at <= known and each.effective_at <= instant
+            version
+            for version in self.versions
+            if version.published_at <= known and version.effective_at <= instant
         )
         return max(found, key=lambda each: (each.effective_at, each.number), default=self.versions[0])
 

@@ -84,7 +84,7 @@ def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     if not all(isinstance(each, str) and each in TYPES for each in listed):
         yield ("type",), f"must be of {', '.join(TYPES)}"
     values = contract.get("enum", [0])
-    if not isinstance(values, list) or not values or any(isinstance(each, dict | list) for each in values):
+    if not isinstance(values, list) or not values or any(isinstance(value, dict | list) for value in values):
         yield ("enum",), "must be a list of texts, numbers, true, false or null"
     if not isinstance(contract.get("description", ""), str):
         yield ("description",), "must be a text"

@@ -196,14 +196,14 @@ def lost_dates(
     days: with what is pending counted in, and without the commands.
     """
     undone = Counter(
-        date.fromisoformat(each.activity_date)
-        for each in commands
-        if each.kind is EntryKind.CLAWBACK and each.activity_date and not each.is_passive
+        date.fromisoformat(command.activity_date)
+        for command in commands
+        if command.kind is EntryKind.CLAWBACK and command.activity_date and not command.is_passive
     )
     touched = {
-        date.fromisoformat(each.draft.activity_date)
-        for each in pending
-        if each.draft.kind is EntryKind.CLAWBACK and each.draft.activity_date
+        date.fromisoformat(entry.draft.activity_date)
+        for entry in pending
+        if entry.draft.kind is EntryKind.CLAWBACK and entry.draft.activity_date
     }
     return {
         when
@@ -243,9 +243,9 @@ def apply_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
 def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
     """Count the freezes that entries grant and return into a cover."""
     changes = [
-        (date.fromisoformat(each.freeze_date), 1 if each.freeze is FreezeNote.GRANTED else -1)
-        for each in drafts
-        if each.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and each.freeze_date
+        (date.fromisoformat(draft.freeze_date), 1 if draft.freeze is FreezeNote.GRANTED else -1)
+        for draft in drafts
+        if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date
     ]
     return replace(cover, freezes=net_freezes([*cover.freezes, *changes])) if changes else cover
 
@@ -264,7 +264,7 @@ def with_applied_through(entries: list[Entry], before: Profile, events: Sequence
     is_known = bool(before.applied_through) or before.head is None
     places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
     through = newest_position(places) if is_known and places else ""
-    return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
+    return [*entries[:-1], *(replace(entry, applied_through=through) for entry in entries[-1:])]
 
 
 def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:

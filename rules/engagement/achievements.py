@@ -65,7 +65,9 @@ class UserHistory:
     def counted(self) -> Sequence[Step]:
         """What the entries add to the totals: those from `since` on."""
         return [
-            (position(each), added_totals(each)) for each in self.entries if position(each)[0] >= self.since
+            (position(entry), added_totals(entry))
+            for entry in self.entries
+            if position(entry)[0] >= self.since
         ]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
@@ -92,7 +94,7 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
 
     A date's corrections are added to its first entry's points.
     """
-    earning = [each for each in entries if each.draft.kind in EARNING and each.draft.activity_date]
+    earning = [entry for entry in entries if entry.draft.kind in EARNING and entry.draft.activity_date]
     gone = {each.draft.event_id for each in earning if each.draft.kind is EntryKind.CLAWBACK}
     history, corrections = list[Entry](), Counter[str]()
     for each in earning:
@@ -107,7 +109,7 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
 def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
     """Return what streaks of the book count of each date. history: see ordered_history."""
     days: dict[date, Mapping[str, int]] = {}
-    for draft in (each.draft for each in history):
+    for draft in (entry.draft for entry in history):
         if draft.measures:
             day = date.fromisoformat(draft.activity_date or "")
             days[day] = with_measures(days.get(day, {}), draft.event_type or "", draft.measures)
@@ -139,7 +141,7 @@ def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchi
     """Return the achievements of the book in force, by name."""
     found = {}
     for name, rule in books.at(now).book.achievements.items():
-        first = min(each.effective_at for each in books.versions if name in each.book.achievements)
+        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
         found[name] = DeclaredAchievement(rule, date.min if rule.of_history else first.astimezone(UTC).date())
     return found
 
@@ -294,7 +296,7 @@ class AchievementSnapshot:
         history = (self.until.isoformat(), self.head, self.totals, earned, self.forms, self.cover)
         answer = (self.answer_of, self.answer, self.sums)
         parts = (*history, self.shown, self.version, *answer, self.refused)
-        return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
+        return json.dumps([dict(part) if isinstance(part, Mapping) else part for part in parts])
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
@@ -312,11 +314,11 @@ class AchievementSnapshot:
         """Return the history that the snapshot and some entries make. entries: all from places_from on."""
         entries = list(entries)
         of_the_past = (
-            each.created_at
-            for each in entries
-            if each.draft.kind in EARNING and (each.draft.activity_date or "9") < self.until.isoformat()
+            entry.created_at
+            for entry in entries
+            if entry.draft.kind in EARNING and (entry.draft.activity_date or "9") < self.until.isoformat()
         )
-        newest = max((each.created_at for each in entries), default=self.head)
+        newest = max((entry.created_at for entry in entries), default=self.head)
         return UserHistory(
             entries=ordered_history(entries),
             totals=self.totals,

@@ -136,7 +136,7 @@ class Archive:
     @property
     def text(self) -> str:
         """The archive as a text of five lines."""
-        marks = ";".join(each.text for each in self.checkpoints)
+        marks = ";".join(checkpoint.text for checkpoint in self.checkpoints)
         packed = (pack_changes(self.freezes), pack_dates(self.spent), pack_spans(self.pauses), marks)
         return "\n".join((self.until.isoformat(), *packed))
 
@@ -172,9 +172,9 @@ def archivable(streak: Streak | None, cover: Cover) -> list[date]:
         sum(day <= until for day, _ in cover.freezes)
         + sum(day <= until for day in streak.spent)
         + sum(is_old_pause(last, until) for _, last in cover.pauses)
-        + sum(each.last < until for each in checkpoints)
+        + sum(checkpoint.last < until for checkpoint in checkpoints)
     )
-    return [each.last for each in checkpoints[: place + 1]] if things >= ARCHIVED_MIN else []
+    return [checkpoint.last for checkpoint in checkpoints[: place + 1]] if things >= ARCHIVED_MIN else []
 
 
 def is_old_pause(last: date, until: date) -> bool:
@@ -188,17 +188,21 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
     They are whole (with_archive), and until is before the streak's last date.
     """
     spent = tuple(day for day in streak.spent if day <= until)
-    freezes = tuple(each for each in cover.freezes if each[0] <= until)
+    freezes = tuple(freez for freez in cover.freezes if freez[0] <= until)
     pauses = sorted(cover.pauses)
     checkpoints = streak.checkpoints
     archive = Archive(
         until,
         freezes,
         spent,
-        tuple(each for each in pauses if is_old_pause(each[1], until)),
-        tuple(each for each in checkpoints if each.last < until),
+        tuple(pause for pause in pauses if is_old_pause(pause[1], until)),
+        tuple(checkpoint for checkpoint in checkpoints if checkpoint.last < until),
     )
-    later = [replace(each, spent=each.spent - len(spent)) for each in checkpoints if each.last >= until]
+    later = [
+        replace(checkpoint, spent=checkpoint.spent - len(spent))
+        for checkpoint in checkpoints
+        if checkpoint.last >= until
+    ]
     mark = ArchiveMark(until, sum(change for _, change in freezes) - len(spent), len(spent), archive.digest)
     return (
         replace(
@@ -209,7 +213,7 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
         replace(
             cover,
             freezes=cover.freezes[len(freezes) :],
-            pauses=tuple(each for each in pauses if not is_old_pause(each[1], until)),
+            pauses=tuple(pause for pause in pauses if not is_old_pause(pause[1], until)),
             archived=mark,
         ),
     ), archive
@@ -218,7 +222,7 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
 def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
     """Return a streak and its cover as if they had never put anything away: archive_streak undone."""
     earlier = len(archive.spent)
-    later = [replace(each, spent=each.spent + earlier) for each in streak.checkpoints]
+    later = [replace(checkpoint, spent=checkpoint.spent + earlier) for checkpoint in streak.checkpoints]
     # A month of the archive's may not be among the newest ones any more.
     checkpoints = reduce(with_checkpoint, (*archive.checkpoints, *later), tuple[Checkpoint, ...]())
     return (

@@ -108,13 +108,13 @@ class Standings:
         for name in BOARDS:
             counts: Counter[int] = Counter()
             best: list[Standing] = []
-            for board in [each for each in self._counts if each[0] == name]:
+            for board in [count for count in self._counts if count[0] == name]:
                 counts.update(self._counts[board])
                 own = self._best[board].rows()
                 best += own
                 yield board, own, pack_scores(self._counts[board])
             if counts:
-                best.sort(key=lambda each: (-each.score, each.user_id))
+                best.sort(key=lambda standing: (-standing.score, standing.user_id))
                 yield (name, GLOBAL), best[:LISTED_MAX], pack_scores(counts)
 
 
@@ -163,7 +163,7 @@ def is_due(last_at: datetime, users: int, now: datetime) -> bool:
 
 def pack_rows(rows: Iterable[Standing]) -> bytes:
     """Pack rows."""
-    return _packed([[each.user_id, each.score, each.alias] for each in rows])
+    return _packed([[row.user_id, row.score, row.alias] for row in rows])
 
 
 def unpack_rows(data: bytes) -> list[Standing]:
@@ -190,7 +190,7 @@ def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:
 
 def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
     """Pack the chunks' first scores."""
-    return _packed([each.first for each in chunks])
+    return _packed([chunk.first for chunk in chunks])
 
 
 def chunk_of(index: bytes, score: int) -> int | None:

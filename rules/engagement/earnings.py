@@ -168,7 +168,8 @@ def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int
     """Return the points that caps leave of each event's. days: see Account."""
     capped = CappedPoints(days)
     return [
-        capped.award(each.event_type, each.activity_date, each.points_awarded, each.cap) for each in events
+        capped.award(event.event_type, event.activity_date, event.points_awarded, event.cap)
+        for event in events
     ]
 
 

@@ -87,7 +87,7 @@ def rule_of(books: Books, name: str) -> RuleOf:
 
 def contribution_of(need: Need, event_types: Iterable[str], days: Iterable[Mapping[str, int]]) -> int:
     """Return what days have of what a period needs: dates, events, or thousandths of a sum."""
-    keys = [day_key(each, need.property) for each in event_types]
+    keys = [day_key(event_type, need.property) for event_type in event_types]
     found = [sum(day.get(key, 0) for key in keys) for day in days]
     return sum(map(bool, found)) if need.kind is NeedKind.ACTIVE_DAYS else sum(found)
 
@@ -260,7 +260,7 @@ class SettledGoals:
 
 def unsettled_goals(books: Books) -> SettledGoals:
     """Return what is settled of a user of whom nothing is kept: all before streaks were declared."""
-    declared = [each.effective_at.date() for each in books.versions if each.book.streaks]
+    declared = [version.effective_at.date() for version in books.versions if version.book.streaks]
     return SettledGoals(min(declared, default=date.max))
 
 

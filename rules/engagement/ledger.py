@@ -213,19 +213,19 @@ def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
 def active_dates(entries: Iterable[Entry]) -> set[date]:
     """Return the dates that entries make active ones: those of events that none of them reverses."""
     drafts = [entry.draft for entry in entries if entry.draft.activity_date and not entry.draft.is_passive]
-    gone = {each.event_id for each in drafts if each.kind is EntryKind.CLAWBACK}
+    gone = {draft.event_id for draft in drafts if draft.kind is EntryKind.CLAWBACK}
     return {
-        date.fromisoformat(each.activity_date or "")
-        for each in drafts
-        if each.kind is EntryKind.EARN and each.event_id not in gone
+        date.fromisoformat(draft.activity_date or "")
+        for draft in drafts
+        if draft.kind is EntryKind.EARN and draft.event_id not in gone
     }
 
 
 def active_events(entries: Iterable[Entry]) -> Counter[date]:
     """Return how many events more, or fewer, make each date an active one by some entries."""
     counts: Counter[date] = Counter()
-    for each in entries:
-        draft = each.draft
+    for entry in entries:
+        draft = entry.draft
         change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
         if change and draft.activity_date and not draft.is_passive:
             counts[date.fromisoformat(draft.activity_date)] += change
@@ -386,7 +386,7 @@ def _free_bytes(entry: Entry) -> int:
     """Return the bytes that an entry has for what it names, in the write unit that it takes itself."""
     draft = entry.draft
     values = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
-    own = OWN_BYTES + sum(len(each.encode()) for each in values if each)
+    own = OWN_BYTES + sum(len(value.encode()) for value in values if value)
     for name in OPTIONAL:
         if each := getattr(draft, name):
             own += len(name) + (1 if each is True else len(str(getattr(each, "text", each)).encode()))

@@ -61,12 +61,12 @@ def new_hold(user_id: str, asked: HoldRequest, now: datetime) -> Hold:
 
 def held_points(holds: Iterable[Hold], now: datetime) -> int:
     """Return the points that open holds reserve."""
-    return sum(each.points for each in holds if each.is_open(now))
+    return sum(hold.points for hold in holds if hold.is_open(now))
 
 
 def holds_without(holds: Iterable[Hold], ended: str) -> tuple[Hold, ...]:
     """Return the holds but the one with an id."""
-    return tuple(each for each in holds if each.hold_id != ended)
+    return tuple(hold for hold in holds if hold.hold_id != ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     earned += sum(some for on, some in lots.items() if until < on <= reached)
     next_on = kept or min(rest, default=None)
     # What comes back comes first: the balance is never below 0 in between.
-    return Settlement(sorted(drafts, key=lambda each: -each.points), Expiry(next_on, reached, earned))
+    return Settlement(sorted(drafts, key=lambda draft: -draft.points), Expiry(next_on, reached, earned))
 
 
 Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
@@ -163,7 +163,7 @@ def expiring(
     """
     (earned, gone), spendings = before, sorted(moved)
     later, index = sum(points for _, points in spendings), 0
-    reserved = [(unstamp(each.held_at), each.points) for each in holds]
+    reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
     for on in dates:
         earned += lots.get(on, 0)
         at = instant_of_expiry(on)
@@ -197,19 +197,19 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], former: Expiry, u
     written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
     if former.settled_on > last_expired(written_at):
         former = replace(former, settled_on=date.min, next_on=None)
-    still_open = [each for each in holds if each.is_open(written_at)]
-    drafts = [each.draft for each in entries]
+    still_open = [hold for hold in holds if hold.is_open(written_at)]
+    drafts = [entry.draft for entry in entries]
     lots = _lots_of(drafts)
     if not lots:
         return former
-    balance = sum(each.points for each in drafts)
-    total = sum(each.points for each in drafts if each.kind in EARNING)
+    balance = sum(draft.points for draft in drafts)
+    total = sum(draft.points for draft in drafts if draft.kind in EARNING)
     rest = [on for on in lots if on > former.settled_on and lots[on] > 0]
     due = min(rest, default=None)
     if former.settled_on > date.min:
         before = Position(Expiry(min(lots)), balance, total, lots, entries, still_open)
         done = settlement_of(before, instant_of_expiry(former.settled_on), len(entries))
-        wrong = [date.fromisoformat(each.expires_on) for each in done.drafts if each.expires_on]
+        wrong = [date.fromisoformat(draft.expires_on) for draft in done.drafts if draft.expires_on]
         due = min([*wrong, *filter(None, [done.expiry.next_on])], default=None)
     settled_points = sum(points for on, points in lots.items() if on <= former.settled_on)
     next_on = min(filter(None, [due, former.next_on]), default=None)
@@ -227,7 +227,7 @@ def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
 def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
     """Return what entries say has expired, by expiry, of lots from a date on."""
     written: Counter[date] = Counter()
-    for draft in (each.draft for each in entries):
+    for draft in (entry.draft for entry in entries):
         if draft.kind is EntryKind.EXPIRE and draft.expires_on:
             written[date.fromisoformat(draft.expires_on)] -= draft.points
     return {on: points for on, points in written.items() if on >= first and points}
@@ -240,9 +240,9 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     it undoes does: that is as if it had never been.
     """
     return [
-        (unstamp(each.draft.held_at or each.draft.reverses or each.created_at), -each.draft.points)
-        for each in entries
-        if each.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not each.draft.event_id
+        (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
+        for entry in entries
+        if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
     ]
 
 

@@ -130,7 +130,7 @@ def known_stretch(
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
         raise receipt_refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
-    own = [each for each in used if each.owner == receipt.owner]
+    own = [stretch for stretch in used if stretch.owner == receipt.owner]
     newest = max(own, key=lambda each: (each.receipt_at, each.until), default=None)
     if newest and receipt.issued_at < newest.receipt_at:
         at = stamp(newest.receipt_at)
@@ -154,8 +154,12 @@ def new_stretch(
     from then on to send all that was before. A receipt that was used, and whose answer was lost, stands for
     the one that this answer had.
     """
-    own = (each.until for each in used if (each.owner, each.receipt_at) == (receipt.owner, receipt.issued_at))
-    every = [*contacts, *(each.until for each in used)]
+    own = (
+        stretch.until
+        for stretch in used
+        if (stretch.owner, stretch.receipt_at) == (receipt.owner, receipt.issued_at)
+    )
+    every = [*contacts, *(stretch.until for stretch in used)]
     since = max([receipt.issued_at, *own, *(each for each in every if each <= now - OPEN_FOR)])
     first = min([now, *(each for each in every if each > since)])
     return Stretch(receipt.owner, receipt.issued_at, since, now, first + OPEN_FOR)
@@ -163,7 +167,7 @@ def new_stretch(
 
 def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
     """Return the stretches that still matter: those of a year."""
-    return [each for each in used if each.until > now - YEAR]
+    return [stretch for stretch in used if stretch.until > now - YEAR]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +204,12 @@ def offline_in_a_year(
 
     Of another stretch no more is counted than could be proven.
     """
-    others = [each for each in recent_stretches(used, stretch.until) if each != stretch]
-    spans = [(max(each.since, each.until - offline.days_max * DAY), each.until) for each in others]
+    others = [
+        recent_stretch
+        for recent_stretch in recent_stretches(used, stretch.until)
+        if recent_stretch != stretch
+    ]
+    spans = [(max(other.since, other.until - offline.days_max * DAY), other.until) for other in others]
     return _total_length([*spans, (occurred, stretch.until)])
 
 

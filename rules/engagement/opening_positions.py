@@ -80,7 +80,7 @@ class OpeningPosition:
                 is_passive=True,
                 expires_on=on.isoformat() if on else None,
             )
-            for on, points in sorted(self.lots.items(), key=lambda each: each[0] or date.max)
+            for on, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max)
             if points
         ]
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)

@@ -75,9 +75,9 @@ def place_before(day: date) -> str:
 def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[Draft]:
     """Return the entries that earn for dates of some weeks. first, last: the Mondays of two of them."""
     return [
-        each
-        for each in entries
-        if is_earning(each) and first <= monday_of(date.fromisoformat(each.activity_date or "")) <= last
+        entry
+        for entry in entries
+        if is_earning(entry) and first <= monday_of(date.fromisoformat(entry.activity_date or "")) <= last
     ]
 
 
@@ -99,7 +99,7 @@ def judgement_of(entry: Draft, books: Books) -> Judgement:
 
 def reversed_events(entries: Iterable[Draft]) -> set[str]:
     """Return the ids of the events that entries reverse."""
-    return {each.event_id for each in entries if each.kind is EntryKind.CLAWBACK and each.event_id}
+    return {entry.event_id for entry in entries if entry.kind is EntryKind.CLAWBACK and entry.event_id}
 
 
 def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str] = ()) -> dict[Slot, int]:
@@ -111,13 +111,13 @@ def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str]
     gone = {*reversed_events(entries), *undone}
     have: Counter[Slot] = Counter()
     worth: Counter[Slot] = Counter()
-    for each in entries:
-        if not is_earning(each):
+    for entry in entries:
+        if not is_earning(entry):
             continue
-        kind, day = each.event_type or "", date.fromisoformat(each.activity_date or "")
-        have[Slot(kind, day, each.cap, each.expires_on)] += each.points
-        if each.kind is EntryKind.EARN and each.event_id not in gone:
-            judgement = judgement_of(each, books)
+        kind, day = entry.event_type or "", date.fromisoformat(entry.activity_date or "")
+        have[Slot(kind, day, entry.cap, entry.expires_on)] += entry.points
+        if entry.kind is EntryKind.EARN and entry.event_id not in gone:
+            judgement = judgement_of(entry, books)
             worth[Slot(kind, day, judgement.cap, judgement.expires_on)] += judgement.points
     must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
@@ -162,7 +162,7 @@ def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) ->
         )
         for slot, points in changes.items()
     ]
-    return sorted(drafts, key=lambda each: -each.points)
+    return sorted(drafts, key=lambda draft: -draft.points)
 
 
 def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books, reason: str) -> list[Draft]:
@@ -173,7 +173,7 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
     """
     day = date.fromisoformat(earned.activity_date or "")
     first, kind = monday_of(day), earned.event_type
-    own = [each for each in entries_of_weeks(entries, first, first) if each.event_type == kind]
+    own = [entry for entry in entries_of_weeks(entries, first, first) if entry.event_type == kind]
     changes = shortfalls(own, books, [earned.event_id or ""])
     slot = Slot(earned.event_type or "", day, earned.cap, earned.expires_on)
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
@@ -212,15 +212,15 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
     capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    entries = [each for each in entries if is_earning(each)]
+    entries = [entry for entry in entries if is_earning(entry)]
     gone = reversed_events(entries)
-    for each in entries:
-        day, kind = date.fromisoformat(each.activity_date or ""), each.event_type or ""
+    for entry in entries:
+        day, kind = date.fromisoformat(entry.activity_date or ""), entry.event_type or ""
         monday = monday_of(day)
-        weeks[monday].earned += each.points
-        if each.kind is not EntryKind.EARN or each.event_id in gone:
+        weeks[monday].earned += entry.points
+        if entry.kind is not EntryKind.EARN or entry.event_id in gone:
             continue
-        judgement = judgement_of(each, books)
+        judgement = judgement_of(entry, books)
         if judgement.cap is None:
             weeks[monday].by_book += judgement.points
         else:
@@ -246,7 +246,7 @@ def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books
     that was reversed is as if it had never been.
     """
     place, entries = stamp(instant), list(entries)
-    later = [each.draft for each in entries if each.created_at > place]
+    later = [entry.draft for entry in entries if entry.created_at > place]
     shared = {_group(each) for each in later if _is_near(each, instant)}
     added = sum(
         each.points for each in later if _group(each) not in shared and _was_true(each, instant, place)
@@ -274,7 +274,7 @@ def _added_by_book(entries: Sequence[Entry], group: Group | None, instant: datet
     They share caps, and a RERATE names no event. So what those earn that had occurred follows from the book,
     as far as versions of the past have been applied to them.
     """
-    own = [each for each in entries if _group(each.draft) == group]
+    own = [entry for entry in entries if _group(entry.draft) == group]
     then = _applied_versions(own, books)
     occurred = [
         each.draft
@@ -292,15 +292,17 @@ def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
     are the most, in the order of publishing, by which the ledger lacks nothing; while a rating is under way,
     those from before its last entry.
     """
-    drafts = [each.draft for each in own]
-    past = sorted(each.number for each in books.versions if each.is_retroactive)
+    drafts = [entry.draft for entry in own]
+    past = sorted(version.number for version in books.versions if version.is_retroactive)
     for count in range(len(past), -1, -1):
-        then = Books(each for each in books.versions if each.number not in past[count:])
+        then = Books(version for version in books.versions if version.number not in past[count:])
         if not shortfalls(drafts, then):
             return then
-    rated = max((each.created_at for each in own if each.draft.kind is not EntryKind.EARN), default="")
+    rated = max((entry.created_at for entry in own if entry.draft.kind is not EntryKind.EARN), default="")
     return Books(
-        each for each in books.versions if not each.is_retroactive or stamp(each.published_at) <= rated
+        version
+        for version in books.versions
+        if not version.is_retroactive or stamp(version.published_at) <= rated
     )
 
 

@@ -125,10 +125,10 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return which entries are missing, twice there, or not in the order of their places."""
     by_seq: dict[int, LedgerLink] = {}
     faults = []
-    for each in links:
-        if each.seq in by_seq:
-            faults.append(LedgerFault(each.seq, ADDED, each.place))
-        by_seq[each.seq] = by_seq.get(each.seq, each)
+    for link in links:
+        if link.seq in by_seq:
+            faults.append(LedgerFault(link.seq, ADDED, link.place))
+        by_seq[link.seq] = by_seq.get(link.seq, link)
     last = max(by_seq, default=-1)
     faults += [LedgerFault(seq, DROPPED) for seq in range(last) if seq not in by_seq]
     for before, after in pairwise(links):
@@ -147,33 +147,33 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
         return faults
     chain = chain_of(account_id, links)
     # Hashes without a chain: what it begins with was taken away.
-    lone = (each.seq for each in links if each.stored or each.begins or each.name)
+    lone = (link.seq for link in links if link.stored or link.begins or link.name)
     broken = chain.breaks if chain else list(lone)
-    places = {each.seq: each.place for each in links}
+    places = {link.seq: link.place for link in links}
     return [LedgerFault(each, FLIPPED, places[each]) for each in broken[:1]]
 
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
-    by_seq = {each.seq: each for each in sound}
+    by_seq = {link.seq: link for link in sound}
     faults = set(order_faults(links))
-    proven = {each.seq for each in links}
-    for each in links:
-        other = by_seq.get(each.seq)
+    proven = {link.seq for link in links}
+    for link in links:
+        other = by_seq.get(link.seq)
         if other is None:
-            faults.add(LedgerFault(each.seq, ADDED, each.place))
-        elif (each.shown, each.hidden) != (other.shown, other.hidden) and None not in (
-            each.hidden,
+            faults.add(LedgerFault(link.seq, ADDED, link.place))
+        elif (link.shown, link.hidden) != (other.shown, other.hidden) and None not in (
+            link.hidden,
             other.hidden,
         ):
-            faults.add(LedgerFault(each.seq, FLIPPED, other.place))
-    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in proven)
+            faults.add(LedgerFault(link.seq, FLIPPED, other.place))
+    faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in proven)
     return sorted(faults)
 
 
 def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
     """Return faults in words."""
-    return [each.text for each in faults]
+    return [fault.text for fault in faults]
 
 
 # The tree over all accounts' heads (rule 19): RFC 6962's, in 256 buckets.

@@ -90,12 +90,12 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
     A redemption whose mark is gone could be reversed a second time. An event could not (rule 12), and its
     mark may be gone: the writer of a carried entry that was late puts it as it was.
     """
-    reversals = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
-    marked = {(each.created_at, each.reversed_by) for each in entries if each.reversed_by}
+    reversals = {(entry.draft.reverses, entry.created_at) for entry in entries if entry.draft.reverses}
+    marked = {(entry.created_at, entry.reversed_by) for entry in entries if entry.reversed_by}
     must = {
-        (each.draft.reverses, each.created_at)
-        for each in entries
-        if each.draft.reverses and each.draft.kind is not EntryKind.CLAWBACK
+        (entry.draft.reverses, entry.created_at)
+        for entry in entries
+        if entry.draft.reverses and entry.draft.kind is not EntryKind.CLAWBACK
     }
     return [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(must - marked)] + [
         f"{undone} is marked as reversed by {by}, which does not say so"
@@ -142,7 +142,7 @@ def digest_of(entries: Sequence[Entry]) -> int:
 
     The opening entry is left out, because it has no time of its own.
     """
-    return sum(map(_hash, (each for each in entries if each.seq > 0))) % (1 << DIGEST_BITS)
+    return sum(map(_hash, (entry for entry in entries if entry.seq > 0))) % (1 << DIGEST_BITS)
 
 
 def _hash(entry: Entry) -> int:
@@ -154,7 +154,7 @@ def _hash(entry: Entry) -> int:
         *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
         *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
     )
-    text = SEPARATOR.join("" if each is None else str(each) for each in values)
+    text = SEPARATOR.join("" if value is None else str(value) for value in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
 
@@ -192,7 +192,7 @@ def missing_count(entries: Sequence[Entry], lake: LakeFigures, since: datetime) 
     settled = stamp(since)
     covered = entries_up_to(entries, lake.head)
     lost = max(0, sum(each.created_at < settled for each in covered) - lake.entries)
-    return lost + sum(OPENED_AT < each.created_at < settled for each in entries[len(covered) :])
+    return lost + sum(OPENED_AT < entry.created_at < settled for entry in entries[len(covered) :])
 
 
 def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
@@ -205,8 +205,8 @@ def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
 
 def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
     """Compare two journals that have the same number of entries."""
-    points = sum(each.draft.points for each in covered)
-    earned = sum(each.draft.points for each in covered if each.draft.kind in EARNING)
+    points = sum(entry.draft.points for entry in covered)
+    earned = sum(entry.draft.points for entry in covered if entry.draft.kind in EARNING)
     if (points, earned) != (lake.points, lake.earned):
         return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
     if (covered[-1].seq, covered[-1].balance) != (lake.seq, lake.balance):

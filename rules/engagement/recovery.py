@@ -38,11 +38,11 @@ def merged_entries(from_lake: Sequence[Entry], there: Sequence[Entry]) -> tuple[
 
     They have the marks that all of them together lead to.
     """
-    by_seq = {each.seq: each for each in there}
-    for each in from_lake:
-        if (other := by_seq.get(each.seq)) and _content(other) != _content(each):
-            return list(there), f"seq {each.seq} is another one in the lake"
-    by_seq = {each.seq: each for each in from_lake} | by_seq
+    by_seq = {entry.seq: entry for entry in there}
+    for entry in from_lake:
+        if (other := by_seq.get(entry.seq)) and _content(other) != _content(entry):
+            return list(there), f"seq {entry.seq} is another one in the lake"
+    by_seq = {entry.seq: entry for entry in from_lake} | by_seq
     every = [by_seq[seq] for seq in sorted(by_seq)]
     if [each.seq for each in every] != list(range(len(every))):
         return list(there), "neither lake nor table has all entries"
@@ -55,10 +55,10 @@ def _content(entry: Entry) -> tuple[str, int, Draft]:
 
 def _with_marks(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries with their marks: the head, who is reversed by whom, and their hashes."""
-    by = {each.draft.reverses: each.created_at for each in entries if each.draft.reverses}
+    by = {entry.draft.reverses: entry.created_at for entry in entries if entry.draft.reverses}
     marked = [
-        replace(each, reversed_by=by.get(each.created_at), active=False, applied_through="", folded=())
-        for each in entries
+        replace(entry, reversed_by=by.get(entry.created_at), active=False, applied_through="", folded=())
+        for entry in entries
     ]
     if marked:
         marked[-1] = replace(marked[-1], active=True)
@@ -69,12 +69,12 @@ def with_hashes(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries with the hashes that follow from them; those before the first salt have none."""
     found: list[Entry] = []
     before, salt = ZERO, b""
-    for each in entries:
-        if each.begins:
-            before, salt = ZERO, each.begins
+    for entry in entries:
+        if entry.begins:
+            before, salt = ZERO, entry.begins
         if salt:
-            before = link_hash(before, content_of(each, salt))
-        found.append(replace(each, chain=before + salt if salt else b""))
+            before = link_hash(before, content_of(entry, salt))
+        found.append(replace(entry, chain=before + salt if salt else b""))
     return found
 
 

@@ -109,7 +109,7 @@ def with_zone_review(profile: Profile, now: datetime) -> Profile:
     since = datetime.fromisoformat(profile.released_at) if profile.released_at else None
     changes = [(datetime.fromisoformat(at), to) for at, to in profile.tz_changes]
     changes += [(unstamp(at), to) for at, to in profile.zones_seen[1:]]
-    changes = sorted(each for each in changes if since is None or each[0] > since)
+    changes = sorted(change for change in changes if since is None or change[0] > since)
     for newest, _ in reversed(changes):
         near = [to for at, to in changes if newest - WINDOW < at <= newest]
         if len(near) > CHANGES_MAX:
@@ -165,7 +165,7 @@ def with_clock_review(profile: Profile, now: datetime) -> Profile:
     """Put an account under review whose clock jumped more than twice in 24 hours."""
     since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
     jumps = [(unstamp(at), minutes) for at, minutes in profile.skews_seen[1:]]
-    jumps = [each for each in jumps if each[0] > since]
+    jumps = [jump for jump in jumps if jump[0] > since]
     for newest, _ in reversed(jumps):
         near = [minutes for at, minutes in jumps if newest - WINDOW < at <= newest]
         if len(near) > JUMPS_MAX:

@@ -137,7 +137,9 @@ def _common_values(draft: Draft) -> tuple[Any, ...]:
 
 def _common_fields(*values: Any) -> list[Field]:
     names = list(SHOWN_FIELDS)[-len(values) :]
-    plain = (getattr(each, "value", getattr(each, "text", each)) for each in values)  # of a freeze, of a cap
+    plain = (
+        getattr(value, "value", getattr(value, "text", value)) for value in values
+    )  # of a freeze, of a cap
     return fields_of(dict(zip(names, plain, strict=True)), SHOWN_FIELDS)
 
 

@@ -330,7 +330,7 @@ def cover_until(cover: Cover, last: date) -> Cover:
     Example: of a pause from 1 to 31 March, up to 10 March, it is 1 to 10 March.
     """
     return Cover(
-        net_freezes(each for each in cover.freezes if each[0] <= last),
+        net_freezes(freez for freez in cover.freezes if freez[0] <= last),
         tuple(sorted((first, min(end, last)) for first, end in cover.pauses if first <= last)),
         frozenset(each for each in cover.skipped if each <= last),
         opening=cover.opening,
@@ -359,7 +359,7 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
 def is_possible_streak(state: Streak) -> bool:
     """Whether a streak may have come to what it is by way of its checkpoints."""
     steps = [*state.checkpoints, state.checkpoint]
-    return all(0 < each.length <= each.longest <= each.active_days for each in steps) and all(
+    return all(0 < step.length <= step.longest <= step.active_days for step in steps) and all(
         one.last < other.last
         and 0 < other.active_days - one.active_days <= (other.last - one.last).days
         and one.longest <= other.longest

@@ -56,7 +56,7 @@ def series_words(series: Series) -> str:
 
 def contact_words(contacts: list[Contact]) -> str:
     """Return the campaigns that wait as text."""
-    return " ".join((str(len(contacts)), *(_day(each.sent or 0) for each in contacts)))
+    return " ".join((str(len(contacts)), *(_day(contact.sent or 0) for contact in contacts)))
 
 
 def _day(day: int) -> str:
@@ -93,7 +93,7 @@ def _payload_values(event: LeadEvent) -> dict[str, Any]:
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
-        members = [[each.root, *(leaf for leaf in each.leaves if leaf != each.root)] for each in groups]
+        members = [[group.root, *(leaf for leaf in group.leaves if leaf != group.root)] for group in groups]
         return {"change_number": number, "change_groups": json.dumps(members)}
     given = event.payload
     return {
@@ -286,7 +286,8 @@ LEAD_MEMORY = Entity(
 def _feature_fields() -> tuple[Field, ...]:
     """Return a column for each feature, in whole units so that sums are exact, and for each state."""
     features = [
-        Field(column_of(each), BOOLEAN if each.unit is Unit.FLAG else INTEGER, each.doc) for each in FEATURES
+        Field(column_of(feature), BOOLEAN if feature.unit is Unit.FLAG else INTEGER, feature.doc)
+        for feature in FEATURES
     ]
     states = [
         Field(state_column(each), TEXT, f"what {each} come to, by date", False, 65535) for each in Input

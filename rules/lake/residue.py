@@ -88,7 +88,7 @@ class ErasureNames:
 
 def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
     """Read where chains begin, as an erasure keeps it: `12 SALT`."""
-    pairs = (each.split(" ") for each in texts)
+    pairs = (text.split(" ") for text in texts)
     return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in pairs))
 
 

@@ -44,7 +44,7 @@ def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]
     document = json.loads(attributes["document"])
     said = {name: attributes[name] for name in ("version", "effective_at", "published_at", "author", "note")}
     said["stored_at"] = stamp(arrived)
-    yield from ({**said, **each} for each in book_items(read_book(document)))
+    yield from ({**said, **item} for item in book_items(read_book(document)))
     rest = {name: document[name] for name in REST if name in document}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     yield {**said, "item": BOOK, "kind": BOOK, "document": text}

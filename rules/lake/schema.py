@@ -91,7 +91,7 @@ class Entity:
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises KeyError."""
-        return {each.name: each for each in self.fields}[name]
+        return {field.name: field for field in self.fields}[name]
 
     @property
     def newest_of(self) -> tuple[str, ...]:

@@ -74,9 +74,9 @@ def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
     """
     found: dict[str, Any] = {}
     columns = {field.name for field in entity.fields}.union(PARTITION)
-    for each in fields:
+    for field in fields:
         try:
-            parsed = _parse(b"{%s}" % each)
+            parsed = _parse(b"{%s}" % field)
         except RecursionError:
             raise RowRefused(TOO_DEEP) from None
         if len(parsed) != 1 or not columns.union(found).isdisjoint(parsed):

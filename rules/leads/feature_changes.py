@@ -122,14 +122,14 @@ def change_from_events(
 
     All inputs are built where the item has no state of today's declarations.
     """
-    listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
+    listed = [event for event in events if event.event_type not in IDENTITY_TYPES]
     if not listed:
         return _clear_features(item, as_of)
     wanted = affected if item.is_current else ALL
     as_of = max(as_of, *(each.occurred for each in listed))
     state = build_state(listed, as_of)
     entries = remembered_entries(each for each in listed if each.event_type in CAMPAIGN_TYPES)
-    contacts = [campaign_contact(each) for each in entries.values()]
+    contacts = [campaign_contact(entry) for entry in entries.values()]
     return Change(
         _drop_undeclared(item) | compute_features(wanted, state, contacts, as_of, grace_days=grace_days),
         _stored_inputs(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
@@ -151,7 +151,7 @@ def change_with_leaves(
 
     contacts: the campaigns of all leaves.
     """
-    listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
+    listed = [event for event in events if event.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(each.occurred for each in listed)])
     built, state = build_state(listed, as_of), dict[Input, Series]()
     marks = unnoted_marks(listed, built)
@@ -200,7 +200,7 @@ def _stored_inputs(
 
 def _drop_undeclared(item: FeatureItem) -> dict[str, ShownValue]:
     """Take away what is stored of features that are no longer declared."""
-    declared = {each.name for each in FEATURES}
+    declared = {feature.name for feature in FEATURES}
     return {name: None for name in item.features if name not in declared}
 
 
@@ -241,7 +241,7 @@ def change_by_time(
     contacts = item.unanswered_campaigns()
     features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
     values = {name: value for name, value in features.items() if value != item.features.get(name)}
-    moved = {each.input for each in FEATURES if each.name in values}
+    moved = {feature.input for feature in FEATURES if feature.name in values}
     active_on = listing_date(state, contacts, as_of)
     if not values and active_on == item.active_on:
         return None

@@ -71,7 +71,8 @@ def declaration_digest(features: Iterable[Feature]) -> str:
         "campaigns": CAMPAIGN_DAYS_MAX,
         "triggers": {input_: sorted(types) for input_, types in TRIGGERS.items()},
         "features": {
-            each.name: (each.input, each.aggregate, each.unit, each.window_days) for each in features
+            feature.name: (feature.input, feature.aggregate, feature.unit, feature.window_days)
+            for feature in features
         },
     }
     return hashlib.sha256(json.dumps(declarations, sort_keys=True).encode()).hexdigest()[:CHARACTERS]
@@ -208,9 +209,9 @@ def compute_features(  # noqa: PLR0913 (what a value follows from)
 ) -> dict[str, ShownValue]:
     """Return the features of some inputs, as people read them. grace_days: see evaluate_features."""
     wanted: dict[str, Feature] = {
-        each.name: each
-        for each in FEATURES
-        if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
+        feature.name: feature
+        for feature in FEATURES
+        if feature.input in inputs and (feature.is_time_dependent or not only_time_dependent)
     }
     values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
     return {name: shown_value(wanted[name], value) for name, value in values.items()}
@@ -242,19 +243,19 @@ def evaluate_features(
     """
     today, listed, windows = as_of.toordinal(), list(campaigns), dict[tuple[Input, int | None], Sums]()
     values: dict[str, Value] = {}
-    for each in features:
-        if each.input is Input.CAMPAIGNS:
-            values[each.name] = _ignored_campaigns(listed, today, grace_days)
-        elif each.aggregate in AGES:
-            values[each.name] = _age(each.aggregate, state[each.input], today)
+    for feature in features:
+        if feature.input is Input.CAMPAIGNS:
+            values[feature.name] = _ignored_campaigns(listed, today, grace_days)
+        elif feature.aggregate in AGES:
+            values[feature.name] = _age(feature.aggregate, state[feature.input], today)
         else:
-            window = each.input, each.window_days
+            window = feature.input, feature.window_days
             if window not in windows:
-                windows[window] = _window(state[each.input], each.window_days, today)
+                windows[window] = _window(state[feature.input], feature.window_days, today)
             count, amount = windows[window]
-            if each.aggregate is Aggregate.AVERAGE and each.window_days is None:
-                count = state[each.input].priced
-            values[each.name] = _of_window(each.aggregate, count, amount)
+            if feature.aggregate is Aggregate.AVERAGE and feature.window_days is None:
+                count = state[feature.input].priced
+            values[feature.name] = _of_window(feature.aggregate, count, amount)
     return values
 
 
@@ -267,7 +268,7 @@ def listing_date(state: State, campaigns: Iterable[Contact], as_of: datetime) ->
     today = as_of.toordinal()
     newest = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
     newest += [(next(reversed(state[each].days), 0), days) for each, days in KEPT_DAYS.items()]
-    newest += [(each.sent or 0, CAMPAIGN_DAYS_MAX) for each in campaigns if not each.reacted]
+    newest += [(campaign.sent or 0, CAMPAIGN_DAYS_MAX) for campaign in campaigns if not campaign.reacted]
     day = max((day for day, days in newest if day > today - days), default=0)
     return date.fromordinal(day).isoformat() if day else None
 
@@ -297,7 +298,8 @@ def _window(series: Series, window_days: int | None, today: int) -> Sums:
 def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
     oldest, newest = today - CAMPAIGN_DAYS_MAX, today - grace_days
     return sum(
-        not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
+        not campaign.reacted and campaign.sent is not None and oldest < campaign.sent <= newest
+        for campaign in campaigns
     )
 
 

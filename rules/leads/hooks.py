@@ -54,12 +54,14 @@ class Hook:
 
     def valid(self, now: datetime) -> tuple[str, ...]:
         """Return the secrets that are valid, the newest first."""
-        return tuple(each.value for each in self.secrets if each.until is None or unstamp(each.until) > now)
+        return tuple(
+            secret.value for secret in self.secrets if secret.until is None or unstamp(secret.until) > now
+        )
 
 
 def rotate_hook(hook: Hook, value: str, now: datetime, overlap: timedelta = OVERLAP) -> Hook:
     """Return the hook with a new secret. The newest one so far stays valid for a while; others end now."""
-    kept = [each for each in hook.secrets if each.value in hook.valid(now)][:1]
+    kept = [secret for secret in hook.secrets if secret.value in hook.valid(now)][:1]
     ending = tuple(HookSecret(each.value, stamp(now + overlap)) for each in kept if overlap > timedelta())
     return replace(hook, secrets=(HookSecret(value), *ending))
 
@@ -185,7 +187,9 @@ def is_fresh(claim: Claim, now: datetime) -> bool:
 
 def is_signed(claim: Claim, secrets: Iterable[str], check: Check) -> bool:
     """Return whether one of the signatures is of one of the secrets. All are tried, whichever fits."""
-    fitting = [check(claim.message, each, secret) for secret in secrets for each in claim.signatures]
+    fitting = [
+        check(claim.message, signature, secret) for secret in secrets for signature in claim.signatures
+    ]
     return any(fitting)
 
 

@@ -83,9 +83,9 @@ class Identity:
 def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
     """Return identities by precedence, each once: verified, if it is verified anywhere among them."""
     once: dict[Identity, Identity] = {}
-    for each in identities:
-        if each.is_verified or each not in once:
-            once[each] = each
+    for identity in identities:
+        if identity.is_verified or identity not in once:
+            once[identity] = identity
     return tuple(sorted(once.values(), key=lambda each: (RANKS[each.channel], each.external_id)))
 
 
@@ -194,7 +194,7 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
 
 def fits_one_lead(identities: Iterable[Identity]) -> bool:
     """Whether one lead may have all of these (different) identities."""
-    counts = Counter((each.kind, each.scope) for each in set(identities))
+    counts = Counter((identity.kind, identity.scope) for identity in set(identities))
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
@@ -209,7 +209,7 @@ def has_room(identities: Iterable[Identity], another: Identity) -> bool:
 def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
     """Merge all roots into the oldest one, older roots first."""
     into, *others = sorted(roots, key=_age)
-    return tuple(Merge(each, into, tuple(sorted(via, key=_age))) for each in others)
+    return tuple(Merge(other, into, tuple(sorted(via, key=_age))) for other in others)
 
 
 def _age(lead: int) -> tuple[bool, int]:
@@ -225,12 +225,12 @@ def things_of(
     """
     anonymous: dict[int, None] = {}
     shares = []
-    for each in ordered:
-        known = facts.known.get(each)
-        if each.kind.is_strong or known is None or known.is_shared or known.root in roots:
+    for identity in ordered:
+        known = facts.known.get(identity)
+        if identity.kind.is_strong or known is None or known.is_shared or known.root in roots:
             continue
         if facts.identities_of[known.root]:
-            shares.append(each)
+            shares.append(identity)
         else:
             anonymous[known.root] = None
     return tuple(anonymous), tuple(shares)
@@ -256,8 +256,8 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     It belongs to the lead of a known thing that is not shared; else to a new lead, if an identity is unknown;
     else to that of a shared thing.
     """
-    unknown = tuple(each for each in ordered if each not in facts.known)
-    met = [facts.known[each] for each in ordered if each in facts.known]
+    unknown = tuple(identity for identity in ordered if identity not in facts.known)
+    met = [facts.known[identity] for identity in ordered if identity in facts.known]
     unshared = [each.lead for each in met if not each.is_shared]
     if unshared:
         return IdentityPlan(unshared[0], unknown)
@@ -276,10 +276,10 @@ def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     Example: five people give their own addresses and the number of one switchboard. The first three are leads
     of their own, and the number leads to the first of them. With the fourth address it leads to none.
     """
-    strong = [each for each in ordered if each.kind.is_strong and not _is_shared(each, facts)]
-    weak = [each for each in ordered if not each.kind.is_strong]
+    strong = [identity for identity in ordered if identity.kind.is_strong and not _is_shared(identity, facts)]
+    weak = [identity for identity in ordered if not identity.kind.is_strong]
     if not strong:
-        return plan_things([*weak, *(each for each in ordered if each.kind.is_strong)], facts)
+        return plan_things([*weak, *(identity for identity in ordered if identity.kind.is_strong)], facts)
     root = _root(strong, facts)
     if root is None and all(each in facts.known for each in strong):
         return plan_things(weak, facts) if weak else IdentityPlan(NEW)
@@ -302,7 +302,7 @@ def _root(strong: list[Identity], facts: IdentityFacts) -> int | None:
 
     What is proven to be somebody's leads there before what is only claimed.
     """
-    known = [each for each in strong if each in facts.known]
+    known = [identity for identity in strong if identity in facts.known]
     proven = {facts.known[each].root for each in known if facts.known[each].is_verified}
     if len(proven) > 1:
         return None
@@ -347,11 +347,11 @@ def _claims_elsewhere(
     """Return the claims of other leads that are now shared, and those that are now typed for this one too."""
     shares: list[Identity] = []
     typed: list[Identity] = []
-    for each in strong:
-        known = facts.known.get(each)
+    for identity in strong:
+        known = facts.known.get(identity)
         if known is None or known.is_verified or known.root == root or lead in known.typed_for:
             continue
-        (shares if len(known.typed_for) + 2 > LEADS_PER_CLAIM else typed).append(each)
+        (shares if len(known.typed_for) + 2 > LEADS_PER_CLAIM else typed).append(identity)
     return tuple(shares), tuple(typed)
 
 
@@ -384,14 +384,14 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     """Return where the strong identities alone lead: first of all to the person who has proven them."""
-    known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
+    known = [identity for identity in strong if identity in facts.known and facts.known[identity].is_verified]
     if not known:
         return _unproven_home(strong, facts)
     first = facts.known[known[0]]
     roots = tuple(dict.fromkeys(facts.known[each].root for each in known))
     whole = frozenset(each for root in roots for each in facts.proven(root))
     # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
-    above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
+    above = [identity for identity in strong if RANKS[identity.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
     # Perhaps by an operator, who may join more than channels allow.
     is_settled = len(roots) == 1 and not above
@@ -406,8 +406,8 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 
 def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     """Return the first unproven lead that claims one of these and contradicts none; else a new one."""
-    for each in strong:
-        known = facts.known.get(each)
+    for identity in strong:
+        known = facts.known.get(identity)
         if known and _may_adopt(known.root, strong, facts) and not known.is_shared:
             return _Home(known.lead, (known.root,), frozenset())
     return _Home(NEW, (NEW,), frozenset())
@@ -422,8 +422,8 @@ def _claimants(
 ) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
     """Return the roots of unproven leads that the person adopts, and refusals for what others lose."""
     roots, refused = home.roots, []
-    for each in strong:
-        known = facts.known.get(each)
+    for identity in strong:
+        known = facts.known.get(identity)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
         everything = {*strong, *(one for root in roots if root != NEW for one in facts.identities_of[root])}

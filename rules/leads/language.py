@@ -180,11 +180,11 @@ def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[st
     labels: what it says, such as "Stop promotions". names: what its program calls it, such as STOP_PROMO.
     Words that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
     """
-    said = {_meaning_of_text(each, _CHOICES) for each in labels}
+    said = {_meaning_of_text(label, _CHOICES) for label in labels}
     said |= {
-        _meaning_of_clause(_words_of_name(each), _CHOICES)
-        for each in names
-        if len(each) <= CONSENT_CHARACTERS_MAX
+        _meaning_of_clause(_words_of_name(name), _CHOICES)
+        for name in names
+        if len(name) <= CONSENT_CHARACTERS_MAX
     }
     return _consent(OFF if OFF in said else ON if ON in said else None)
 
@@ -227,7 +227,7 @@ def _plain_words(text: str) -> str:
 def _words_of_name(name: str) -> str:
     """Return the words of a program's name: STOP_PROMO_2, stopPromo and btn-stop-promo are `stop promo`."""
     words = _plain_words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).split()
-    return " ".join(each for each in words if each.isalpha() and each not in PROGRAMS_WORDS)
+    return " ".join(word for word in words if word.isalpha() and word not in PROGRAMS_WORDS)
 
 
 def _phrases(*listed: str) -> frozenset[str]:

@@ -130,25 +130,27 @@ def _in_shop_money(
     At the order's rate it is the sum so far that is rounded, so what is paid back in full comes to the total.
     """
     presented = converted = 0
-    for each in sorted(refunds):
-        if each.status != SUCCEEDED or not each.amount_minor:
+    for refund in sorted(refunds):
+        if refund.status != SUCCEEDED or not refund.amount_minor:
             continue
-        if each.shop_currency:
-            yield each, each.shop_minor, each.shop_currency
-        elif placed.presented_minor and each.currency == placed.presented_currency != placed.currency:
-            presented += each.amount_minor
+        if refund.shop_currency:
+            yield refund, refund.shop_minor, refund.shop_currency
+        elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
+            presented += refund.amount_minor
             twice = 2 * presented * placed.amount_minor
             so_far = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves are rounded up
-            yield each, so_far - converted, placed.currency
+            yield refund, so_far - converted, placed.currency
             converted = so_far
         else:
-            yield each, each.amount_minor, each.currency
+            yield refund, refund.amount_minor, refund.currency
 
 
 def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     """Return the events that lead from what was known before to what is so now."""
     old, new = order_amounts(before), order_amounts(after)
-    return [each for key in sorted({*old, *new}) for each in _changes_of_key(key, old.get(key), new.get(key))]
+    return [
+        change for key in sorted({*old, *new}) for change in _changes_of_key(key, old.get(key), new.get(key))
+    ]
 
 
 def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:

@@ -214,10 +214,10 @@ def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]
 
 def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contribution]) -> dict[str, Sums]:
     """Return totals by foreign currency with some events more. A total that comes to nothing is left out."""
-    for each in contributions:
-        if each.foreign:
-            currency, amount = each.foreign
-            totals = _sum_by_key(totals, {currency: (each.count, amount)})
+    for contribution in contributions:
+        if contribution.foreign:
+            currency, amount = contribution.foreign
+            totals = _sum_by_key(totals, {currency: (contribution.count, amount)})
     return {currency: sums for currency, sums in totals.items() if sums != (0, 0)}
 
 
@@ -269,16 +269,16 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
 
 def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:
     counts = Counter[int]()
-    for each in added:
-        counts[each.day] += each.count
+    for contribution in added:
+        counts[contribution.day] += contribution.count
     counting = [day for day, count in counts.items() if count > 0]
     first, last = min(counting, default=0), max(counting, default=0)
     if input_ is Input.ACTIVITY:
         return Series(first=first, last=last)
     amounts = Counter[int]()
-    for each in added:
-        amounts[each.day] += each.amount
-    marks = sorted(each.mark for each in added)
+    for contribution in added:
+        amounts[contribution.day] += contribution.amount
+    marks = sorted(contribution.mark for contribution in added)
     below = marks[-SEEN_MAX - 1] if len(marks) > SEEN_MAX else None
     series = Series(
         counts.total(),
@@ -362,7 +362,7 @@ def sums_of(text: str) -> list[str]:
 def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:
     """Write when the campaigns that nobody reacted to were sent, as far as they are in the window."""
     floor = as_of.toordinal() - CAMPAIGN_DAYS_MAX
-    unanswered = (each.sent or 0 for each in contacts if not each.reacted)
+    unanswered = (contact.sent or 0 for contact in contacts if not contact.reacted)
     return _encode_numbers(sorted(sent for sent in unanswered if sent > floor))
 
 

@@ -135,7 +135,7 @@ def is_at_risk(shown: ProfileView, as_of: str) -> bool:
 
 def due_at(state: UserNoticeState) -> datetime | None:
     """Return when time alone will next give a notice; None: it will not."""
-    times = [each.until for each in state.holds if not each.is_over]
+    times = [hold.until for hold in state.holds if not hold.is_over]
     lapse = state.shown.get("lapses_at")
     if lapse and state.warned != lapse:
         times.append(stamp(unstamp(lapse) - AT_RISK))
@@ -191,8 +191,8 @@ def _lapsed_holds(
     """
     by_id = {each.hold_id: each for each in before}
     current = tuple(
-        by_id.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
-        for each in profile.holds
+        by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
+        for hold in profile.holds
     )
     ids = {each.hold_id for each in current}
     lapsed = [each for each in current if not each.is_over and each.until <= as_of]

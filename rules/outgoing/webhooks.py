@@ -111,7 +111,7 @@ def _host(host: str, *, may_be_private: bool) -> str:
     labels = name.split(".")
     if NUMBER.fullmatch(labels[-1]):
         raise UrlRefused("must write an IP address as four decimal numbers")
-    if not all(LABEL.fullmatch(each) for each in labels) or len(name) > 253:
+    if not all(LABEL.fullmatch(label) for label in labels) or len(name) > 253:
         raise UrlRefused("has no host that can be called")
     if len(labels) < 2 and not may_be_private:
         raise UrlRefused("must name a host with its domain")
@@ -148,5 +148,5 @@ def signed_headers(secrets: Iterable[str], message_id: str, at: datetime, body: 
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(seconds),
-        "webhook-signature": " ".join(signature(each, message_id, seconds, body) for each in secrets),
+        "webhook-signature": " ".join(signature(secret, message_id, seconds, body) for secret in secrets),
     }

@@ -60,7 +60,7 @@ class Person:
         if self.user_id:
             yield user_subject(self.user_id)
         yield from map(lead_subject, self.leads)
-        yield from (identity_subject(self.organization, *each) for each in self.identities)
+        yield from (identity_subject(self.organization, *identity) for identity in self.identities)
 
 
 def plan_of(kind: PersonKind) -> tuple[Store, ...]:

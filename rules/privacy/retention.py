@@ -168,9 +168,9 @@ def removal_text(keeping: RetentionRule) -> str:
 def retention_table() -> str:
     """Return all of it as the table of docs/retention.md."""
     lines = ["| data | store | what | setting | who | when it is gone |", "|---|---|---|---|---|---|"]
-    for each in RETENTION_RULES:
-        named = f"`{each.setting}`" if each.setting else "fixed" if each.enforcer is not NOBODY else ""
-        who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
-        fate = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
-        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {fate} |")
+    for rule in RETENTION_RULES:
+        named = f"`{rule.setting}`" if rule.setting else "fixed" if rule.enforcer is not NOBODY else ""
+        who = f"{rule.enforcer} `{rule.by}`" if rule.by else str(rule.enforcer)
+        fate = f"stays: {rule.until}" if rule.enforcer is NOBODY else removal_text(rule)
+        lines.append(f"| {rule.data} | {rule.store} | {rule.holds} | {named} | {who} | {fate} |")
     return "\n".join([*lines, ""])

@@ -92,7 +92,7 @@ def with_entries(
     happened before the newest lift stays refused.
     """
     found = dict(tombstones)
-    for entry in sorted(entries, key=lambda each: each.place):
+    for entry in sorted(entries, key=lambda journal_entry: journal_entry.place):
         before = found.get(entry.digest)
         if entry.act is Act.ERASED:
             if before is None or entry.at > max(before.erased_at, before.lifted_at):

@@ -42,7 +42,7 @@ def _hash(response: Response) -> int:
         *(response.response_time_ms, response.points, response.activity_date),
         *("true" if response.is_signed_in else "false", response.day_points_max),
     )
-    text = SEPARATOR.join("" if each is None else str(each) for each in values)
+    text = SEPARATOR.join("" if value is None else str(value) for value in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
 
@@ -51,7 +51,7 @@ def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) ->
 
     responses: all that the table has of the person. Those of the last two hours may not be in the lake yet.
     """
-    ordered = sorted(responses, key=lambda each: each.created_at)
+    ordered = sorted(responses, key=lambda response: response.created_at)
     if len(ordered) < lake.answers:
         return Doubt.CONTRADICTED, f"the lake has {lake.answers - len(ordered)} answers that the table lacks"
     due = _older_responses(ordered, stamp(now - LAKE_LAG))
@@ -68,4 +68,4 @@ def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) ->
 
 
 def _older_responses(ordered: Sequence[Response], instant: str) -> Sequence[Response]:
-    return [each for each in ordered if each.created_at < instant]
+    return [response for response in ordered if response.created_at < instant]

@@ -166,7 +166,7 @@ def _longest(stats: "Stats") -> Progress:
 
 
 def _categories(stats: "Stats") -> Progress:
-    firsts = sorted(each.first for each in stats.categories.values())
+    firsts = sorted(category.first for category in stats.categories.values())
     return ((first, number) for number, first in enumerate(firsts, 1))
 
 
@@ -218,7 +218,7 @@ class Stats:
     @property
     def total_answers(self) -> int:
         """The number of responses."""
-        return self.others + sum(each.answers for each in self.categories.values())
+        return self.others + sum(category.answers for category in self.categories.values())
 
     @property
     def total_points(self) -> int:
@@ -277,7 +277,7 @@ def settle_dates(stats: Stats) -> Stats:
 
 def fold_responses(responses: Iterable[Response]) -> Stats:
     """Return the stats of a set of responses; one that comes twice counts once."""
-    return add_responses(Stats(), {each.key: each for each in responses}.values())
+    return add_responses(Stats(), {response.key: response for response in responses}.values())
 
 
 def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:

@@ -152,7 +152,9 @@ def partitions_to_ask(tags: Iterable[str], shard: int) -> list[tuple[int, str]]:
     """
     listeners = [tag_listeners(tag) for tag in sorted(set(tags))] or [NO_TAGS, SOME_TAGS]
     return [
-        (minutes, listener_partition(minutes, each, shard)) for minutes in INTERVALS for each in listeners
+        (minutes, listener_partition(minutes, listener, shard))
+        for minutes in INTERVALS
+        for listener in listeners
     ]
 
 

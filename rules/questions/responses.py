@@ -311,7 +311,7 @@ def is_waiting(question: Question, after: int, now: datetime) -> bool:
 
 def page_of(question: Question, responses: Iterable[Response], after: int, limit: int, now: datetime) -> Page:
     """Return at most `limit` of a question's answers with higher numbers than `after`."""
-    own = (each for each in responses if each.number > after)
+    own = (response for response in responses if response.number > after)
     rows = sorted(own, key=lambda each: each.number)[:limit]
     cursor = rows[-1].number if rows else after
     return Page(rows, cursor, is_done(question, now) and not has_newer(question, cursor))

@@ -189,9 +189,9 @@ def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
     """
     since = stamp(now - ASKED_FOR)
     return {
-        each.draft.event_id
-        for each in entries
-        if each.draft.kind is EntryKind.EARN and each.draft.event_id and each.created_at > since
+        entry.draft.event_id
+        for entry in entries
+        if entry.draft.kind is EntryKind.EARN and entry.draft.event_id and entry.created_at > since
     }
 
 
@@ -200,9 +200,9 @@ def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
     in.
     """
     return {
-        each.draft.activity_date: each.created_at
-        for each in entries
-        if each.draft.kind in EARNING and each.draft.activity_date
+        entry.draft.activity_date: entry.created_at
+        for entry in entries
+        if entry.draft.kind in EARNING and entry.draft.activity_date
     }
 
 

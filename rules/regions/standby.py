@@ -55,11 +55,11 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
 def _chain(on: Head, new: Sequence[Entry]) -> bytes:
     """Return the last entry's hash and salt; b"" if its chain has not begun."""
     before, salt = on.chain[:DIGEST_BYTES], on.chain[DIGEST_BYTES:]
-    for each in new:
-        if each.begins:
-            before, salt = ZERO, each.begins
+    for entry in new:
+        if entry.begins:
+            before, salt = ZERO, entry.begins
         if salt:
-            before = link_hash(before, content_of(each, salt))
+            before = link_hash(before, content_of(entry, salt))
     return before + salt if salt else b""
 
 
@@ -110,7 +110,7 @@ def unseen_entries(
     beyond = theirs[common_length(theirs, ours) :]
     places = {each.created_at for each in beyond}
     reversals = [each.draft.reverses for each in beyond if each.draft.kind is EntryKind.REVERSE]
-    undone = {each for each in reversals if each in places}
+    undone = {reversal for reversal in reversals if reversal in places}
     return [_unseen_entry(each, places, undone, keys.get(each.created_at, "")) for each in beyond]
 
 

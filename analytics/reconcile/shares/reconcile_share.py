@@ -129,7 +129,7 @@ class ShareReconciliation:
             ]
 
     def _wanted(self, users: Iterable[str]) -> frozenset[str]:
-        return frozenset(each for each in users if not self._is_left_out(each))
+        return frozenset(user for user in users if not self._is_left_out(user))
 
     def _is_left_out(self, user_id: str) -> bool:
         """Whether lake and tables differ for a reason: of smoke tests, and of users who were erased.

@@ -72,7 +72,7 @@ def _publish_root(
     objects: Objects, roots: Objects, plan: NightPlan, found: Iterable[Findings]
 ) -> dict[str, Any]:
     """Publish the root over all accounts, with the heads that the shares have brought."""
-    brought = changes_of([head for each in found for head in each.heads])
+    brought = changes_of([head for findings in found for head in findings.heads])
     heads = Heads.read(objects).with_changes(objects, brought, plan.at.isoformat(), plan.run_id)
     return publish_root(roots, heads)
 
@@ -80,7 +80,7 @@ def _publish_root(
 def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
     """Return what each share found, up to where it came; and which have failed."""
     found: dict[UserShare, Findings] = {}
-    given_up = {each["share"] for each in failed_shares(objects, plan.run_id)}
+    given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
     for share in _shares(plan):
         whole = Findings.of_share(objects, plan.run_id, share)
         if whole is None and share.number not in given_up:
@@ -110,7 +110,7 @@ def _to_freeze(
     """Yield whose redemptions must wait, what the lake says of them, and why."""
     for share, found in by_share.items():
         doubts = [found.of_doubt(each) for each in (Doubt.CONTRADICTED, *SPARED) if each not in spared]
-        if wrong := {user: why for each in doubts for user, why in each.items()}:
+        if wrong := {user: why for doubt in doubts for user, why in doubt.items()}:
             lake = Snapshot(RecomputedUsers.load(objects, plan.run_id, share).table)
             yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
 

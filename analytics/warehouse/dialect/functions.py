@@ -86,9 +86,9 @@ def _json_path(call: Call, end: int) -> str:
     keys = [call.literal(at, "a path") for at in range(1, end)]
     if not keys:
         raise NotAsRedshift(f"{call.name} needs a path")
-    if any('"' in each for each in keys):
+    if any('"' in key for key in keys):
         raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
-    return "'$" + "".join('."' + each.replace("'", "''") + '"' for each in keys) + "'"
+    return "'$" + "".join('."' + key.replace("'", "''") + '"' for key in keys) + "'"
 
 
 def _no_part_below_1(expression: str) -> str:

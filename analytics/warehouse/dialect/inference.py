@@ -61,7 +61,7 @@ class _Scope:
         if table in self.sources:
             return self.sources[table].get(name, UNKNOWN)
         if not table:
-            found = [each[name] for each in self.sources.values() if name in each]
+            found = [source[name] for source in self.sources.values() if name in source]
             if found:
                 return found[0]
             if name in self.aliases:
@@ -74,8 +74,8 @@ class _Scope:
 
 def _infer_query(query: exp.Expr, around: _Scope) -> dict[str, Kind]:
     scope = _Scope(around.catalog, dict(around.with_queries), outer=around.outer)
-    for each in (query.args.get("with_") or exp.With(expressions=[])).expressions:
-        scope.with_queries[each.alias.lower()] = _infer_with_query(each, scope)
+    for expression in (query.args.get("with_") or exp.With(expressions=[])).expressions:
+        scope.with_queries[expression.alias.lower()] = _infer_with_query(expression, scope)
     if isinstance(query, exp.Subquery):
         return _infer_query(query.this, scope)
     if isinstance(query, exp.SetOperation):
@@ -122,7 +122,7 @@ def _infer_select(query: exp.Select, scope: _Scope) -> dict[str, Kind]:
 def _star_columns(star: exp.Expr, scope: _Scope) -> Columns:
     if isinstance(star, exp.Column):
         return scope.sources.get(star.table.lower(), {})
-    return {name: kind for each in scope.sources.values() for name, kind in each.items()}
+    return {name: kind for source in scope.sources.values() for name, kind in source.items()}
 
 
 def _source_columns(source: exp.Expr, scope: _Scope) -> Columns:
@@ -135,9 +135,9 @@ def _source_columns(source: exp.Expr, scope: _Scope) -> Columns:
     else:
         _infer_parts(source, scope)
     pivots = source.args.get("pivots") or ()
-    for each in pivots:
+    for pivot in pivots:
         within = {**scope.sources, "": columns}
-        _infer_parts(each, _Scope(scope.catalog, scope.with_queries, within, outer=scope.outer))
+        _infer_parts(pivot, _Scope(scope.catalog, scope.with_queries, within, outer=scope.outer))
     return {} if pivots else columns
 
 
@@ -204,7 +204,10 @@ def _kind_of_call(call: exp.Anonymous) -> Kind:
         return UNKNOWN
     if isinstance(function.kind, Kind):
         return function.kind
-    given = [each.expressions[0] if isinstance(each, exp.Distinct) else each for each in call.expressions]
+    given = [
+        expression.expressions[0] if isinstance(expression, exp.Distinct) else expression
+        for expression in call.expressions
+    ]
     return function.kind([kind_of(each) for each in given])
 
 

@@ -80,7 +80,7 @@ def of_type(type_: exp.DataType) -> Kind:
     """Return the kind of a type as it is written. DECIMAL alone is DECIMAL(18, 0)."""
     name = type_.this.value if isinstance(type_.this, exp.DType) else str(type_.this)
     if name == "DECIMAL":
-        sizes = [int(each.name) for each in type_.expressions]
+        sizes = [int(expression.name) for expression in type_.expressions]
         return decimal(*(sizes + [18, 0][len(sizes) :]))
     return _TYPES.get(name, UNKNOWN)
 
@@ -102,7 +102,7 @@ def of_literal(literal: exp.Literal) -> Kind:
 
 def common(kinds: Iterable[Kind]) -> Kind:
     """Return the kind that holds all of these: of a CASE, a COALESCE, a UNION."""
-    some = [each for each in kinds if each != NOTHING]
+    some = [kind for kind in kinds if kind != NOTHING]
     if not some:
         return NOTHING
     first, *others = some

@@ -148,9 +148,9 @@ def _sql(node: Any) -> str:
 def _name_columns(tree: exp.Expr) -> None:
     """Call a column without a name as Redshift does: after its function or column, else ?column?."""
     for select in tree.find_all(exp.Select):
-        for each in list(select.expressions):
-            if not isinstance(each, exp.Column | exp.Alias | exp.Star):
-                each.replace(exp.alias_(each.copy(), _column_name(each), quoted=True))
+        for expression in list(select.expressions):
+            if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
+                expression.replace(exp.alias_(expression.copy(), _column_name(expression), quoted=True))
 
 
 def _column_name(node: exp.Expr) -> str:
@@ -180,8 +180,8 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
         raise NotAsRedshift(f"{name} takes no IGNORE NULLS")
     if function.counts and len(nodes) not in function.counts:
         raise NotAsRedshift(f"{name}: it is not known with {len(nodes)} arguments")
-    kinds = [kind_of(each.expressions[0] if isinstance(each, exp.Distinct) else each) for each in nodes]
-    return function.build(Call(name, nodes, [_sql(each) for each in nodes], kinds, over, nulls, order))
+    kinds = [kind_of(node.expressions[0] if isinstance(node, exp.Distinct) else node) for node in nodes]
+    return function.build(Call(name, nodes, [_sql(node) for node in nodes], kinds, over, nulls, order))
 
 
 def _rewrite_window(window: exp.Window) -> None:
@@ -215,8 +215,8 @@ def _rewrite_window(window: exp.Window) -> None:
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
     """Write a call with its WITHIN GROUP as one text."""
-    for each in [*group.this.iter_expressions(), group.expression]:
-        _rewrite(each)
+    for expression in [*group.this.iter_expressions(), group.expression]:
+        _rewrite(expression)
     if not isinstance(group.this, exp.Anonymous):
         raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {_UNKNOWN_FUNCTION}")
     _replace(group, _call(group.this, order=group.expression))
@@ -258,7 +258,7 @@ def _as_text(node: exp.Expr) -> str:
 
 def _literals(node: exp.Concat) -> str:
     """Return adjacent literals, which are one."""
-    return "(" + " || ".join(_sql(each) for each in node.expressions) + ")"
+    return "(" + " || ".join(_sql(expression) for expression in node.expressions) + ")"
 
 
 def _like(node: Any, escape: str = "'\\'") -> str:
@@ -334,7 +334,7 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
 
 
 def _decode(node: exp.DecodeCase) -> str:
-    value, *rest = [_sql(each) for each in node.expressions]
+    value, *rest = [_sql(expression) for expression in node.expressions]
     whens = [
         f"WHEN {value} IS NOT DISTINCT FROM {rest[at]} THEN {rest[at + 1]}"
         for at in range(0, len(rest) - 1, 2)

@@ -205,7 +205,7 @@ def _median(call: Call) -> str:
 def _listagg(call: Call) -> str:
     nodes = call.nodes[0].expressions if isinstance(call.nodes[0], exp.Distinct) else call.nodes
     distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
-    text, *rest = [f"({each.sql(dialect='duckdb')})" for each in nodes]
+    text, *rest = [f"({node.sql(dialect='duckdb')})" for node in nodes]
     order = f" {call.order.sql(dialect='duckdb').strip()}" if call.order is not None else ""
     return (
         f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"

@@ -207,7 +207,7 @@ class Tracker:
 
     def _count_taken(self, events: list[Waiting]) -> None:
         now = self._clocks().wall
-        dates = [(self._queue.date_of(each), now) for each in events if self._how.keeps_streak(each.event)]
+        dates = [(self._queue.date_of(event), now) for event in events if self._how.keeps_streak(event.event)]
         profile: Profile = self._queue.get("profile") or nobody(self._user)
         self._put_ahead([*self._ahead(profile), *dates])
 

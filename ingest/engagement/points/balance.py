@@ -77,7 +77,7 @@ class Balances:
             "available": max(0, balance - held),
             "debt": debt_of(balance),
             "as_of": stamp(now),
-            "holds": [hold_view(each) for each in profile.holds if each.is_open(now)],
+            "holds": [hold_view(hold) for hold in profile.holds if hold.is_open(now)],
             "expiring": [
                 {"at": stamp(instant_of_expiry(on)), "points": points}
                 for on, points in self._expiring(profile).items()

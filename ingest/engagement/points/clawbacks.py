@@ -45,7 +45,7 @@ class Clawbacks:
             entries = self._entries(user_id, event_id)
             earned = _earn_entry(entries, event_id)
             drafts = clawback(
-                earned.draft, earned.created_at, [each.draft for each in entries], books, reason
+                earned.draft, earned.created_at, [entry.draft for entry in entries], books, reason
             )
             *before, draft = drafts
             days = self._days(user_id, drafts)
@@ -63,7 +63,7 @@ class Clawbacks:
         return self.commands.accounts.ledger.after(user_id, stamp(_midnight(since, day)))[0]
 
     def _days(self, user_id: str, drafts: Sequence[Draft]) -> dict[date, Day | None]:
-        dates = {date.fromisoformat(each.activity_date) for each in drafts if each.activity_date}
+        dates = {date.fromisoformat(draft.activity_date) for draft in drafts if draft.activity_date}
         found = self.commands.accounts.days((user_id, day) for day in dates)
         return {day: found.get((user_id, day)) for day in dates}
 
@@ -83,9 +83,9 @@ def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
 
     The ledger says what was reversed, not the mark: a writer that was late may have put the EARN once more.
     """
-    if event_id in reversed_events(each.draft for each in entries):
+    if event_id in reversed_events(entry.draft for entry in entries):
         raise ApiError(409, "already_reversed", "the event was reversed before")
-    for each in entries:
-        if each.draft.kind is EntryKind.EARN and each.draft.event_id == event_id:
-            return each
+    for entry in entries:
+        if entry.draft.kind is EntryKind.EARN and entry.draft.event_id == event_id:
+            return entry
     raise ApiError(404, "not_found", "the ledger has no entry of such an event (yet)")

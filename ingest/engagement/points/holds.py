@@ -88,7 +88,7 @@ class Holds:
         """
         if len(profile.holds) < OPEN_MAX:
             return profile.holds
-        lapsed = next((each for each in profile.holds if not each.is_open(now)), None)
+        lapsed = next((hold for hold in profile.holds if not hold.is_open(now)), None)
         if lapsed is None:
             raise ApiError(409, "holds_max", f"{OPEN_MAX} holds are open already")
         self.commands.claims.claim([self._end(user_id, lapsed, LAPSED)], now)
@@ -96,10 +96,10 @@ class Holds:
 
     def _earlier(self, user_id: str, profile: Profile, wanted: Hold, now: datetime) -> list[HoldResult]:
         """Return what an earlier attempt with the same key came to, if there was one; raises 409 conflict."""
-        for each in profile.holds:
-            if each.hold_id == wanted.hold_id:
-                _check_same(_body(each), wanted)
-                return [HoldResult(each, "held" if each.is_open(now) else LAPSED, duplicate=True)]
+        for hold in profile.holds:
+            if hold.hold_id == wanted.hold_id:
+                _check_same(_body(hold), wanted)
+                return [HoldResult(hold, "held" if hold.is_open(now) else LAPSED, duplicate=True)]
         claim = self._claim_of(user_id, wanted.hold_id, now)
         if claim is None:
             return []
@@ -185,7 +185,7 @@ class Holds:
 
 
 def _find(profile: Profile, hold_id: str) -> Hold | None:
-    return next((each for each in profile.holds if each.hold_id == hold_id), None)
+    return next((hold for hold in profile.holds if hold.hold_id == hold_id), None)
 
 
 def _key(hold_id: str) -> str:

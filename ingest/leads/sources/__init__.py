@@ -48,7 +48,7 @@ class Source:
 @cache
 def names() -> list[str]:
     """Return the names of all sources, sorted."""
-    return sorted(each.name for each in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 @cache

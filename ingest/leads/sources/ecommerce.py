@@ -53,7 +53,7 @@ TOPIC_HEADER = "x-shopify-topic"
 DELETION = "orders/delete"
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
-    **{f"orders/{each}": PURCHASE_COMPLETED for each in ORDERS},
+    **{f"orders/{order}": PURCHASE_COMPLETED for order in ORDERS},
     "purchase_completed": PURCHASE_COMPLETED,
     "refunds/create": ORDER_REFUNDED,
     "order_refunded": ORDER_REFUNDED,

@@ -108,7 +108,7 @@ def _campaigns(event: Mapping[str, Any]) -> list[Any]:
 
 def _campaign(campaigns: list[Any], side: SideFields) -> str:
     """Return the first that is an id; raises DecodeError for the first, if none is."""
-    for each in campaigns:
-        if found := side.read(text_id, each, "campaign_id"):
+    for campaign in campaigns:
+        if found := side.read(text_id, campaign, "campaign_id"):
             return found
     return text_id(next(iter(campaigns), None), "campaign_id")

@@ -98,8 +98,8 @@ def _data(body: Data, context: DecodeContext, side: SideFields) -> Data:
     except DecodeError as error:
         raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
     _omit_unknown(given, fields, "", inside)
-    for each in inside.omissions:
-        side.omit(f"data.{each.field}".rstrip("."), each.reason)
+    for omission in inside.omissions:
+        side.omit(f"data.{omission.field}".rstrip("."), omission.reason)
     return data
 
 

@@ -63,7 +63,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     except forms.NoForm as error:
         raise DecodeError("fields", str(error)) from None
     form = side.read(text_id, body.get("form_id"), "form_id")
-    words = [each for texts in forms.of_kind(fields, forms.MESSAGE).values() for each in texts]
+    words = [text for texts in forms.of_kind(fields, forms.MESSAGE).values() for text in texts]
     said = (body.get("sentiment"), body.get("objections"), body.get("preferences"))
     return [
         DecodedEvent(
@@ -89,17 +89,17 @@ def _submitter(
 
     submitter = read([("customer", body.get("customer_id"))])
     for values in forms.of_kind(fields, forms.EMAIL).values():
-        addresses = read(("email", each) for each in _repeated_values(values))
+        addresses = read(("email", value) for value in _repeated_values(values))
         if len(addresses) > 1:
             raise DecodeError("fields.email", "holds two different addresses")
         submitter += addresses
     numbers = [number for values in forms.of_kind(fields, forms.PHONE).values() for number in values]
     for number in numbers[:IDENTITIES_MAX]:
         whole = read([("phone", number)], SideFields())  # "650 555 1234, ext. 5" is one number
-        submitter += whole or read(("phone", each) for each in _repeated_values([number]))
+        submitter += whole or read(("phone", value) for value in _repeated_values([number]))
     submitter += read([("device", body.get("device_id")), ("cookie", body.get("cookie_id"))])
     if not submitter:
-        bad = "".join(f" ({each.field}: {each.reason})" for each in side.omissions[:3])
+        bad = "".join(f" ({omission.field}: {omission.reason})" for omission in side.omissions[:3])
         raise DecodeError("fields", f"{NOBODY}{bad}")
     return tuple(dict.fromkeys(submitter))[:IDENTITIES_MAX]
 

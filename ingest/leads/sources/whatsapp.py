@@ -79,9 +79,9 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
             except DecodeError:
                 yield PayloadPart({"entry": [{"changes": [change]}]}, path, inner)
                 continue
-            for each in items:
-                inside = f"{inner}.value.{each.kind}.0"
-                yield PayloadPart(_webhook_around(each), f"{path}.{each.path}", inside)
+            for item in items:
+                inside = f"{inner}.value.{item.kind}.0"
+                yield PayloadPart(_webhook_around(item), f"{path}.{item.path}", inside)
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -148,9 +148,9 @@ def _contact(
         return {}
     own = _person_ids(item).keys()
     candidates = [contacts[id_] for id_ in own or contacts if id_ in contacts]
-    if not own and not (is_sole and all(each is candidates[0] for each in candidates)):
+    if not own and not (is_sole and all(candidate is candidates[0] for candidate in candidates)):
         return {}
-    return next((each for each in candidates if _person_ids(each).keys() - own), {})
+    return next((candidate for candidate in candidates if _person_ids(candidate).keys() - own), {})
 
 
 def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
@@ -280,12 +280,12 @@ def _words(message: Mapping[str, Any]) -> str:
     if kind == "interactive":
         content = _choice(content)
     words = (content.get(name) for name in ("body", "text", "title", "caption"))
-    return next((each for each in words if isinstance(each, str)), "")
+    return next((word for word in words if isinstance(word, str)), "")
 
 
 def _choice(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
     replies = (interactive.get(name) for name in ("button_reply", "list_reply"))
-    return next((each for each in replies if isinstance(each, Mapping)), {})
+    return next((reply for reply in replies if isinstance(reply, Mapping)), {})
 
 
 def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:

@@ -133,23 +133,23 @@ def _moves_of(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
     """Return which doubts were moves, and by how much, if the clock is ahead of what is known by so much."""
     if abs(ahead) <= STEADY:
         return []
-    exact = [each for each in doubts if each.exact]
+    exact = [doubt for doubt in doubts if doubt.exact]
     best: tuple[Doubt, ...] = ()
     for number in range(1, len(exact) + 1):
         best = min(best, *combinations(exact, number), key=lambda some: _unexplained(some, ahead))
     if _unexplained(best, ahead) <= STEADY:
         return [(each, each.most) for each in best]
-    closed = [each for each in doubts if not each.exact and ahead <= each.most + STEADY]
+    closed = [doubt for doubt in doubts if not doubt.exact and ahead <= doubt.most + STEADY]
     return [(closed[-1], ahead)] if closed else []
 
 
 def _unexplained(some: Sequence[Doubt], ahead: int) -> int:
-    return abs(ahead - sum(each.most for each in some))
+    return abs(ahead - sum(doubt.most for doubt in some))
 
 
 def shift_of(state: ClockState, number: int, shift: int) -> int:
     """Return the sum of the clock's moves until an event, as it is known now."""
-    return shift + sum(each.by for each in state.fixes if each.start <= number < each.until)
+    return shift + sum(fix.by for fix in state.fixes if fix.start <= number < fix.until)
 
 
 def sent_at(state: ClockState, shift: int, wall: int) -> int:

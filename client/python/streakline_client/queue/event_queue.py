@@ -115,7 +115,7 @@ class EventQueue(Kept):
         """Forget events that are settled."""
         with self.change() as state:
             self._base.executemany(
-                "DELETE FROM waiting WHERE number = ?", [(each.number,) for each in events]
+                "DELETE FROM waiting WHERE number = ?", [(event.number,) for event in events]
             )
             state.flying = 0
 

@@ -96,13 +96,13 @@ class Sender:
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
-            batch = replace(batch, events=[self._with_offset(each) for each in batch.events])
+            batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
             return self._settle_reply(batch, self._post(batch))
         except Unreachable as error:
             return self._again(Trouble("unreachable", str(error)), None)
 
     def _post(self, batch: Batch) -> Reply:
-        body: dict[str, Any] = {"events": [each.event for each in batch.events]}
+        body: dict[str, Any] = {"events": [event.event for event in batch.events]}
         if not self._is_bare:
             body["sent_at"] = batch.sent_at
         if batch.proof is None:
@@ -195,7 +195,7 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
     except (KeyError, TypeError):
         return None
     if not isinstance(results, list) or not all(
-        isinstance(each, dict) and isinstance(each.get("status"), str) for each in results
+        isinstance(result, dict) and isinstance(result.get("status"), str) for result in results
     ):
         return None
     return results
