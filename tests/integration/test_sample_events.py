@@ -79,8 +79,8 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("EngagementFunction") == {"batchItemFailures": []}
     profile = json.loads(handle("UsersApiFunction")["body"])
     assert (profile["current_streak"], profile["total_bestie_points"]) == (1, 5)
-    assert handle("RanksFunction") == {"counted": 1, "rebuilt": True}
-    assert handle("RanksFunction") == {"counted": None, "rebuilt": False}
+    assert handle("RanksFunction") == {"counted": 1}
+    assert handle("RanksFunction") == {"counted": None}
     assert handle("FulfilmentFunction") == {"batchItemFailures": []}
     assert json.loads(handle("EndpointsApiFunction")["body"]) == {"endpoints": []}
     assert handle("NotificationFunction") == {"batchItemFailures": []}
