@@ -218,7 +218,7 @@ def _nightly(stack: Stack) -> None:
 
 
 def _show(stack: Stack) -> None:
-    laptop_cloud.list_boards(stack)  # all of the replay may have come within the minute
+    laptop_cloud.build_ranks(stack)  # all of the replay may have come since the last snapshot
     api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")

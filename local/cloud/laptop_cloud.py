@@ -192,15 +192,10 @@ def _set_mappings(stack: Stack) -> None:
 
 
 def build_ranks(stack: Stack) -> None:
-    """Make what the leaderboards are read from now, and not when the schedule first does."""
+    """Make what the leaderboards are read from, as it is now. The schedules do so each minute and five minutes."""
     name = stack.outputs["RanksFunctionName"]
-    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-    if "FunctionError" in answer:
-        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")
-    list_boards(stack)
-
-
-def list_boards(stack: Stack) -> None:
-    """List the longest streaks as they are now. Otherwise the lists are up to a minute old."""
-    lists = json.dumps({"streakline_refresh": "lists"}).encode()
-    stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)
+    for part in ("snapshot", "lists"):
+        payload = json.dumps({"streakline_refresh": part}).encode()
+        answer = stack.client("lambda").invoke(FunctionName=name, Payload=payload)
+        if "FunctionError" in answer:
+            raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")
