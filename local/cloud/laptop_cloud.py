@@ -192,7 +192,7 @@ def _set_mappings(stack: Stack) -> None:
 
 
 def build_ranks(stack: Stack) -> None:
-    """Make what the leaderboards are read from, as it is now. The schedules do so each minute and five minutes."""
+    """Make what the leaderboards are read from, as it is now, before the schedules do."""
     name = stack.outputs["RanksFunctionName"]
     for part in ("snapshot", "lists"):
         payload = json.dumps({"streakline_refresh": part}).encode()

@@ -16,7 +16,6 @@ import pytest
 from adapters.platform.aws import client, free_client
 from adapters.platform.fence import RegisterStore, process_fence
 from adapters.platform.redis import Redis
-from processors import ranks
 from rules.regions.changes import KEYS
 from rules.regions.register import Register
 from tests.support.engine import Engine, running
@@ -82,7 +81,6 @@ def test_each_is_handled(handle: Any) -> None:
     assert (profile["current_streak"], profile["total_bestie_points"]) == (1, 5)
     assert handle("RanksFunction") == {"counted": 1}
     assert handle("RanksFunction") == {"counted": None}
-    assert ranks.handler({"streakline_refresh": "snapshot"}, CONTEXT) == {"counted": 1}
     assert handle("FulfilmentFunction") == {"batchItemFailures": []}
     assert json.loads(handle("EndpointsApiFunction")["body"]) == {"endpoints": []}
     assert handle("NotificationFunction") == {"batchItemFailures": []}
