@@ -42,13 +42,10 @@ class RankBuilder:
     index: LeaderboardIndex
     cache: EngagementCache
 
-    def build(self, now: datetime, *, is_forced: bool = False) -> dict[str, Any]:
-        """Make a snapshot if one is due, or if it is forced.
-
-        Returns how many users it counted; None if there is no new one.
-        """
+    def build(self, now: datetime) -> dict[str, Any]:
+        """Make a snapshot if one is due; returns how many users it counted, None: there is no new one."""
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
-        if last and not is_forced and not is_due(last.as_of, last.users, now):
+        if last and not is_due(last.as_of, last.users, now):
             return {"counted": None}
         until = time.monotonic() + SNAPSHOT_SECONDS
         counted = count_scores(self.dynamodb, self.profiles_table, now, until)
@@ -76,11 +73,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a schedule. Twice at once does no harm.
 
     {"streakline_refresh": "lists"}, each minute where there is Redis, makes the lists of streaks instead.
-    {"streakline_refresh": "snapshot"} makes a snapshot though none is due.
     """
-    builder, asked = _parts(), event.get("streakline_refresh")
-    if asked == "lists":
+    builder = _parts()
+    if "streakline_refresh" in event:
         return builder.refresh(clock.now())
-    built = builder.build(clock.now(), is_forced=asked == "snapshot")
+    built = builder.build(clock.now())
     logger.info("ranks", extra=built)
     return built

@@ -194,8 +194,7 @@ def _set_mappings(stack: Stack) -> None:
 def build_ranks(stack: Stack) -> None:
     """Make what the leaderboards are read from, as it is now, before the schedules do."""
     name = stack.outputs["RanksFunctionName"]
-    for part in ("snapshot", "lists"):
-        payload = json.dumps({"streakline_refresh": part}).encode()
-        answer = stack.client("lambda").invoke(FunctionName=name, Payload=payload)
+    for asked in ({}, {"streakline_refresh": "lists"}):
+        answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(asked).encode())
         if "FunctionError" in answer:
             raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")

@@ -163,13 +163,6 @@ def test_who_holds_the_former_manifest_reads_the_former_generation_only(tables: 
     assert tables.leaderboards().rank("points", "global", "dan", LATER)["rank"] == 5
 
 
-def test_a_forced_snapshot_is_made_though_none_is_due(tables: BoardTables) -> None:
-    soon = NOW + timedelta(seconds=1)
-    assert tables.builder().build(NOW)["counted"] == 4
-    assert tables.builder().build(soon) == {"counted": None}
-    assert tables.builder().build(soon, is_forced=True) == {"counted": 4}
-
-
 def test_of_two_builders_at_once_the_later_one_stays(tables: BoardTables) -> None:
     older = count_scores(tables.dynamodb, tables.users, NOW)
     tables.put([user("eve", 90)])
