@@ -2,19 +2,16 @@
 
 import json
 import re
-from datetime import UTC, datetime
-from time import monotonic
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from adapters.engagement.boards import count_scores, write_snapshot
 from adapters.platform.redis import Redis
 from ingest.engagement import user_requests
 from processors import ranks
 from tests.browser.conftest import PHONE
-from tests.support.gateway import GROUP_AGENTS, ask, token
+from tests.support.gateway import CONTEXT, GROUP_AGENTS, ask, token
 
 pytestmark = pytest.mark.xdist_group("browser")
 SCRIPT = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
@@ -51,14 +48,6 @@ def back_to(page: Any, wanted: str) -> None:
         if focus(page) == wanted:
             return
     raise AssertionError(f"the keyboard never came to {wanted!r}; it is at {focus(page)!r}")
-
-
-def count_ranks() -> None:
-    """Make a snapshot of the boards, as five minutes do, and let the API forget the one that it has read."""
-    builder, now = ranks._parts(), datetime.now(UTC)
-    counted = count_scores(builder.dynamodb, builder.profiles_table, now, monotonic() + 60)
-    assert write_snapshot(builder.dynamodb, builder.boards_table, counted)
-    user_requests.services.cache_clear()
 
 
 def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
@@ -124,7 +113,8 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     redis = Redis(lone_redis_url)
     for key in redis.call("KEYS", "leaderboard:*"):  # as a minute does
         redis.call("DEL", key)
-    count_ranks()
+    ranks.handler({}, CONTEXT)
+    user_requests.services.cache_clear()  # it has read the snapshot of before
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
         assert "(you)" in page.get_by_role("table", name=board).text_content(), board
