@@ -167,10 +167,9 @@ def removal_text(keeping: RetentionRule) -> str:
 
 def retention_table() -> str:
     """Return all of it as the table of docs/retention.md."""
-    lines = ["| data | store | what | setting | who | when it is gone |", "|---|---|---|---|---|---|"]
+    lines = ["| data | store | what | setting | when it is gone |", "|---|---|---|---|---|"]
     for each in RETENTION_RULES:
-        named = f"`{each.setting}`" if each.setting else "fixed" if each.enforcer is not NOBODY else ""
-        who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
+        named = f"`{each.setting}`" if each.setting else ""
         fate = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
-        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {fate} |")
+        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {fate} |")
     return "\n".join([*lines, ""])
