@@ -27,7 +27,6 @@ AWS, NOT_RUN = "on AWS", "not run"
 EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "ARCHITECTURE.md": {
         "local, bench        the command, the laptop cloud, benchmarks": "a drawing",
-        "app --HTTP--> door --claim--> IdempotencyKeys": "a drawing",
     },
     "CONTRIBUTING.md": {
         "make setup": "this test is a part of it",
