@@ -166,10 +166,13 @@ def removal_text(keeping: RetentionRule) -> str:
 
 
 def retention_table() -> str:
-    """Return all of it as the table of docs/retention.md."""
+    """Return all of it as the table of docs/retention.md. A kind of data is named in its first row."""
     lines = ["| data | store | what | setting | when it is gone |", "|---|---|---|---|---|"]
+    named_data = ""
     for each in RETENTION_RULES:
+        data = each.data if each.data != named_data else ""
+        named_data = each.data
         named = f"`{each.setting}`" if each.setting else ""
         fate = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
-        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {fate} |")
+        lines.append(f"| {data} | {each.store} | {each.holds} | {named} | {fate} |")
     return "\n".join([*lines, ""])
