@@ -45,7 +45,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "docs/runbook.md": {
         "streakline status --stack-name streakline --region eu-west-1": AWS,
         "streakline key announce --stack-name streakline": AWS,
-        "from local.stack import find": AWS,
         'aws dynamodb scan --table-name REWARDS_TABLE --filter-expression "fulfilment = :requested" '
         """--expression-attribute-values '{":requested": {"S": "requested"}}'""": AWS,
         "sam deploy --region us-east-1 --parameter-overrides Role=active PeerRegion=us-west-2 "
