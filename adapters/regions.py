@@ -21,15 +21,19 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, get_all
 from rules.engagement.ledger import Entry, unfold_carrier
-from rules.regions.changes import FOLLOWED, GONE, GONE_KEY, KEYS, LEDGER, ItemChange
-from rules.regions.standby import (
-    LedgerContradiction,
+from rules.regions.changes import (
+    FOLLOWED,
+    GONE,
+    GONE_KEY,
+    KEYS,
+    LEDGER,
+    ItemChange,
     claim_needed,
     days_needed,
     events_needed,
-    follow_entry,
     place_needed,
 )
+from rules.regions.standby import LedgerContradiction, follow_entry
 
 CLAIMS, EVENTS, PROFILES, DAYS = "IdempotencyKeys", "BPEvents", "UserStreaks", "DailyActivity"
 ATTEMPTS_MAX = 6
@@ -39,22 +43,20 @@ IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
 Keys = set[tuple[str, str]]
 SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
 
-# Items of a standby's tables, apart from the ledger: each is as its newest change says, in any order of
-# arrival.
-#
-# An item keeps the number of the change that it is from (`followed`). A deletion leaves a mark among the
-# claims:
-#
-# | user_id | idempotency_key | holds |
-# |---|---|---|
-# | gone/DIGEST of table and key | gone | followed: the deletion's number; ttl |
-#
-# The mark is written before the item is deleted, and whoever puts an item where there was none looks for a
-# mark afterwards. So whichever of the two comes second finds the other.
-
 
 class FollowedItems:
-    """tables: by name in the template."""
+    """Items of a standby's tables, apart from the ledger: each is as its newest change says.
+
+    An item keeps the number of the change that it is from (`followed`). A deletion leaves a mark among the
+    claims:
+
+    | user_id | idempotency_key | holds |
+    |---|---|---|
+    | gone/DIGEST of table and key | gone | followed: the deletion's number; ttl |
+
+    The mark is written before the item is deleted, and whoever puts an item where there was none looks for a
+    mark afterwards. So whichever of the two comes second finds the other. tables: by name in the template.
+    """
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
         self._dynamodb, self._tables = dynamodb, tables
@@ -117,34 +119,6 @@ def mark_key(change: ItemChange) -> Item:
     return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
 
 
-# Whether events and entries may be taken over: a claim is there before its event, an event before its entry
-# (rule 23).
-
-
-class FollowedOrder:
-    """tables: by name in the template."""
-
-    def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
-        self._dynamodb, self._tables = dynamodb, tables
-
-    def by_claims(self, events: Iterable[ItemChange], now: datetime) -> SplitChanges:
-        """Return the changed events whose claims are there, and those that must wait for theirs."""
-        return self._split_by_need(CLAIMS, [(each, claims_of(each, now)) for each in events])
-
-    def by_events(self, entries: Iterable[ItemChange], now: datetime) -> SplitChanges:
-        """Return the new entries whose events are there, and those that must wait for theirs."""
-        return self._split_by_need(EVENTS, [(each, events_of(each, now)) for each in entries])
-
-    def _split_by_need(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
-        first, second = KEYS[name]
-        wanted = sorted({key for _, keys in needed for key in keys})
-        asked = [{first: one, second: two} for one, two in wanted]
-        found = get_all(self._dynamodb, self._tables[name], asked, f"{first}, {second}")
-        there = {(each[first], each[second]) for each in map(decode_item, found)}
-        ready = [each for each, keys in needed if keys <= there]
-        return ready, [each for each, keys in needed if not keys <= there]
-
-
 def claims_of(event: ItemChange, now: datetime) -> Keys:
     """Return the key of the claim that a changed event needs, if it needs one."""
     key = claim_needed(event.image or {}, now)
@@ -163,12 +137,8 @@ def entries_of(change: ItemChange) -> list[Entry]:
     return [*unfold_carrier(entry), entry]
 
 
-# Whether a profile may be followed: it says that its days are written, and the entries that carriers name
-# (rule 23).
-
-
 class FollowedDays:
-    """tables: by name in the template."""
+    """The days of a standby: a profile says that its days are written. tables: by name in the template."""
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str], ledger: LedgerStore) -> None:
         self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
@@ -227,13 +197,13 @@ class Follower:
         """dynamodb: a client that the fence lets through while this region follows. tables: see
         FollowedItems.
         """
+        self._dynamodb, self._tables = dynamodb, tables
         self._ledger = LedgerStore(dynamodb, tables[LEDGER])
         self._items = FollowedItems(dynamodb, tables)
-        self._order = FollowedOrder(dynamodb, tables)
         self._days = FollowedDays(dynamodb, tables, self._ledger)
 
     def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
-        """Take over changes, whatever their order: each after what it needs (rules.regions.standby)."""
+        """Take over changes, whatever their order: each after what it needs (rules.regions.changes)."""
         outcome = FollowedBatch()
         gone, there = _split_changes(changes, lambda each: each.image is None)
         entries, items = _split_changes(there, lambda each: each.table == LEDGER)
@@ -243,12 +213,13 @@ class Follower:
             self._items.delete(each, now)
         for each in first:
             self._items.put(each)
-        ready, waiting = self._order.by_claims(events, now)
+        ready, waiting = self._split_by_need(CLAIMS, [(each, claims_of(each, now)) for each in events])
         for each in ready:
             self._items.put(each)
         outcome.waiting += waiting
         outcome.followed += len(gone) + len(first) + len(ready)
-        ready, waiting = self._order.by_events((each for each in entries if each.is_new), now)
+        new = [(each, events_of(each, now)) for each in entries if each.is_new]
+        ready, waiting = self._split_by_need(EVENTS, new)
         for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
             self._follow_entry(each, outcome)
         outcome.waiting += waiting
@@ -256,6 +227,16 @@ class Follower:
         for each in later:
             self._follow_after_its_entry(each, heads, outcome)
         return outcome
+
+    def _split_by_need(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
+        """Return the changes whose needed items of a table are there, and those that must wait for theirs."""
+        first, second = KEYS[name]
+        wanted = sorted({key for _, keys in needed for key in keys})
+        asked = [{first: one, second: two} for one, two in wanted]
+        items = get_all(self._dynamodb, self._tables[name], asked, f"{first}, {second}")
+        there = {(each[first], each[second]) for each in map(decode_item, items)}
+        ready = [change for change, keys in needed if keys <= there]
+        return ready, [change for change, keys in needed if not keys <= there]
 
     def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
         *_, entry = entries_of(change)

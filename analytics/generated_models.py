@@ -1,8 +1,11 @@
 """Writes every file under sql/ that follows from a declaration in rules/. `make models` runs it.
 
 Example: sql/models/staging/rule_book.sql follows from rules/book/shipped.json, and the page sql/lake.md,
-which lists every entity of the lake with its columns, from rules/lake. `make check` fails while one of
-these files is stale.
+which lists every entity of the lake with its columns for analysts, from rules/lake. `make check` fails while
+one of these files is stale.
+
+The page is also the record of what was published. Files of years are read by the place of a column and by its
+type, so a schema only grows: the page is not written anew for a declaration that takes something back.
 """
 
 import re
@@ -19,12 +22,6 @@ from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES
 from rules.lake.rule_entities import BOOK, RULES, book_items
 from rules.lake.schema import Entity, Field, Type
-
-# The page sql/lake.md: every entity of the lake with its columns, for analysts.
-#
-# It is also the record of what was published. Files of years are read by the place of a column and by its
-# type, so a schema only grows: the page is not written anew for a declaration that takes something back.
-
 
 SECTION = "\n## "
 COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)

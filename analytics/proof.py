@@ -6,33 +6,22 @@ state/heads.json          the buckets' roots, and the root over them. It is put 
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from adapters.platform.objects import NoObject, Objects, StoredObject
-from analytics.lake import curated_files, layout
-from analytics.warehouse.statements import literal_lists
-from analytics.warehouse.warehouse import Warehouse
+from adapters.platform.objects import NoObject, Objects
 from rules.days import unstamp
 from rules.engagement.ledger import OPENED_AT, Entry
 from rules.engagement.proof import (
     BUCKETS,
-    DROPPED,
     EMPTY,
-    FLIPPED,
     AccountChain,
     Leaves,
-    LedgerFault,
-    LedgerLink,
     Path,
     TreeLeaf,
     bucket_of,
-    chain_differences,
     chain_of,
     digests_of,
     fault_texts,
@@ -43,16 +32,13 @@ from rules.engagement.proof import (
     path_of,
     root_of,
 )
-from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, fields_of
-from rules.lake.residue import is_residue
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
 # By then every account has been looked at, and has a leaf.
 KNOWN_AFTER = timedelta(days=30)
 ROOTS = "roots/"
 LATEST = f"{ROOTS}latest.json"
-TABLE = "table"
-COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
+Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
 
 
 @dataclass(slots=True)
@@ -125,17 +111,12 @@ def _key(root: bytes) -> str:
     return f"{LEAVES}{root.hex()}.leaves"
 
 
-# What last night's tree says against a journal, and the head that a sound journal brings to tonight's.
-#
-# The night reads the whole journal of whoever is looked at anyway: of all who have changed, and of a slice of
-# the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
-
-
-Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
-
-
 class PreviousTree:
-    """Last night's tree; what is read of it is kept."""
+    """What last night's tree says against a journal, and the head that a sound journal brings to tonight's.
+
+    The night reads the whole journal of whoever is looked at anyway: of all who have changed, and of a slice
+    of the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
+    """
 
     def __init__(self, objects: Objects) -> None:
         self._objects, self._heads = objects, Heads.read(objects)
@@ -196,19 +177,17 @@ def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
     return found
 
 
-# Roots as they are published: roots/RUN.json, each with the one before, so that none can be left out.
-#
-# The bucket keeps each version under a lock, so nobody can replace a root, whatever their rights. What is put
-# under the key again is a further version, and who asks for the first one gets it.
-
-
 def root_key(run_id: str) -> str:
     """Return where a run's root is."""
     return f"{ROOTS}{run_id}.json"
 
 
 def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
-    """Write the root of a night; returns it as it is published."""
+    """Write the root of a night; returns it as it is published: with the one before, so none can be left out.
+
+    The bucket keeps each version under a lock, so nobody can replace a root, whatever their rights. What is
+    put under the key again is a further version, and who asks for the first one gets it.
+    """
     try:
         last = json.loads(objects.get(LATEST))
     except NoObject:
@@ -226,121 +205,3 @@ def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
     objects.put(root_key(heads.run_id), text)
     objects.put(LATEST, text)
     return root
-
-
-# All copies of an account's ledger against each other, and against the last root (rule 19).
-
-
-@dataclass(frozen=True, slots=True)
-class CopyFault:
-    """What is wrong with one copy of an account's ledger."""
-
-    account: str
-    copy: str
-    fault: LedgerFault
-
-    @property
-    def text(self) -> str:
-        """The fault in words."""
-        return f"{self.account}: {self.copy}: {self.fault.text}"
-
-
-def copy_faults(
-    account: str,
-    copies: Mapping[str, Sequence[LedgerLink]],
-    leaf: TreeLeaf | None = None,
-    until: Mapping[str, int] | None = None,
-) -> Iterator[CopyFault]:
-    """Yield what is wrong with the copies of one account, and where.
-
-    The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
-    sound, because it alone has hashes; else another that agrees with the leaf. leaf: None: no root has the
-    account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
-    """
-    names = sorted(copies, key=lambda name: name != TABLE)
-    sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
-    if sound is None:
-        yield from _faults_without_root(account, copies, leaf)
-        return
-    for name in names:
-        last = (until or {}).get(name, copies[sound][-1].seq)
-        for fault in chain_differences(copies[name], copies[sound]) if name != sound else ():
-            if fault.seq <= last or fault.what != DROPPED:
-                yield CopyFault(account, name, fault)
-
-
-def _faults_without_root(
-    account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
-) -> Iterator[CopyFault]:
-    """Yield what in each copy contradicts itself, where none of them leads to the root."""
-    for name, links in copies.items():
-        faults = own_faults(account, links)
-        yield from (CopyFault(account, name, each) for each in faults)
-        if leaf and links and not faults:
-            yield CopyFault(
-                account, name, LedgerFault(leaf.seq, f"{FLIPPED}, or one before it: the root differs")
-            )
-
-
-def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) -> bool:
-    if not links or own_faults(account, links):
-        return False
-    chain = chain_of(account, links)
-    if chain is None or leaf is None:
-        return chain is not None or leaf is None
-    return chain.leaf_at(leaf.seq) == leaf.digest
-
-
-# The ledger's copies in lake and warehouse, account by account, in the form that is compared (rule 19).
-
-
-Copies = dict[str, list[LedgerLink]]
-
-
-def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
-    """Return a row of the lake or the warehouse."""
-    first, _, name = (row["seal"] or "").partition(" ")
-    seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
-    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN_FIELDS))
-    place = {name: value for name, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
-    shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
-    if gone:
-        return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
-    return LedgerLink(row["seq"], place, shown, hidden, begins=seal)
-
-
-def lake_copies(
-    objects: Objects, accounts: Collection[str], files: Iterable[StoredObject] | None = None
-) -> Copies:
-    """Return what the lake has of some accounts; it reads the ledger's whole history, or these files."""
-    asked = pa.array(sorted(accounts), pa.string())
-    rows: list[Mapping[str, Any]] = []
-    found = layout.curated_files(objects, "ledger") if files is None else files
-    for _, table in curated_files.tables(objects, "ledger", found, COLUMNS):
-        rows += table.filter(pc.is_in(table["account_id"], asked)).to_pylist()
-    return _by_account(rows)
-
-
-def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
-    """Return what the warehouse has of some accounts."""
-    rows = list[Mapping[str, Any]]()
-    names = ", ".join(f'"{each}"' for each in COLUMNS)
-    for some in literal_lists(sorted(accounts)):
-        rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
-    return _by_account(rows)
-
-
-def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
-    copies: Copies = {}
-    for row in rows:
-        copies.setdefault(row["account_id"], []).append(link_of_row(row))
-    return {account: list(_in_order(links)) for account, links in copies.items()}
-
-
-def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
-    """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
-    last = None
-    for each in sorted(links, key=lambda link: (link.place, link.seq)):
-        if each.seq > 0 or each != last:
-            yield each
-        last = each

@@ -46,6 +46,7 @@ RAW_PAYLOAD = "raw_payload"
 # 90 days later; those answers are not meant.
 STORED_AFTER = timedelta(days=1)
 ItemRow = Mapping[str, Any]
+Row = dict[str, Any]
 PREFIX = "state/retention/"
 BATCH_ROWS = 2000
 # Events stored over 100 days before the first night had a TTL, and DynamoDB has deleted them.
@@ -162,9 +163,6 @@ class AnswerTexts(RetentionRule):
         return [each for each in found if "answer" in each and each["created_at"]["S"] <= until]
 
 
-# How far a kind of thing has left: state/retention/NAME.json, which has dates and names nobody.
-
-
 @dataclass(frozen=True, slots=True)
 class Resume:
     """Where a call has stopped within a partition."""
@@ -179,7 +177,10 @@ NOTHING_DONE = Resume("", "", 0)
 
 @dataclass(slots=True)
 class RetentionState:
-    """Dates are YYYY-MM-DD; of partitions but for `began`."""
+    """How far a kind of thing has left: state/retention/NAME.json. It has dates and names nobody.
+
+    Dates are YYYY-MM-DD; of partitions but for `began`.
+    """
 
     name: str
     began: str  # the first night
@@ -218,12 +219,6 @@ class RetentionState:
         if again:
             self.due[dt] = again
         self.resume = NOTHING_DONE
-
-
-# Rows of a curated file that have become old: they name the items of a table that may leave.
-
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def bound_words(schema: Schema) -> list[str]:
 def inner_schemas(schema: Schema) -> list[Schema]:
     """Return the schemas of list items, map values and alternatives, of those that say more than a type."""
     inner: list[Schema] = [schema["items"]] if "items" in schema else []
-    inner += schema.get("anyOf", schema.get("oneOf", []))
+    inner += schema.get("anyOf") or schema.get("oneOf") or []
     if isinstance(values := schema.get("additionalProperties"), dict):
         inner.append(values)
     return [each for each in inner if DETAIL_KEYWORDS & each.keys()]

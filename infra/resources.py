@@ -35,7 +35,7 @@ GATEWAY_SECONDS_MIN = 16
 CALLED_BY_ALIAS = {"Engagement"}
 VARIABLES = "        Variables:\n"
 STATEMENTS = "          Statement:\n"
-# Buckets whose objects are copied to the other region -> the condition, without `Copies`.
+# Buckets whose objects are copied to the other region, in the order of the parameter PeerBuckets.
 COPIED_BUCKETS = ("PayloadBucket", "LakeBucket")
 
 
@@ -63,33 +63,33 @@ def _derived_resources(block: Block) -> str:
     if routes:  # the gateway must wait at least a second longer than the function may run
         seconds = max(GATEWAY_SECONDS_MIN, block.properties["Timeout"] + 1)
         text += fill(DERIVED["door"], name=block.name, milliseconds=1000 * seconds)
-    for each in routes:
-        pattern = DERIVED["open_route" if each.is_open else "route"]
-        text += fill(pattern, name=each.name, key=each.key, api=each.api)
+    for route in routes:
+        pattern = DERIVED["open_route" if route.is_open else "route"]
+        text += fill(pattern, name=route.name, key=route.key, api=route.api)
     return with_condition(block.condition, text)
 
 
 def _complete_resource(block: Block) -> str:
+    """Return a resource's text with what all resources of its type have, and what follows from it alone."""
     if block.kind not in COMMON:
         return block.text
-    attributes, shared = _split_pattern(fill(COMMON[block.kind], name=block.name))
+    attributes, properties = _split_pattern(fill(COMMON[block.kind], name=block.name))
     parts = PARTS.fullmatch(block.text)
     if parts is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
-    opening, own_attributes, own = parts.groups()
+    opening, own_attributes, own_properties = parts.groups()
     if block.kind == TABLE and block.logical_id in FOLLOWED:
-        shared += DERIVED["followed"]
+        properties += DERIVED["followed"]
     if block.logical_id in COPIED_BUCKETS:
-        shared += fill(DERIVED["copied"], place=COPIED_BUCKETS.index(block.logical_id))
-    if condition := _network(block):
-        shared += fill(DERIVED["network"], condition=condition)
-    if block.kind == FUNCTION and (_routes(block) or block.name in CALLED_BY_ALIAS):
-        gradual, properties = _split_pattern(DERIVED["gradual"])
-        attributes, shared = attributes + gradual, shared + properties
-        own = own.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
+        properties += fill(DERIVED["copied"], place=COPIED_BUCKETS.index(block.logical_id))
     if block.kind == FUNCTION:
-        own = own.replace(STATEMENTS, STATEMENTS + _statements(block), 1)
-    return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
+        properties += _network(block)
+        own_properties = own_properties.replace(STATEMENTS, STATEMENTS + _statements(block), 1)
+        if _routes(block) or block.name in CALLED_BY_ALIAS:
+            gradual_attributes, gradual_properties = _split_pattern(DERIVED["gradual"])
+            attributes, properties = attributes + gradual_attributes, properties + gradual_properties
+            own_properties = own_properties.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
+    return f"{opening}{attributes}{own_attributes}    Properties:\n{properties}{own_properties}"
 
 
 def _split_pattern(pattern: str) -> tuple[str, str]:
@@ -99,21 +99,24 @@ def _split_pattern(pattern: str) -> tuple[str, str]:
 
 
 def _routes(block: Block) -> list[Route]:
-    return [each for each in ROUTES if each.api == block.name]
+    return [route for route in ROUTES if route.api == block.name]
 
 
 def _statements(block: Block) -> str:
-    """Return what a function may do because of its variables."""
+    """Return the statements that follow from a function's variables."""
     variables = _variables(block)
     asks = block.name in ("Sender", "OperationsApi")  # whether it is the region's turn
-    has_tables = asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
+    has_tables = asks or any(name == "TABLES" or name.endswith("_TABLE") for name in variables)
     has_identity = "IDENTITY_URL" in variables and "ADMIN_SECRET_ARN" not in variables
     return DERIVED["register"] * has_tables + DERIVED["identity"] * has_identity
 
 
-def _network(block: Block) -> str | None:
-    return NETWORKS.get(frozenset(_variables(block)) & {"REDIS_URL", "IDENTITY_URL"})
+def _network(block: Block) -> str:
+    """Return the network of a function that reaches into one; "" for another."""
+    condition = NETWORKS.get(frozenset(_variables(block)) & {"REDIS_URL", "IDENTITY_URL"})
+    return fill(DERIVED["network"], condition=condition) if condition else ""
 
 
 def _variables(block: Block) -> Mapping[str, Any]:
-    return block.properties.get("Environment", {}).get("Variables", {})
+    variables: Mapping[str, Any] = block.properties.get("Environment", {}).get("Variables", {})
+    return variables

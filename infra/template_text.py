@@ -12,33 +12,9 @@ from typing import Any
 
 import yaml
 
-# CloudFormation's YAML as data: !Ref X is {"Ref": "X"}, !GetAtt X.Y is {"Fn::GetAtt": "X.Y"}.
-
-
-class _Loader(yaml.CSafeLoader):
-    pass
-
-
-def _short(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
-    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
-    if isinstance(node, yaml.ScalarNode):
-        return {name: loader.construct_scalar(node)}
-    if isinstance(node, yaml.SequenceNode):
-        return {name: loader.construct_sequence(node, deep=True)}
-    assert isinstance(node, yaml.MappingNode)  # noqa: S101 (YAML has no fourth kind)
-    return {name: loader.construct_mapping(node, deep=True)}
-
-
-_Loader.add_multi_constructor("!", _short)
-
-
-def parse(text: str) -> dict[str, Any]:
-    """Return a template, or a part of one, as data."""
-    loaded: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader with short forms)
-    return loaded
-
-
 ROOT = Path(__file__).resolve().parents[1]
+# A resource's lines, with the empty lines and comments before it.
+RESOURCE = re.compile(r"\n*(?:  #.*\n)*  \w+:.*\n(?:    .*\n)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +33,29 @@ class Block:
         return self.logical_id.removesuffix("Function")
 
 
+def parse(text: str) -> dict[str, Any]:
+    """Return a template, or a part of one, as data."""
+    loaded: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader with short forms)
+    return loaded
+
+
+class _Loader(yaml.CSafeLoader):
+    pass
+
+
+def _short_form(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        return {name: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    assert isinstance(node, yaml.MappingNode)  # noqa: S101 (YAML has no fourth kind)
+    return {name: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
 def sections(path: str) -> dict[str, str]:
     """Return a file's top-level sections, name -> text; the name "" has the text before the first section."""
     before, *rest = re.split(r"(?m)^([A-Za-z][\w:]*):\n", (ROOT / path).read_text())
@@ -65,8 +64,8 @@ def sections(path: str) -> dict[str, str]:
 
 def patterns(name: str) -> dict[str, str]:
     """Return the patterns of a file of infra/patterns, name -> text, without comments."""
-    found = sections(f"infra/patterns/{name}.yaml")
-    return {key: re.sub(r"(?m)^(#.*)?\n", "", text) for key, text in found.items()}
+    texts = sections(f"infra/patterns/{name}.yaml")
+    return {key: re.sub(r"(?m)^(#.*)?\n", "", text) for key, text in texts.items()}
 
 
 def fill(pattern: str, **values: object) -> str:
@@ -78,13 +77,8 @@ def with_condition(condition: str, resources: str) -> str:
     """Return resources with a condition, which none of them has yet; "": as they are."""
     if not condition:
         return resources
-    return re.sub(
-        r"(?m)^(    Type: .*\n)|^(  \w+: \{Type: [^,]+, )",
-        lambda found: (
-            f"{found[1]}    Condition: {condition}\n" if found[1] else f"{found[2]}Condition: {condition}, "
-        ),
-        resources,
-    )
+    text = re.sub(r"(?m)^(    Type: .*\n)", rf"\1    Condition: {condition}\n", resources)
+    return re.sub(r"(?m)^(  \w+: \{Type: [^,]+, )", rf"\1Condition: {condition}, ", text)  # those of one line
 
 
 def replace_marks(text: str, marks: Mapping[str, str]) -> str:
@@ -93,21 +87,23 @@ def replace_marks(text: str, marks: Mapping[str, str]) -> str:
     Raises ValueError for an unknown mark.
     """
 
-    def derived(match: re.Match[str]) -> str:
+    def mark_text(match: re.Match[str]) -> str:
         if match[2] not in marks:
             raise ValueError(f"# @{match[2]} stands for nothing; known are {', '.join(marks)}")
         return textwrap.indent(textwrap.dedent(marks[match[2]]), match[1])
 
-    return re.sub(r"(?m)^( *)# @(\w+)\n", derived, text)
+    return re.sub(r"(?m)^( *)# @(\w+)\n", mark_text, text)
 
 
 def blocks(resources: str) -> list[Block]:
     """Return the resources of a section; raises ValueError if a line belongs to none of them."""
-    texts = re.findall(r"\n*(?:  #.*\n)*  \w+:.*\n(?:    .*\n)*", resources)
+    texts = RESOURCE.findall(resources)
     if "".join(texts) != resources:
         raise ValueError(f"not all of this is resources, indented by two blanks:\n{resources[:400]}")
-    parsed = [next(iter(parse(each).items())) for each in texts]
-    return [
-        Block(logical_id, each["Type"], each.get("Properties") or {}, text, each.get("Condition", ""))
-        for text, (logical_id, each) in zip(texts, parsed, strict=True)
-    ]
+    return [_block(text) for text in texts]
+
+
+def _block(text: str) -> Block:
+    ((logical_id, declared),) = parse(text).items()
+    properties = declared.get("Properties") or {}
+    return Block(logical_id, declared["Type"], properties, text, declared.get("Condition", ""))

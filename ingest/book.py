@@ -1,10 +1,12 @@
-"""Everything under /v1/rules: the book in force, its versions, and publishing another one, for the HTTP door
-and for the command line. Whatever is wrong with the document is reported with its place and a reason.
+"""Everything under /v1/rules: the book in force, its versions, and publishing another one.
+
+The command line publishes by the same functions. Whatever is wrong with a document is reported with its place
+and a reason.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -20,188 +22,44 @@ from adapters.settings.engagement import RulesApiSettings
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.http import json_response
-from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of
+from ingest.web.json_schema import ANY, INSTANT, TEXT, Schema, closed_object, flag, list_of, text, whole
 from ingest.web.paging import instant_in, instant_of
 from ingest.web.routes import in_query
 from ingest.web.validate import all_problems, first_problem
-from rules.book.book import Book, Books, Version
+from rules.book.book import Book, Version
 from rules.book.book_schema import BOOK
-from rules.book.document import BookRefused, Fault, Path, breaking_changes, faults_of, read_book
-from rules.book.rewards import lowered_stocks
+from rules.book.document import BookRefused, Fault, Path, faults_of, read_book
+from rules.book.succession import check_succession
 from rules.days import stamp
 from rules.json_values import DoubledKey, check_strict, unique_keys
 
-# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is
-# reported with its place and a reason.
-
-
-# Checks a document that somebody wants to publish. Whatever is wrong is reported with its place and a reason.
-
-
-# An item of a table may have 400 KB.
-DOCUMENT_BYTES_MAX = 300_000
-# Each event of the type is held against it.
-CONTRACT_BYTES_MAX = 16_384
+DOCUMENT_BYTES_MAX = 300_000  # an item of a table may have 400 KB
+CONTRACT_BYTES_MAX = 16_384  # each event of the type is held against the contract
 MISSING = "is missing"  # as first_problem says it
 NOTE_MAX = 500
 NOW = "now"
 _VERSION_FIELDS: dict[str, Schema] = {
-    "version": {"type": "integer", "minimum": 1},
+    "version": whole("", 1),
     "effective_at": INSTANT,
     "published_at": INSTANT,
-    "author?": {"type": "string", "description": "admins alone"},
+    "author?": text("admins alone"),
     "note": TEXT,
 }
 VERSION = closed_object(_VERSION_FIELDS)
 RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
 VERSIONS = closed_object({"versions": list_of(VERSION)})
-
-
-def book_of_document(document: Any) -> Book:
-    """Return the book of a document; raises BookRefused."""
-    try:
-        check_strict(document)
-    except ValueError as error:
-        raise BookRefused([Fault((), str(error))]) from None
-    if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
-        raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
-    if problems := all_problems(BOOK, document):
-        faults = [
-            each for at, why in problems for each in _structural_faults(document, _path_of(document, at), why)
-        ]
-        raise BookRefused([*dict.fromkeys(faults)])
-    if faults := [*_float_faults(document)] or faults_of(document):
-        raise BookRefused(faults)
-    book = read_book(document)
-    _check_contracts(book)
-    return book
-
-
-def _path_of(document: Any, field: str) -> Path:
-    """Return the keys and places that a field's name stands for; a key may have dots in it: `read.page`."""
-    parts = [] if field == "body" else field.split(".")
-    place: list[str | int] = []
-    while parts:
-        size = 1
-        if isinstance(document, dict):
-            prefixes = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
-            size = next(prefixes, 1)
-        key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
-        place, parts = [*place, key], parts[size:]
-        is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
-        document = document[key] if is_there else None
-    return tuple(place)
-
-
-def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
-    """Return what a schema's problem comes to. What is missing may be there under another name."""
-    if reason == MISSING:
-        return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
-    return [*_wrong_keys(document, place)] or [Fault(place, reason)]
-
-
-def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
-    """Yield the keys that may not be at a place, each by itself: a schema reports their object alone."""
-    said, schema = document, BOOK
-    for key in place:
-        inside = schema.get("properties", {}).get(
-            key, schema.get("items", schema.get("additionalProperties"))
-        )
-        if not isinstance(inside, dict):
-            return
-        said, schema = said[key], inside
-    if not isinstance(said, dict):
-        return
-    properties, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
-    for key in said:
-        if schema.get("additionalProperties") is False and key not in properties:
-            yield Fault((*place, key), f"is unknown: there are {', '.join(properties)}")
-        elif not re.search(pattern.replace("$", r"\Z"), key):
-            yield Fault((*place, key), f"is no name: it must match {pattern}")
-
-
-def _float_faults(value: Any, path: Path = ()) -> Iterator[Fault]:
-    """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
-    if isinstance(value, float) and value.is_integer():
-        yield Fault(path, f"is {value}: write {int(value)}")
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, each in inner:
-        yield from _float_faults(each, (*path, name))
-
-
-def _check_contracts(book: Book) -> None:
-    """Raise BookRefused for a contract that no event can be held against."""
-    for name, rule in book.event_types.items():
-        if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
-            reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"
-            raise BookRefused([Fault(("event_types", name, "properties"), reason)])
-        try:
-            first_problem({"type": "object", **(rule.properties or {})}, {})
-        except Exception as error:  # noqa: BLE001 (the library raises what it likes)
-            fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")
-            raise BookRefused([fault]) from None
-
-
-def check_streaks(before: Book, after: Book) -> None:
-    """Raise BookRefused for a streak that counts another period than under a version before."""
-    faults = [
-        Fault(("streaks", name, "per"), f"was {before.streaks[name].per} before: take a new name")
-        for name in sorted(before.streaks.keys() & after.streaks.keys())
-        if before.streaks[name].per is not after.streaks[name].per
-    ]
-    if faults:
-        raise BookRefused(faults)
-
-
-def check_senders(before: Book, after: Book) -> None:
-    """Raise BookRefused for a contract that refuses what senders may send under the book before."""
-    faults = []
-    for name in before.event_types.keys() & after.event_types.keys():
-        for path, reason in breaking_changes(
-            before.event_types[name].properties, after.event_types[name].properties
-        ):
-            why = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
-            faults.append(Fault(("event_types", name, "properties", *path), why))
-    if faults:
-        raise BookRefused(faults)
-
-
-def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> None:
-    """Raise BookRefused for a reward of which there were more before, or will be fewer later."""
-    problems = lowered_stocks(
-        [each.rewards for each in before], book.rewards, [each.rewards for each in after]
-    )
-    if faults := [Fault(path, reason) for path, reason in problems]:
-        raise BookRefused(faults)
-
-
-# What a version may change of what has been judged: it takes effect in the past (rule 12).
-
-
-def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
-    """Raise BookRefused for a book that takes more than points from what happened since an instant.
-
-    Every type that was known must be there, and keep the streak as it did: nobody's streak is judged anew.
-    """
-    faults = list(_faults(book, books, effective_at, now))
-    if faults:
-        raise BookRefused(faults)
-
-
-def _faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
-    seen: set[str] = set()
-    for version in books.between(effective_at, now):
-        for name, rule in version.book.event_types.items():
-            if name in seen:
-                continue
-            path = ("event_types", name)
-            if name not in book.event_types:
-                seen.add(name)
-                yield Fault(path, f"is missing: version {version.number} has judged by it since then")
-            elif book.event_types[name].keeps_streak != rule.keeps_streak:
-                seen.add(name)
-                why = f"differs from version {version.number}: who was told of a streak keeps it"
-                yield Fault((*path, "keeps_streak"), why)
+PUBLICATION = closed_object(
+    {
+        # What is wrong with a book is reported in full below, not by its first fault alone.
+        "book": ANY | {"description": "as GET /v1/rules shows it: components.schemas.Book"},
+        "effective?": text(
+            "`now`, as if left out, or an instant with its zone: from when it is in force", maxLength=40
+        ),
+        "note?": text("why, for those who come later", maxLength=NOTE_MAX),
+        "rerate?": flag("effective may be past: `streakline rules rerate` judges anew what came since"),
+        "dry_run?": flag("only say whether it could be published, and from when"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +86,7 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
 
     What is judged stays judged, so a version takes effect in the past only where that is asked for.
     """
-    is_past = bool(proposal.effective_at and proposal.effective_at < now)
-    if proposal.effective_at and is_past and not proposal.rerate:
+    if proposal.effective_at and proposal.effective_at < now and not proposal.rerate:
         reason = (
             f"is in the past: {proposal.effective_at.isoformat()}. What happened until now has been judged:"
             " only with rerate may it be judged anew"
@@ -238,42 +95,9 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
     book, books = book_of_document(proposal.document), store.look()
     # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
     effective_at = proposal.effective_at or max(now, *(each.published_at for each in books.versions))
-    if is_past:
-        check_past(book, books, effective_at, now)
-    check_senders(books.at(effective_at).book, book)
-    if (following := books.after(effective_at)) is not None:
-        check_senders(book, following.book)
-    if any(each.stock is not None for each in book.rewards.values()):
-        before = (each.book for each in books.versions if each.effective_at <= effective_at)
-        check_stocks(before, book, (each.book for each in books.versions if each.effective_at > effective_at))
-    for each in books.versions if book.streaks else ():
-        check_streaks(each.book, book)
+    check_succession(book, books, effective_at, now)
     return effective_at
 
-
-# The bodies and answers of /v1/rules, as JSON Schema.
-
-
-PUBLICATION = closed_object(
-    {
-        # What is wrong with a book is reported in full by ingest.book, not by its first fault alone.
-        "book": {"type": "object", "description": "as GET /v1/rules shows it: components.schemas.Book"},
-        "effective?": {
-            "type": "string",
-            "maxLength": 40,
-            "description": "`now`, as if left out, or an instant with its zone: from when it is in force",
-        },
-        "note?": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
-        "rerate?": {
-            "type": "boolean",
-            "description": "effective may be past: `streakline rules rerate` judges anew what came since",
-        },
-        "dry_run?": {
-            "type": "boolean",
-            "description": "only say whether it could be published, and from when",
-        },
-    }
-)
 
 app = Api("RulesApi")
 logger, handler = app.logger, app.handler
@@ -362,3 +186,88 @@ def _field(fault: Fault) -> str:
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
     at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
     return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
+
+
+def book_of_document(document: Any) -> Book:
+    """Return the book of a document; raises BookRefused."""
+    try:
+        check_strict(document)
+    except ValueError as error:
+        raise BookRefused([Fault((), str(error))]) from None
+    if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
+        raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
+    if problems := all_problems(BOOK, document):
+        faults = [
+            each for at, why in problems for each in _structural_faults(document, _path_of(document, at), why)
+        ]
+        raise BookRefused([*dict.fromkeys(faults)])
+    if faults := [*_float_faults(document)] or faults_of(document):
+        raise BookRefused(faults)
+    book = read_book(document)
+    _check_contracts(book)
+    return book
+
+
+def _path_of(document: Any, field: str) -> Path:
+    """Return the keys and places that a field's name stands for; a key may have dots in it: `read.page`."""
+    parts = [] if field == "body" else field.split(".")
+    place: list[str | int] = []
+    while parts:
+        size = 1
+        if isinstance(document, dict):
+            prefixes = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
+            size = next(prefixes, 1)
+        key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
+        place, parts = [*place, key], parts[size:]
+        is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
+        document = document[key] if is_there else None
+    return tuple(place)
+
+
+def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
+    """Return what a schema's problem comes to. What is missing may be there under another name."""
+    if reason == MISSING:
+        return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
+    return [*_wrong_keys(document, place)] or [Fault(place, reason)]
+
+
+def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
+    """Yield the keys that may not be at a place, each by itself: a schema reports their object alone."""
+    said, schema = document, BOOK
+    for key in place:
+        inside = schema.get("properties", {}).get(
+            key, schema.get("items", schema.get("additionalProperties"))
+        )
+        if not isinstance(inside, dict):
+            return
+        said, schema = said[key], inside
+    if not isinstance(said, dict):
+        return
+    properties, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
+    for key in said:
+        if schema.get("additionalProperties") is False and key not in properties:
+            yield Fault((*place, key), f"is unknown: there are {', '.join(properties)}")
+        elif not re.search(pattern.replace("$", r"\Z"), key):
+            yield Fault((*place, key), f"is no name: it must match {pattern}")
+
+
+def _float_faults(value: Any, path: Path = ()) -> Iterator[Fault]:
+    """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
+    if isinstance(value, float) and value.is_integer():
+        yield Fault(path, f"is {value}: write {int(value)}")
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in inner:
+        yield from _float_faults(each, (*path, name))
+
+
+def _check_contracts(book: Book) -> None:
+    """Raise BookRefused for a contract that no event can be held against."""
+    for name, rule in book.event_types.items():
+        if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
+            reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"
+            raise BookRefused([Fault(("event_types", name, "properties"), reason)])
+        try:
+            first_problem({"type": "object", **(rule.properties or {})}, {})
+        except Exception as error:  # noqa: BLE001 (the library raises what it likes)
+            fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")
+            raise BookRefused([fault]) from None

@@ -30,9 +30,6 @@ from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
 
-# The bodies and answers of /v1/webhook-endpoints, as JSON Schema.
-
-
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
 KINDS = sorted(each.value for each in NoticeType if each is not NoticeType.TEST)
 _VALUE: Schema = {
@@ -87,9 +84,6 @@ ROTATED_SECRET = closed_object(
 ENDPOINT_LIST = closed_object({"endpoints": list_of(ENDPOINT)})
 TEST_RESULT = closed_object({"message_id": TEXT})
 EMPTY = closed_object({})
-
-# Registers endpoints, rotates their secrets, ends them. A secret is shown once, when it is made.
-
 
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26

@@ -61,9 +61,6 @@ EXPORT_URL_HELP = (
 )
 
 
-# Begins erasures, says how far they are, and lifts tombstones (rule 10).
-
-
 @dataclass(frozen=True, slots=True)
 class Erasures:
     """Erasures as their callers see them."""

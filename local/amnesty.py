@@ -17,7 +17,7 @@ from local.command import FILE, INSTANT, command, option
 from local.stack import Stack
 from local.stores import accounts_of, cache_of, lake_of, over_accounts
 from rules.days import stamp
-from rules.engagement.account_state import Amnesties, Amnesty
+from rules.engagement.amnesty import Amnesties, Amnesty
 
 SHOWN_MAX = 20
 

@@ -70,7 +70,7 @@ RUN = {
     "up": Lazy("local.cloud.laptop_cloud:up_command", "Start the laptop cloud and deploy to it"),
     "down": Lazy("local.cloud.laptop_cloud:down_command", "Stop it"),
     "status": Lazy("local.operate.status:status", "Whether all is well: what runs, what waits and how long"),
-    "logs": Lazy("local.operate.functions:logs", "What a function has logged"),
+    "logs": Lazy("local.operate.logs:logs", "What a function has logged"),
     "smoke": Lazy("local.smoke.smoke_command:smoke_command", "Prove a deployment, each part once"),
     "demo": Lazy("local.demo:demo_command", "Up, replay, check, show"),
 }
@@ -98,22 +98,22 @@ USE = {
             "recompute": Lazy("local.book:recompute_command", "Compare all points with the ledger"),
         },
     ),
-    "token": Lazy("local.api:token_command", "An access token of a user"),
-    "page": Lazy("local.api:page_command", "The web page's address, with a user signed in"),
+    "token": Lazy("local.sign_in:token_command", "An access token of a user"),
+    "page": Lazy("local.sign_in:page_command", "The web page's address, with a user signed in"),
     "hook": Group(
         "Addresses that vendors' webhooks come to, and their secrets.",
         {
-            "add": Lazy("local.operate.webhooks:add", "Make an address"),
-            "list": Lazy("local.operate.webhooks:list_hooks", "All addresses"),
-            "rotate": Lazy("local.operate.webhooks:rotate", "Change an address's secret"),
-            "remove": Lazy("local.operate.webhooks:remove", "End an address"),
+            "add": Lazy("local.operate.hooks:add", "Make an address"),
+            "list": Lazy("local.operate.hooks:list_hooks", "All addresses"),
+            "rotate": Lazy("local.operate.hooks:rotate", "Change an address's secret"),
+            "remove": Lazy("local.operate.hooks:remove", "End an address"),
         },
     ),
     "webhook": Group(
         "Webhooks that the service sends: endpoints, and sending again.",
         {
-            "list": Lazy("local.operate.webhooks:list_endpoints", "Endpoints, and what they did not take"),
-            "replay": Lazy("local.operate.webhooks:replay", "Send again"),
+            "list": Lazy("local.operate.outgoing:list_endpoints", "Endpoints, and what they did not take"),
+            "replay": Lazy("local.operate.outgoing:replay", "Send again"),
         },
     ),
     "person": Group(

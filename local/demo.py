@@ -1,137 +1,39 @@
 """`make demo`: starts the laptop cloud, replays real input through both doors, checks the results."""
 
-import random
 import time
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-import yaml
-
-from adapters.book import shipped_document
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
-from local.api import Api, bearer, page_link
+from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
+from local.demo_input import (
+    BOOK_DAYS,
+    CHOICE,
+    IDEAS,
+    ORGANIZATION,
+    PERSON,
+    READERS,
+    TEXT,
+    book,
+    counts_by_source,
+    person_events,
+    webhooks,
+)
 from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
+from local.sign_in import bearer, page_link
 from local.stack import Stack
 from local.stores import lake_of
 from local.what_if.figures import summary
 from local.what_if.page import page
 from rules.book.document import read_book
 from rules.days import stamp
-
-# A synthetic shop and its customers: orders, messages, page views and a campaign, as webhooks.
-
-
-ORGANIZATION = "demo-shop"
-MESSAGES = (
-    "I love it, thank you, great service",
-    "This is too expensive for me",
-    "It arrived broken and late, terrible",
-    "Is there one in blue?",
-)
-CATEGORIES = ("shoes", "bags", "books")
-Webhook = dict[str, Any]
-
-
-def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
-    """Return webhooks of four sources in random order; one in ten comes twice.
-
-    A customer orders with the shop's customer number and an e-mail address, and writes from a phone. Only the
-    first order names the phone number too, so it alone shows that both are one person.
-    """
-    chance = random.Random(seed)
-    made = [hook for number in range(customers) for hook in _customer(number, chance, now)]
-    made += [hook for hook in made if chance.random() < 0.1]
-    chance.shuffle(made)
-    return made
-
-
-def _customer(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
-    customer = {"id": f"{number:03d}", "email": f"customer-{number:03d}@example.com"}
-    phone = f"49151{27_182_818 + number}"
-    orders = [
-        _order(customer, phone, place, chance, now) for place in range(1 + int(chance.expovariate(1 / 3)))
-    ]
-    messages = [_message(phone, f"{number}-{place}", chance, now) for place in range(chance.randrange(3))]
-    views = [
-        _view(customer["email"], f"{number}-{place}", chance, now) for place in range(chance.randrange(3))
-    ]
-    return [*orders, *messages, *views, _campaign(customer["email"], number, chance, now)]
-
-
-def _ago(chance: random.Random, now: datetime, days: int = 400) -> datetime:
-    return now - timedelta(
-        days=min(days, int(chance.expovariate(1 / 80))), minutes=1 + chance.randrange(1000)
-    )
-
-
-def _order(customer: dict[str, str], phone: str, place: int, chance: random.Random, now: datetime) -> Webhook:
-    known = {**customer, "phone": f"+{phone}"} if place == 0 else customer
-    payload = {
-        "id": f"{customer['id']}-{place}",
-        "created_at": _ago(chance, now).isoformat(timespec="seconds"),
-        "currency": "USD",
-        "total_price": f"{chance.lognormvariate(3, 0.6):.2f}",
-        "customer": known,
-        "line_items": [{"product_id": chance.choice(CATEGORIES), "quantity": chance.randrange(1, 4)}],
-    }
-    return _hook("ecommerce", payload)
-
-
-def _message(phone: str, name: str, chance: random.Random, now: datetime) -> Webhook:
-    message = {
-        "id": f"wamid.{name}",
-        "from": phone,
-        "timestamp": str(int(_ago(chance, now, 40).timestamp())),
-        "type": "text",
-        "text": {"body": chance.choice(MESSAGES)},
-    }
-    value = {"messaging_product": "whatsapp", "messages": [message]}
-    return _hook("whatsapp", {"entry": [{"changes": [{"field": "messages", "value": value}]}]})
-
-
-def _view(email: str, name: str, chance: random.Random, now: datetime) -> Webhook:
-    payload = {
-        "external_event_id": f"view-{name}",
-        "event_type": "page_viewed",
-        "occurred_at": _ago(chance, now, 60).isoformat(timespec="seconds"),
-        "identities": {"email": email},
-        "data": {"category": chance.choice(CATEGORIES)},
-    }
-    return _hook("generic", payload)
-
-
-def _campaign(email: str, number: int, chance: random.Random, now: datetime) -> Webhook:
-    sent = int((now - timedelta(days=10)).timestamp())
-    events = [_mail("delivered", email, number, sent)]
-    if chance.random() < 0.4:
-        events.append(_mail("open", email, number, sent + 3600))
-    return _hook("email_campaign", events)
-
-
-def _mail(kind: str, email: str, number: int, at: int) -> dict[str, Any]:
-    event_id = f"{kind}-{number}"
-    return {"event": kind, "email": email, "timestamp": at, "sg_event_id": event_id, "campaign_id": "autumn"}
-
-
-def _hook(source: str, payload: Any) -> Webhook:
-    return {"organization_id": ORGANIZATION, "source": source, "payload": payload}
-
-
-def counts_by_source(sent: Sequence[Webhook]) -> str:
-    """Return how many webhooks came from each source, as text."""
-    return ", ".join(
-        f"{number} {source}" for source, number in Counter(each["source"] for each in sent).items()
-    )
-
 
 CROWD_USERS = 250
 CROWD_EVENTS = 3000
@@ -170,83 +72,6 @@ def demo() -> None:
 
 def _page_link(stack: Stack) -> str:
     return page_link(stack, bearer(stack, PERSON, ADMIN))
-
-
-# A person whom the page shows: she does a lesson a day, answers a question, and spends points. One lesson
-# waits in a phone without a network, which looks like the end of her streak until it arrives.
-
-
-PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
-PERSON_DAYS = 44
-LATE_DAYS = 2
-BOOK_DAYS = (
-    100  # so long the book is in force: weeks and months that began before do not count for its streaks
-)
-READERS = [f"reader-{number}" for number in range(1, 6)]
-CHOICE = {
-    "type": "multiple_choice",
-    "prompt": "What keeps you coming back?",
-    "options": ["The streak", "The points", "What I learn", "My friends"],
-    "required_responses": 20,
-    "category": "research",
-}
-TEXT = {
-    "type": "text",
-    "prompt": "What should we build next?",
-    "required_responses": 20,
-    "category": "ideas",
-}
-IDEAS = (
-    "A duel with a friend",
-    "Lessons without a network",
-    "A dark theme",
-    "Shorter lessons",
-    "A tree a month",
-)
-
-
-def book() -> Body:
-    """Return the demo's book of rules: the shipped one, with rewards, and more streaks and achievements."""
-    document = shipped_document()
-    more = yaml.safe_load((ROOT / "local" / "demo.yaml").read_text(encoding="utf-8"))
-    first = {"first_answer": document["achievements"]["first_answer"]}
-    return document | {
-        "rewards": more["rewards"],
-        "streaks": document["streaks"] | more["streaks"],
-        "achievements": first | more["achievements"],
-    }
-
-
-def person_events(now: datetime) -> tuple[list[Body], Body]:
-    """Return the person's events up to now, and the one that comes late.
-
-    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout each third.
-    """
-    today = now.astimezone(ZONE).date()
-    made = []
-    for ago in range(PERSON_DAYS):
-        kinds = ["LESSON_COMPLETED", *["LESSON_COMPLETED"] * (ago % 4 == 1), *["CHECK_IN"] * (ago % 5 != 2)]
-        kinds += ["WORKOUT_COMPLETED"] * (ago % 3 == 0) + ["CHALLENGE_COMPLETED"] * (ago % 9 == 4)
-        day = today - timedelta(days=ago)
-        evening = datetime.combine(day, datetime.min.time(), ZONE) + timedelta(hours=18)
-        for place, kind in enumerate(kinds):
-            at = evening + timedelta(minutes=7 * place) if ago else now - timedelta(minutes=5 - place)
-            made.append(
-                {
-                    "user_id": PERSON,
-                    "idempotency_key": f"{PERSON}-{day}-{place}",
-                    "event_type": kind,
-                    "occurred_at": at.astimezone(ZONE).isoformat(timespec="seconds"),
-                    "timezone": ZONE.key,
-                    "source": "ios",
-                }
-            )
-    late_day = today - timedelta(days=LATE_DAYS)
-    (late, *_), there = (
-        [each for each in made if (f"{late_day}" in each["idempotency_key"]) is is_late]
-        for is_late in (True, False)
-    )
-    return there, late
 
 
 def _publish(stack: Stack, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""`streakline proof` (rule 19)."""
+"""`streakline proof`: proofs of ledger entries against the root that each night publishes (rule 19)."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,8 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
-from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
+from analytics.ledger_copies import TABLE, CopyFault, copy_faults, lake_copies, warehouse_copies
+from analytics.proof import Heads
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
@@ -38,7 +39,9 @@ from rules.engagement.proof import (
 from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 
-# Makes a proof from the table and what the last night has left in the lake (rule 19).
+AT_ONCE = 1000
+LAKE, WAREHOUSE = "lake", "warehouse"
+SHOWN_MAX = 1000
 
 
 def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") -> dict[str, Any]:
@@ -73,21 +76,14 @@ def _named(entries: list[Entry], newest: int, named: str) -> Entry:
     raise RuntimeError(f"there is no entry {wanted}")
 
 
-# Audits accounts: table, lake and warehouse against each other and the last root (rule 19).
-
-
-AT_ONCE = 1000
-LAKE, WAREHOUSE = "lake", "warehouse"
-
-
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """warehouse: None leaves it out. before: entries after this place may be on their way to the lake."""
+    """Audits accounts: table, lake and warehouse against each other and the last root."""
 
     objects: Objects
     ledger: LedgerStore
-    warehouse: Warehouse | None
-    before: str
+    warehouse: Warehouse | None  # None leaves it out
+    before: str  # entries after this place may be on their way to the lake
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
@@ -138,9 +134,6 @@ def _entry(stored: Item) -> Entry:
         if type(number) is not int:
             raise TypeError(f"{number!r} is no number")
     return found
-
-
-SHOWN_MAX = 1000
 
 
 @command("proof make --user ann", "proof make --user ann --entry 12 --out twelfth.json")

@@ -18,7 +18,8 @@ from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.regions import Follower
 from local.api import Api
 from local.command import FILE_OUT, command, option
-from local.region_return import FoundUnseen, Returning, ReturnOutcome, Side, UnseenFinder, WriterDoor
+from local.region_return import Returning, ReturnOutcome, WriterDoor
+from local.region_unseen import FoundUnseen, Side, UnseenFinder
 from local.stack import REGISTER, Stack, fresh_client
 from local.stores import tombstones_of
 from rules.engagement.ledger import Entry

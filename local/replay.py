@@ -1,106 +1,64 @@
-"""Sends events to the deployed stack, through HTTP, Kinesis and order webhooks, and waits until they are
-processed.
-"""
+"""`streakline events replay`: sends events through one of the doors, and waits for their effects."""
 
 import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 from aws_kinesis_agg.aggregator import RecordAggregator
 
-from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import encode_item
-from adapters.platform.tables import chunks, get_all
+from adapters.platform.tables import chunks
 from local.api import Api
-from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain, drain_leads
+from local.applied import wait_until_applied
+from local.cloud.patience import drain, drain_leads
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
 from local.progress import progress_bar
 from local.stack import Stack
-from rules.days import parse_moment, stamp
-from rules.engagement.events import event_id
-
-# Waits on AWS until events are in their accounts. Tables tell it, as nobody sees how far the consumers are.
-#
-# An event is applied if, and only if, a ledger entry names it; it is shown once the profile has counted that.
-
-
-READERS = 8
-PAUSE_SECONDS = 2.0
-HELP = "`streakline status` and `streakline queue list` say what is wrong"
-# This machine's clock and AWS's may differ by so much.
-SKEW = timedelta(minutes=5)
-
-
-def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
-    """Return the ids under which events are stored, by user."""
-    found: dict[str, set[str]] = {}
-    for each in events:
-        user = each["user_id"]
-        found.setdefault(user, set()).add(
-            event_id(user, each["idempotency_key"], parse_moment(each["occurred_at"]))
-        )
-    return found
-
-
-def wait_until_applied(
-    stack: Stack, events: Iterable[Body], sent_from: float, stalled_max: float = STALLED_SECONDS_MAX
-) -> None:
-    """Wait until profiles show all events that were new. sent_from: when the first was sent (epoch seconds).
-
-    Raises RuntimeError when nothing has happened for `stalled_max` seconds.
-    """
-    waiting, patience = ids_by_user(events), Patience(stalled_max)
-    count = sum(map(len, waiting.values()))
-    since = stamp(datetime.fromtimestamp(sent_from, UTC) - SKEW)
-    while waiting := _still_waiting(stack, waiting, since):
-        left = sum(map(len, waiting.values()))
-        patience.wait(f"some of {count} events are in no account: {HELP}", f"{left} are not", PAUSE_SECONDS)
-
-
-def _still_waiting(stack: Stack, waiting: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:
-    with ThreadPoolExecutor(READERS) as pool:
-        left = pool.map(lambda user: (user, _missing(stack, user, waiting[user], since)), waiting)
-        return {user: ids for user, ids in left if ids}
-
-
-def _missing(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
-    """Return which of a user's events are not shown yet. An event that was stored before counts as shown."""
-    dynamodb = stack.client("dynamodb")
-    entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
-    places = {str(each.draft.event_id): each.created_at for each in entries if each.draft.event_id in ids}
-    missing = ids - places.keys()
-    if missing:
-        keys = [{"user_id": user, "event_id": each} for each in sorted(missing)]
-        stored = get_all(dynamodb, stack.tables["BPEvents"], keys)
-        missing -= {each["event_id"]["S"] for each in stored if each["created_at"]["S"] < since}
-    return missing | _unseen(stack, user, places)
-
-
-def _unseen(stack: Stack, user: str, places: Mapping[str, str]) -> set[str]:
-    """Return the events whose entries the profile has not counted yet."""
-    if not places:
-        return set()
-    answer = stack.client("dynamodb").get_item(
-        TableName=stack.tables["UserStreaks"], Key=encode_item({"user_id": user}), ConsistentRead=True
-    )
-    head = answer.get("Item", {}).get("ledger_head", {}).get("S", "")
-    return {each for each, place in places.items() if place > head}
-
 
 BATCH = 100
 POSTERS = 4
 KINESIS_RECORDS_MAX = 100
+SEND_MAX = 10
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
+ORGANIZATION = "cdnow"
+SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
+ORDERS = "orders"
+Webhook = dict[str, Any]
+
+
+@command("events replay tests/data/commits.csv", "events replay . --format git --via both --shuffle 7")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@option(
+    "--format",
+    "kind",
+    type=click.Choice([*SOURCES, ORDERS]),
+    default="csv",
+    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
+    " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
+)
+@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
+@option("--shuffle", type=int, metavar="SEED", help="in another order")
+@option("--twice", is_flag=True, help="every event two times")
+def replay_command(
+    *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
+) -> None:
+    """Send events of a file or of a git history, as an admin, and wait for their effects."""
+    if kind == ORDERS:
+        outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
+    else:
+        events = list(SOURCES[kind](path)) * (1 + twice)
+        outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
+    show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
+    if outcome.refused and kind != ORDERS:
+        raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
 @dataclass(slots=True)
@@ -207,14 +165,6 @@ def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
     return mixed
 
 
-# Sends the purchases of a CSV file through the leads' doors, as a shop's order webhooks.
-
-
-ORGANIZATION = "cdnow"
-SEND_MAX = 10
-Webhook = dict[str, Any]
-
-
 def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
     """Return a purchase as a shop's webhook: one order of one product."""
     return {
@@ -260,37 +210,6 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
             entries = [each for each in entries if each["Id"] in failed]
         outcome.counts["sent"] += len(some)
     return outcome
-
-
-SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
-ORDERS = "orders"
-
-
-@command("events replay tests/data/commits.csv", "events replay . --format git --via both --shuffle 7")
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
-@option(
-    "--format",
-    "kind",
-    type=click.Choice([*SOURCES, ORDERS]),
-    default="csv",
-    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
-    " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
-)
-@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
-@option("--shuffle", type=int, metavar="SEED", help="in another order")
-@option("--twice", is_flag=True, help="every event two times")
-def replay_command(
-    *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
-) -> None:
-    """Send events of a file or of a git history, as an admin, and wait for their effects."""
-    if kind == ORDERS:
-        outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
-    else:
-        events = list(SOURCES[kind](path)) * (1 + twice)
-        outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
-    show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
-    if outcome.refused and kind != ORDERS:
-        raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
 def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:

@@ -27,6 +27,7 @@ KEY = SECRET = "test"
 LAPTOP_SECONDS_MAX, AWS_SECONDS_MAX = 130, 910
 TABLE = "Table"
 REGISTER = "RegisterTableName"  # an output, in a deployment of two regions
+UNKNOWN = "ValidationError"  # what CloudFormation answers for a stack that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +132,6 @@ def load() -> Stack:
         raise SystemExit(f"{STACK} cannot be read ({error}): `streakline up` writes it anew") from None
 
 
-# Finds a stack on AWS by its name. What commands need of it is in its outputs.
-
-
-UNKNOWN = "ValidationError"  # what CloudFormation answers for a stack that is not there
-
-
 def find(name: str, region: str | None = None) -> Stack:
     """Return a deployed stack.
 
@@ -170,9 +165,6 @@ def _stack(described: dict[str, Any], name: str, region: str) -> Stack:
     }
     api_url = outputs["ApiUrl"].rstrip("/")
     return Stack(api_url, "", region, outputs, tables_in(outputs), "", name, parameters)
-
-
-# Errors of AWS and of its clients, as sentences that say what to do.
 
 
 AwsError = (BotoCoreError, ClientError)

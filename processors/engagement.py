@@ -1,18 +1,19 @@
 """BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
-The processor folds a batch per user, reads state in bulk, and writes several users at the same time. It looks
-into the ledger only for events that may be applied already (maybe_applied), or if the ledger
-has another head.
+The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
+same time. It looks into the ledger only for events that may be applied already (maybe_applied), or if the
+ledger has another head. Around it stand the fence of regions (_parts) and the tombstones of erased users
+(apply).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from adapters import clock, settings
 from adapters.engagement.account_store import (
@@ -32,62 +33,16 @@ from adapters.platform.items import decode_item
 from adapters.platform.tables import BEFORE_ALL
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.engagement.account import decide, is_beyond
+from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.earnings import dates_beside, dates_of_caps
-from rules.engagement.events import Event, from_item
+from rules.engagement.events import Event, from_item, is_beyond
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
-
-# A batch of BPEvents' stream: pairs of a record and its event, and what became of them.
-
 
 Pairs = Sequence[tuple[Record, Event]]
 CONSUMER = "engagement"
 WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
-
-
-@dataclass(slots=True)
-class AppliedBatch(BatchResult):
-    """What became of a batch. counts: applied, duplicates, erased (their users were)."""
-
-    profiles: dict[str, Profile] = field(default_factory=dict)  # profiles, days: as written
-    days: dict[Any, Day] = field(default_factory=dict)
-    done: dict[str, list[str]] = field(default_factory=dict)  # user id -> event ids that are applied by now
-
-    def add(self, other: Self) -> None:
-        """Add what became of other records."""
-        BatchResult.add(self, other)  # slots make a new class, which super() does not find
-        self.profiles |= other.profiles
-        self.days |= other.days
-        self.done |= other.done
-
-
-def distinct_events(pairs: Pairs) -> list[Event]:
-    """Return the events of some records, each once."""
-    return list({event.event_id: event for _, event in pairs}.values())
-
-
-def stream_position(record: Record) -> str:
-    """Return a record's place in its stream (rules.engagement.account); "" if it does not say."""
-    _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
-    number = str(record["dynamodb"].get("SequenceNumber", ""))
-    return f"{label}/{number}" if found and number.isdecimal() else ""
-
-
-def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
-    """Return the events that may be applied already: event id -> when it arrived.
-
-    An event is new if its record is beyond all that has been applied from this stream, or if it arrived after
-    the newest entry: entries are later than their events.
-    """
-    head = profile.head.created_at if profile.head else ""
-    return {
-        event.event_id: event.created_at
-        for _, event in pairs
-        if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
-    }
-
 
 logger = Logger(service="engagement")
 
@@ -104,6 +59,22 @@ class EngagementSettings(ConsumerSettings):
     leaderboard_shards: int  # a region's parts in the index of streaks
     erasures_table: str
     erasure_secret_arn: str
+
+
+@dataclass(slots=True)
+class AppliedBatch(BatchResult):
+    """What became of a batch. counts: applied, duplicates, erased (their users were)."""
+
+    profiles: dict[str, Profile] = field(default_factory=dict)  # by user, as written
+    days: dict[tuple[str, date], Day] = field(default_factory=dict)  # by user and date, as written
+    done: dict[str, list[str]] = field(default_factory=dict)  # by user, ids of events that are applied by now
+
+    def add(self, other: Self) -> None:
+        """Add what became of other records."""
+        BatchResult.add(self, other)  # slots make a new class, which super() does not find
+        self.profiles |= other.profiles
+        self.days |= other.days
+        self.done |= other.done
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,47 +101,42 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
+        """Apply what is not known to be applied, several users at the same time."""
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
         processed = self.cache.processed(
             {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
-
-        work: dict[str, tuple[Account, Pairs]] = {}
+        work: dict[str, Pairs] = {}
         for user, pairs in by_user.items():
             fresh = [pair for pair in pairs if pair[1].event_id not in processed.get(user, ())]
-            work[user] = accounts[user], fresh
             outcome.counts["duplicates"] += len(pairs) - len(fresh)
-        self._write_users(work, now, outcome)
+            if fresh:
+                work[user] = fresh
 
-    def _write_users(
-        self, work: Mapping[str, tuple[Account, Pairs]], now: datetime, outcome: AppliedBatch
-    ) -> None:
         def apply(user: str) -> AppliedBatch:
-            return self._apply_user(*work[user], now)
+            return self._apply_user(accounts[user], work[user], now)
 
         if self.writers == 1 or len(work) == 1:
             for user in work:
                 outcome.add(apply(user))
             return
         with ThreadPoolExecutor(self.writers) as pool:
-            for each in pool.map(apply, work):
-                outcome.add(each)
+            for applied in pool.map(apply, work):
+                outcome.add(applied)
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
-        """Apply a user's events."""
+        """Apply a user's events together; after an error each by itself."""
         outcome, user = AppliedBatch(), account.profile.user_id
 
         def apply(some: Pairs) -> None:
             current = account
-            if some is not pairs:  # each by itself, after an error
-                dates = dates_beside(event.activity_date for _, event in some)
-                current, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
+            if some is not pairs:
+                current, _ = self.accounts.load(user, _dates_needed(event for _, event in some))
             outcome.add(self._apply_pairs(current, some, now))
 
-        if pairs:
-            outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
+        outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
     def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
@@ -202,7 +168,6 @@ class EngagementProcessor:
         before: the account as it was read. known: the events that older entries have applied.
         """
         user, events = before.profile.user_id, distinct_events(pairs)
-        dates = dates_beside(event.activity_date for event in events) | dates_of_caps(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
         known |= self.accounts.ledger.applied_since(user, maybe_applied(before.profile, pairs), head)
         account, applied = self.accounts.complete(before)
@@ -215,7 +180,7 @@ class EngagementProcessor:
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
-                account, applied = self.accounts.load(user, dates, head)
+                account, applied = self.accounts.load(user, _dates_needed(events), head)
                 continue
             return self._batch_of(decision, fresh, pairs)
         raise AccountContended(user)
@@ -228,10 +193,6 @@ class EngagementProcessor:
             days={(user, when): day for when, day in decision.days.items()},
             done={user: [event.event_id for _, event in pairs]},
         )
-
-
-def _event_of(record: Record) -> Event:
-    return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))
 
 
 @settings.wiring(EngagementSettings)
@@ -255,3 +216,39 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
     engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
     return outcome
+
+
+def distinct_events(pairs: Pairs) -> list[Event]:
+    """Return the events of some records, each once."""
+    return list({event.event_id: event for _, event in pairs}.values())
+
+
+def stream_position(record: Record) -> str:
+    """Return a record's place in its stream (rules.engagement.events); "" if it does not say."""
+    _, mark, label = str(record.get("eventSourceARN", "")).partition("/stream/")
+    number = str(record["dynamodb"].get("SequenceNumber", ""))
+    return f"{label}/{number}" if mark and number.isdecimal() else ""
+
+
+def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
+    """Return the events that may be applied already: event id -> when it arrived.
+
+    An event is new if its record is beyond all that has been applied from this stream, or if it arrived after
+    the newest entry: entries are later than their events.
+    """
+    head = profile.head.created_at if profile.head else ""
+    return {
+        event.event_id: event.created_at
+        for _, event in pairs
+        if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
+    }
+
+
+def _dates_needed(events: Iterable[Event]) -> set[date]:
+    """Return the dates whose days a decision about events needs."""
+    events = list(events)
+    return dates_beside(event.activity_date for event in events) | dates_of_caps(events)
+
+
+def _event_of(record: Record) -> Event:
+    return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))

@@ -7,11 +7,9 @@ from datetime import date
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from rules.book.point_rules import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
-    Archive,
     pack_changes,
     pack_dates,
     pack_spans,
@@ -20,17 +18,16 @@ from rules.engagement.archive import (
     unpack_spans,
 )
 from rules.engagement.boards import partition_of
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, carried_drafts, carried_text
+from rules.engagement.ledger import Entry, Head, carried_drafts, carried_text, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
 EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
-ARCHIVE = "archive"  # in the place of a date, and after all of them
-GOALS = "goals"  # the same: what readers have settled of streaks (adapters/engagement/goals)
-ACHIEVEMENTS = "totals"  # and of achievements
-UNDATED = (ARCHIVE, GOALS, ACHIEVEMENTS)
+# In the place of a date, and after all of them, a user's days also have what is kept beside the profile: what
+# it has put away, and what readers have settled of streaks and of achievements (KeptItems).
+ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 
 
@@ -226,23 +223,6 @@ def _mark_from(until: str, left: str, spent: str, digest: str) -> ArchiveMark:
     return ArchiveMark(date.fromisoformat(until), int(left), int(spent), digest)
 
 
-def archive_item(user_id: str, archive: Archive) -> Item:
-    """Return an archive as an item of DailyActivity, where it stands after all dates.
-
-    is_passive keeps it out of the lake, as it does a day without activity.
-    """
-    made = encode_item({"user_id": user_id, "activity_date": ARCHIVE, "is_passive": True})
-    return {**made, "packed": {"B": zlib.compress(archive.text.encode())}}
-
-
-def archive_from(stored: Item) -> Archive | None:
-    """Read an archive; None for a damaged item."""
-    try:
-        return Archive.of(zlib.decompress(stored["packed"]["B"]).decode())
-    except (KeyError, TypeError, ValueError, zlib.error):
-        return None
-
-
 def day_attributes(day: Day) -> dict[str, Any]:
     """Return a day as plain attributes."""
     return {
@@ -284,71 +264,32 @@ def day_from(attributes: dict[str, Any]) -> Day:
 
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
-    draft = entry.draft
-    made = encode_item(
+    item = encode_item(
         {
             "account_id": entry.account_id,
             "created_at": entry.created_at,
             "seq": entry.seq,
-            "kind": draft.kind.value,
-            "points": draft.points,
             "balance": entry.balance,
+            **draft_values(entry.draft),
             "active": entry.active or None,
-            "event_id": draft.event_id,
-            "event_type": draft.event_type,
-            "activity_date": draft.activity_date,
-            "reward_id": draft.reward_id,
-            "reverses": draft.reverses,
-            "freeze": draft.freeze and draft.freeze.value,
-            "freeze_date": draft.freeze_date,
-            "rules_version": draft.rules_version,
-            "cap": draft.cap and draft.cap.text,
-            "is_passive": draft.is_passive or None,
-            "expires_on": draft.expires_on,
-            "held_at": draft.held_at,
-            "reason": draft.reason,
-            "brand": draft.brand,
-            "measures": draft.measures,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
             "seal": entry.begins.hex() or None,
             "folded": carried_text(entry.folded) if entry.folded else None,
         }
     )
-    if entry.chain:
-        made["chain"] = {"B": entry.chain}
-    return made
+    return {**item, "chain": {"B": entry.chain}} if entry.chain else item
 
 
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
     attributes = decode_item(stored)
-    freeze = attributes.get("freeze")
-    draft = Draft(
-        kind=EntryKind(attributes["kind"]),
-        points=attributes["points"],
-        event_id=attributes.get("event_id"),
-        event_type=attributes.get("event_type"),
-        activity_date=attributes.get("activity_date"),
-        reward_id=attributes.get("reward_id"),
-        reverses=attributes.get("reverses"),
-        freeze=FreezeNote(freeze) if freeze else None,
-        freeze_date=attributes.get("freeze_date"),
-        rules_version=attributes.get("rules_version"),
-        cap=Cap.of(attributes.get("cap")),
-        is_passive=attributes.get("is_passive", False),
-        expires_on=attributes.get("expires_on"),
-        held_at=attributes.get("held_at"),
-        reason=attributes.get("reason"),
-        brand=attributes.get("brand"),
-        measures=attributes.get("measures"),
-    )
     return Entry(
         account_id=attributes["account_id"],
         created_at=attributes["created_at"],
         seq=attributes["seq"],
         balance=attributes["balance"],
-        draft=draft,
+        draft=draft_from(attributes),
         folded=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),

@@ -1,5 +1,5 @@
-"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7); what its
-profile has put away of the past; and which accounts are under review or have points to expire.
+"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7). Which
+accounts are under review, or have points to expire.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,110 +12,28 @@ from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import (
-    ARCHIVE,
     EXPIRY_SHARDS,
     UNDER_REVIEW,
-    archive_from,
-    archive_item,
     day_attributes,
     day_from,
-    profile_attributes,
     profile_from,
 )
+from adapters.engagement.kept_items import ArchiveMoved, ArchiveStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, decode_item, encode_item, item_bytes
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
+from rules.days import DAY
 from rules.engagement.account import decide
-from rules.engagement.account_state import (
-    NO_AMNESTIES,
-    Account,
-    Amnesties,
-    Day,
-    Decision,
-    History,
-    NeedsHistory,
-    Profile,
-)
-from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
+from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
+from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
 from rules.engagement.seals import SALT_BYTES, with_proof
-from rules.engagement.streak import DAY, resumed_streak
+from rules.engagement.streak import resumed_streak
 
-# What profiles have put away of their past (rules.engagement.archive): an item of DailyActivity each.
-#
-# A profile whose item comes close to a kilobyte, which is where a write begins to cost another unit, puts
-# away what is settled. Profile and archive are written in one transaction, and the profile names its archive
-# by a digest. So a reader who finds another archive knows that the profile has changed since it was read.
-
-
-# What a month adds before the next one can be put away has to fit below 1,024.
-PROFILE_BYTES_MAX = 800
-# No more is put away than brings a profile below this part of it. So questions about the last years, which
-# are most, do not need the archive.
-PART_KEPT = 0.75
 ATTEMPTS_MAX = 12
-
-
-class ArchiveMoved(Exception):
-    """The archive is not the one that the profile names: the profile has changed since it was read."""
-
-
-class ArchiveStore:
-    """Archives of all users."""
-
-    def __init__(self, dynamodb: Any, days: str) -> None:
-        self._dynamodb, self._days = dynamodb, days
-
-    def get(self, user_id: str) -> Archive | None:
-        """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
-        answer = self._dynamodb.get_item(
-            TableName=self._days,
-            Key=encode_item({"user_id": user_id, "activity_date": ARCHIVE}),
-            ConsistentRead=True,
-        )
-        return archive_from(answer["Item"]) if "Item" in answer else None
-
-    def whole(self, profile: Profile) -> Profile:
-        """Return a profile with all that it has put away; raises ArchiveMoved."""
-        mark = profile.cover.archived
-        if mark is None or profile.streak is None:
-            return profile
-        archive = self.get(profile.user_id)
-        if archive is None or archive.digest != mark.digest:
-            raise ArchiveMoved(profile.user_id)
-        streak, cover = with_archive(profile.streak, profile.cover, archive)
-        return replace(profile, streak=streak, cover=cover)
-
-    def items(self, profile: Profile, shards: int) -> tuple[Item, Item | None]:
-        """Return a profile's item, and its archive's if that has to be written with it.
-
-        Raises nothing for an archive that is damaged: then the profile grows until it is repaired.
-        """
-        stored = encode_item(profile_attributes(profile, shards))
-        if item_bytes(stored) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
-            return stored, None
-        try:
-            all_of_it = self.whole(profile)
-        except ArchiveMoved:
-            return stored, None
-        assert all_of_it.streak is not None  # noqa: S101 (archivable)
-        smaller, archive = stored, None
-        for until in archivable(all_of_it.streak, all_of_it.cover):
-            (streak, cover), archive = archive_streak(all_of_it.streak, all_of_it.cover, until)
-            smaller = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
-            if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
-                break
-        return smaller, archive_item(profile.user_id, archive) if archive else None
-
-    def reaching(self, profile: Profile, since: date) -> Profile:
-        """Return a profile that a fold of dates from `since` on can start from: whole only if it must be.
-
-        Raises ArchiveMoved.
-        """
-        return profile if resumed_streak(profile.streak, since) else self.whole(profile)
 
 
 class ProjectionMoved(Exception):
@@ -366,7 +284,7 @@ class AccountStore:
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
         """Return what writes a profile; and its archive, if something is put away."""
-        stored, archive = self.archives.items(profile, self.shards)
+        stored, put_of_archive = self.archives.split(profile, self.shards)
         put: dict[str, Any] = {
             "TableName": self._profiles,
             "Item": stored,
@@ -375,7 +293,7 @@ class AccountStore:
         if profile.version > 1:
             put["ConditionExpression"] = "version = :read"
             put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
-        return [put, *([{"TableName": self._days, "Item": archive}] if archive else [])]
+        return [put, put_of_archive] if put_of_archive else [put]
 
     def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return what writes a day in place of the one that was read."""
@@ -396,11 +314,8 @@ class AccountStore:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
 
 
-# The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it.
-
-
 class ReviewIndex:
-    """Reads accounts that wait for an admin, by user id."""
+    """The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -426,11 +341,8 @@ class ReviewIndex:
         return [decode_item(each) for each in answer["Items"]]
 
 
-# The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it.
-
-
 class ExpiryIndex:
-    """Reads accounts by the date on which their next points expire."""
+    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table

@@ -5,7 +5,7 @@ they are applied to one account after the other.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
@@ -14,9 +14,10 @@ from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Refresh, query_all
-from rules.days import stamp, today, unstamp
+from rules.days import stamp, unstamp
 from rules.engagement.account import decide
-from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty, Decision, Profile
+from rules.engagement.account_state import Decision, Profile, date_at
+from rules.engagement.amnesty import NO_AMNESTIES, Amnesties, Amnesty
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import lapse_date, shown_streak
 
@@ -68,20 +69,20 @@ class AmnestyStore:
                 return each
         raise NoAmnesty(number)
 
-    def declare(self, said: Amnesty, now: datetime) -> Amnesty:
+    def declare(self, amnesty: Amnesty, now: datetime) -> Amnesty:
         """Store an amnesty under the number after the newest one. Raises DeclarationConflict."""
         number = max((each.number for each in self.look().known), default=0) + 1
-        made = replace(said, number=number, declared_at=stamp(now))
+        declared = replace(amnesty, number=number, declared_at=stamp(now))
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=encode_item(_attributes(made)),
+                Item=encode_item(_attributes(declared)),
                 ConditionExpression="attribute_not_exists(book)",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise DeclarationConflict(number) from None
         self._refresh.end()
-        return made
+        return declared
 
     def revoke(self, number: int, now: datetime) -> Amnesty:
         """Revoke an amnesty; one that is revoked stays as it is. Raises NoAmnesty."""
@@ -95,17 +96,17 @@ class AmnestyStore:
         return self.numbered(number)
 
 
-def _attributes(said: Amnesty) -> dict[str, Any]:
+def _attributes(amnesty: Amnesty) -> dict[str, Any]:
     return {
         "book": PARTITION,
-        "version": said.number,
-        "since": stamp(said.since),
-        "until": stamp(said.until),
-        "zones": sorted(said.zones) or None,
-        "is_listed": said.is_listed or None,
-        "reason": said.reason,
-        "author": said.author,
-        "declared_at": said.declared_at,
+        "version": amnesty.number,
+        "since": stamp(amnesty.since),
+        "until": stamp(amnesty.until),
+        "zones": sorted(amnesty.zones) or None,
+        "is_listed": amnesty.is_listed or None,
+        "reason": amnesty.reason,
+        "author": amnesty.author,
+        "declared_at": amnesty.declared_at,
     }
 
 
@@ -121,9 +122,6 @@ def _amnesty(stored: Mapping[str, Any]) -> Amnesty:
         stored["declared_at"],
         stored.get("revoked_at") or "",
     )
-
-
-# Applies amnesties to one account after the other.
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +190,9 @@ def _is_material(decision: Decision, now: datetime) -> bool:
 def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
     if profile.streak is None:
         return ()
-    shown = replace(shown_streak(profile.streak, profile.cover, _view_date(profile, now)), spent=())
+    shown = replace(shown_streak(profile.streak, profile.cover, date_at(profile, now)), spent=())
     return shown, profile.streak, lapse_date(profile.streak, profile.cover)
 
 
 def _shown_length(profile: Profile, now: datetime) -> int:
-    return shown_streak(profile.streak, profile.cover, _view_date(profile, now)).current
-
-
-def _view_date(profile: Profile, now: datetime) -> date:
-    local = today(now, profile.zone)
-    return max(local, profile.streak.last) if profile.streak else local
+    return shown_streak(profile.streak, profile.cover, date_at(profile, now)).current

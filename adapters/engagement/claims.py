@@ -171,9 +171,6 @@ class ClaimStore:
         return True
 
 
-# The time zones that users have set, read without all else that their profiles say.
-
-
 class ZoneStore:
     """The zones in the table of profiles (UserStreaks)."""
 

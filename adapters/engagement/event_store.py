@@ -68,9 +68,6 @@ class EventStore:
         return list(islice(alive, limit))
 
 
-# Events that have left their table, as the function PastEventsFunction finds them in the lake.
-
-
 @dataclass(frozen=True, slots=True)
 class PastPage:
     """A page of events of the lake."""
@@ -80,7 +77,10 @@ class PastPage:
 
 
 class PastEvents:
-    """Invokes the function, and waits for it. functions: returns the client of Lambda."""
+    """Events that have left their table: PastEventsFunction finds them in the lake.
+
+    functions: returns the client of Lambda.
+    """
 
     def __init__(self, functions: Callable[[], Any], name: str) -> None:
         self._functions, self._name = functions, name

@@ -2,7 +2,6 @@
 each, and how it is read: with the days of two months and the ledger since the month before; once all.
 """
 
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -11,6 +10,7 @@ from typing import Any
 from adapters.book import BookStore
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.kept_items import KeptItems
 from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
@@ -45,26 +45,19 @@ ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
 
 
 class GoalStore:
-    """The table DailyActivity, for streaks."""
+    """What is settled of users' streaks, and the days that streaks go by (the table DailyActivity)."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
         self._dynamodb, self._days = dynamodb, days
+        self._items = KeptItems(dynamodb, days, GOALS)
 
     def get(self, user_id: str) -> SettledGoals | None:
-        """Read what is settled of a user; None for nothing, or for a damaged item."""
-        answer = self._dynamodb.get_item(
-            TableName=self._days, Key=encode_item({"user_id": user_id, "activity_date": GOALS})
-        )
-        try:
-            return SettledGoals.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
-        except (KeyError, TypeError, ValueError, zlib.error):
-            return None
+        """Return what is settled of a user's streaks; None for nothing, or for a damaged item."""
+        return self._items.get(user_id, SettledGoals.of)
 
     def put(self, user_id: str, settled: SettledGoals) -> None:
-        """Keep what is settled. is_passive keeps it out of the lake, as it does a day without activity."""
-        made = encode_item({"user_id": user_id, "activity_date": GOALS, "is_passive": True})
-        packed = {"packed": {"B": zlib.compress(settled.text.encode())}}
-        self._dynamodb.put_item(TableName=self._days, Item={**made, **packed})
+        """Keep what is settled."""
+        self._dynamodb.put_item(**self._items.put(user_id, settled.text))
 
     def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
         """Return what each date between two, both included, adds to streaks; dates without are left out."""
@@ -87,39 +80,23 @@ class GoalStore:
         }
 
 
-# What readers have kept of users' achievements: an item of DailyActivity each, as that of streaks is.
-
-
 class AchievementStore:
-    """The table DailyActivity, for achievements."""
+    """What readers have kept of users' achievements."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
-        self._dynamodb, self._days = dynamodb, days
+        self._dynamodb, self._items = dynamodb, KeptItems(dynamodb, days, ACHIEVEMENTS)
 
     def get(self, user_id: str) -> AchievementSnapshot:
-        """Read what is kept of a user, strongly consistent; nothing for nothing, or for a damaged item."""
-        answer = self._dynamodb.get_item(
-            TableName=self._days,
-            Key=encode_item({"user_id": user_id, "activity_date": ACHIEVEMENTS}),
-            ConsistentRead=True,
-        )
-        try:
-            return AchievementSnapshot.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
-        except (KeyError, TypeError, ValueError, zlib.error):
-            return AchievementSnapshot()
+        """Return what is kept of a user, strongly consistent; an empty one for nothing, or a damaged item."""
+        return self._items.get(user_id, AchievementSnapshot.of, is_strong=True) or AchievementSnapshot()
 
-    def put(self, user_id: str, kept: AchievementSnapshot) -> None:
-        """Keep it."""
-        self._dynamodb.put_item(**self.put_of(user_id, kept)["Put"])
+    def put(self, user_id: str, snapshot: AchievementSnapshot) -> None:
+        """Keep a snapshot."""
+        self._dynamodb.put_item(**self.put_of(user_id, snapshot)["Put"])
 
-    def put_of(self, user_id: str, kept: AchievementSnapshot) -> dict[str, Any]:
-        """Return what keeps it. is_passive keeps it out of the lake, as it does a day without activity."""
-        made = encode_item({"user_id": user_id, "activity_date": ACHIEVEMENTS, "is_passive": True})
-        packed = {"packed": {"B": zlib.compress(kept.text.encode())}}
-        return {"Put": {"TableName": self._days, "Item": {**made, **packed}}}
-
-
-# Reads a user's streaks that the book declares: an item and the days of two months; once all.
+    def put_of(self, user_id: str, snapshot: AchievementSnapshot) -> dict[str, Any]:
+        """Return a transaction's action that keeps a snapshot."""
+        return {"Put": self._items.put(user_id, snapshot.text)}
 
 
 def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
@@ -169,9 +146,6 @@ class StreakReader:
         profile, known = self.periods(profile, first_of_all, when, now, is_strong=is_strong)
         periods = {name: known.until(name, per, when) for name, per in pers.items()}
         return profile, StreakHistory(periods, profile.cover, books)
-
-
-# Reads a user's achievements: what is kept, and the ledger since the month before; once all of it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ what the book says now that they lack (rule 12).
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from itertools import islice
 
 from adapters.book import BookStore
@@ -16,14 +16,20 @@ from adapters.platform.aws import pauses
 from rules.book.book import Books
 from rules.book.book_schema import DAYS_MAX
 from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lifetime_days_max
-from rules.days import DAY, EPOCH, MICROSECOND, stamp, unstamp
+from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import bump_version, decide
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.lots import Position, Settlement, settlement_of
-from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, monday_of, shortfalls
+from rules.engagement.points import (
+    Slot,
+    balancing_entries,
+    entries_of_weeks,
+    monday_of,
+    place_before,
+    shortfalls,
+)
 
 ENTRIES_MAX = 20  # of a transaction, which writes as many days
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 
 
 def clock_of(profile: Profile, now: datetime) -> datetime:
@@ -114,13 +120,6 @@ def expiry_rules(books: Books) -> set[str]:
     return {each.book.expiry for each in books.versions if each.book.expiry}
 
 
-# Gives ledgers what the book says now that they lack (docs/rules.md, rule 12).
-#
-# What a ledger lacks follows from its entries and the book alone. Each transaction appends some of it, on
-# condition that nobody else has written. So a run that died goes on where it was; a second one writes
-# nothing.
-
-
 @dataclass(frozen=True, slots=True)
 class Rerating:
     """What is rated: dates from the Monday `first` on, by some books."""
@@ -137,7 +136,7 @@ class Rerating:
     @property
     def place(self) -> str:
         """Entries of these dates stand after this place."""
-        return stamp(datetime.combine(self.first, time(), UTC) - APART_MAX)
+        return place_before(self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,12 @@ class RatingResult:
 
 @dataclass(frozen=True, slots=True)
 class Rerater:
-    """Rates accounts, one at a time."""
+    """Rates accounts, one at a time: gives their ledgers what they lack by the book (rule 12).
+
+    What a ledger lacks follows from its entries and the book alone. Each transaction appends some of it, on
+    condition that nobody else has written. So a run that died goes on where it was; a second one writes
+    nothing.
+    """
 
     accounts: AccountStore
     settler: Settler

@@ -154,18 +154,17 @@ def redemption_from(stored: Item) -> Redemption:
     )
 
 
-# What was taken of each reward's stock, in the table Rewards (why in slices: rules.book.rewards).
-#
-# | holder | place | holds |
-# |---|---|---|
-# | mug/2 | 006 | taken: what was taken of a slice; it only grows |
-# | mug/spares | - | spares: what has come back and was not taken again |
-#
-# Holders have a slash, which no user id has: a user's redemptions are in the same table.
-
-
 class RewardStock:
-    """Stocks of all rewards. It remembers which slices are full: they stay so while the stock is the same."""
+    """What was taken of each reward's stock (why in slices: rules.book.rewards).
+
+    | holder | place | holds |
+    |---|---|---|
+    | mug/2 | 006 | taken: what was taken of a slice; it only grows |
+    | mug/spares | - | spares: what has come back and was not taken again |
+
+    Holders have a slash, which no user id has: a user's redemptions are in the same table. A process
+    remembers which slices are full: they stay so while the stock is the same.
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table

@@ -1,6 +1,9 @@
-"""The Feature table: each lead's features, the state they follow from, and whose leaf it is; which events
-are counted in them for good; what is made of damaged items; and which leads are computed anew, by the
-index of recent activity and the feature-refresh queue.
+"""The Feature table: each lead's features, the state they follow from, and whose leaf the lead is
+(FeatureStore).
+
+Around it: notes of events that are counted (CountedEvents), the repair of damaged items (FeatureRepair),
+and how leads are computed anew, by the index of recent activity (ActiveLeads) and by a queue
+(FeatureQueue).
 """
 
 import json
@@ -28,7 +31,7 @@ VERSION_MAX = 2**62
 MAPS = ("features", "as_of", "inputs")
 # Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
 REGROUPED = 1
-KEY = "counted"
+COUNTED_KEY = "counted"
 INDEX = "ByActivity"
 CALL_MAX = 10  # SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message
@@ -44,17 +47,18 @@ class GroupUnsettled(Exception):
 
 
 class FeatureStore:
-    """Features of all leads. shards: how many parts the index of active leads has; only writing asks."""
+    """Features of all leads."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int = 1) -> None:
+        """shards: how many parts the index of active leads has; only `write` needs it."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
-        found = self._dynamodb.get_item(
+        answer = self._dynamodb.get_item(
             TableName=self._table, Key=encode_item({ID: lead}), ConsistentRead=True
         )
-        return feature_item_from(found["Item"]) if "Item" in found else None
+        return feature_item_from(answer["Item"]) if "Item" in answer else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the items that there are, strongly consistent, at most 100 in a request."""
@@ -83,12 +87,12 @@ class FeatureStore:
 
     def members(self, root: str, leads: Iterable[str]) -> set[str]:
         """Return those of some leads that are leaves of a root now, itself among them."""
-        listed = set(leads)
-        found = self.get_many(listed - {root}).values()
-        return (listed & {root}) | {each.lead_organization_id for each in found if each.merged_into == root}
+        ids = set(leads)
+        items = self.get_many(ids - {root})
+        return (ids & {root}) | {lead for lead, item in items.items() if item.merged_into == root}
 
     def write(self, before: FeatureItem, change: Change) -> None:
-        """Write a change in one UpdateItem; raises Changed if the item is no longer what was read."""
+        """Write a change in one UpdateItem; raises FeatureItemChanged if the item is not what was read."""
         sets: dict[str, Any] = {"computed_at": change.computed_at}
         if not before.version and before.regrouped:  # an item that was lost: leaves may have come to it
             sets["regrouped"] = before.regrouped
@@ -109,9 +113,6 @@ class FeatureStore:
         elif change.active_on != before.active_on:
             sets["active_on"] = change.active_on
             sets["active_shard"] = shard_of(before.lead_organization_id, self._shards)
-        self._update(before, sets, removes)
-
-    def _update(self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
         try:
             self._dynamodb.update_item(**update_action(self._table, before, sets, removes))
         except (
@@ -184,14 +185,13 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
     return shown_value(feature, int(number.scaleb(DECIMALS[feature.unit])))
 
 
-# Items of features that are damaged or gone: made readable, so that a rebuild can go on from them.
-#
-# What an item says of its group is kept, where it can be read. All else is left out: it follows from events.
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureRepair:
-    """Reads items for a rebuild."""
+    """Makes items readable that are damaged or gone, so that a rebuild can go on from them.
+
+    What an item says of its group is kept, where it can be read. All else is left out: it follows from
+    events.
+    """
 
     dynamodb: Any
     table: str
@@ -203,15 +203,15 @@ class FeatureRepair:
         A lead that has no item gets one once it is written to. is_anew: no root's item is believed. One that
         another writer changes meanwhile is left out.
         """
-        listed = list(dict.fromkeys(leads))
-        stored = self.store.stored(listed)
-        found = {lead: FeatureItem(lead, regrouped=REGROUPED) for lead in listed if lead not in stored}
+        ids = list(dict.fromkeys(leads))
+        stored = self.store.stored(ids)
+        items = {lead: FeatureItem(lead, regrouped=REGROUPED) for lead in ids if lead not in stored}
         for lead, each in stored.items():
             if is_readable(each) and not (is_anew and "merged_into" not in each):
-                found[lead] = feature_item_from(each)
-            elif (mended := self._put_salvaged(each)) is not None:
-                found[lead] = mended
-        return found
+                items[lead] = feature_item_from(each)
+            elif (salvaged := self._put_salvaged(each)) is not None:
+                items[lead] = salvaged
+        return items
 
     def _put_salvaged(self, stored: Item) -> FeatureItem | None:
         """Put what can be read of an item in its place; None: somebody was first."""
@@ -276,17 +276,16 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-# Notes of events that are counted in features for good, in the table IdempotencyKeys, one for each.
-#
-# A lead's state knows some of its events by their marks. When a mark leaves the state, a note stays behind.
-# So an event as old as that is looked up, instead of all events being read (ARCHITECTURE.md).
-#
-# A note is written only once the state that has its event is stored. Every later state of that lead, or of
-# the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
-
-
 class CountedEvents:
-    """Notes by mark. A mark holds the microsecond and 48 bits of the event's id, so it is one event's."""
+    """Notes of events that are counted in features for good, one for each, in the table IdempotencyKeys.
+
+    A lead's state knows some of its events by their marks. When a mark leaves the state, a note stays behind.
+    So an event as old as that is looked up, instead of all events being read (ARCHITECTURE.md). A mark has
+    the microsecond and 48 bits of the event's id, so it is one event's.
+
+    A note is written only once the state that has its event is stored. Every later state of that lead, or of
+    the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -294,8 +293,8 @@ class CountedEvents:
     def known(self, marks: Collection[Mark]) -> set[Mark]:
         """Return those of some marks that have a note, strongly consistent. Raises Unprocessed."""
         named = {_name(each): each for each in marks}
-        found = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
-        return {named[each["user_id"]["S"]] for each in found}
+        notes = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
+        return {named[each["user_id"]["S"]] for each in notes}
 
     def note(self, marks: Collection[Mark]) -> None:
         """Note events as counted; again changes nothing. Raises Unprocessed."""
@@ -309,16 +308,17 @@ def _name(mark: Mark) -> str:
 
 
 def _key(name: str) -> dict[str, str]:
-    return {"user_id": name, "idempotency_key": KEY}
-
-
-# The index of recent activity: it names the leads that the daily refresh computes. No scan is needed.
+    return {"user_id": name, "idempotency_key": COUNTED_KEY}
 
 
 class ActiveLeads:
-    """Leads with features that time still changes. shards: the same number as the writer of features has."""
+    """The index of leads with features that time still changes: the daily refresh computes these.
+
+    No scan of the table is needed.
+    """
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        """shards: the same number as the writer of features has."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
     def ids(self) -> Iterator[str]:
@@ -328,7 +328,7 @@ class ActiveLeads:
         refresh (`listing_date`). So a lead that is still listed has missed that refresh, and needs it.
         """
         for shard in range(self._shards):
-            found = query_all(
+            rows = query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName=INDEX,
@@ -336,10 +336,7 @@ class ActiveLeads:
                 ExpressionAttributeValues=encode_item({":shard": str(shard)}),
                 ProjectionExpression="lead_organization_id",
             )
-            yield from (each["lead_organization_id"]["S"] for each in found)
-
-
-# The feature-refresh queue: the schedule asks for refreshes there, others for rebuilds.
+            yield from (each["lead_organization_id"]["S"] for each in rows)
 
 
 class RefreshUnsent(SafeToLog, Exception):
@@ -347,7 +344,7 @@ class RefreshUnsent(SafeToLog, Exception):
 
 
 class FeatureQueue:
-    """Asks for features of many leads, some of them in a message."""
+    """The feature-refresh queue: asks for refreshes or rebuilds of many leads, some of them in a message."""
 
     def __init__(self, sqs: Any, url: str) -> None:
         self._sqs, self._url = sqs, url

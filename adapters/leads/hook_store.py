@@ -11,7 +11,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook, hook_from_text, hook_text
 
-KEPT_SECONDS = 300
+COUNT_SECONDS = 300
 
 
 class NoHook(LookupError):
@@ -32,11 +32,11 @@ class HookStore:
         """Read a hook; raises NoHook, and what Secrets Manager raises."""
         errors = self._secrets.exceptions
         try:
-            found = self._secrets.get_secret_value(SecretId=self._name(organization_id, source))
+            answer = self._secrets.get_secret_value(SecretId=self._name(organization_id, source))
         except (errors.ResourceNotFoundException, errors.InvalidRequestException):
             # InvalidRequest: it is marked for deletion, by somebody's own hand.
             raise NoHook(f"{organization_id}/{source}") from None
-        return hook_from_text(found["SecretString"])
+        return hook_from_text(answer["SecretString"])
 
     def create(self, hook: Hook) -> None:
         """Store a new hook; raises HookExists."""
@@ -83,14 +83,12 @@ class HookStore:
         return f"{self._prefix}{organization_id.replace(':', '=3A')}/{source}"
 
 
-# Counts how many forms an address has sent in a minute, for all processes together.
-#
-# The counts are in the table IdempotencyKeys. A hook's `#` keeps them apart from users, whose ids have none.
-# An address is kept as a keyed digest, for a few minutes.
-
-
 class FormCounts:
-    """The counts of all hooks. One form costs one write unit."""
+    """Counts how many forms an address has sent in a minute, for all processes together.
+
+    The counts are in the table IdempotencyKeys. A hook's `#` keeps them apart from users, whose ids have
+    none. An address is kept as a keyed digest, for a few minutes. One form costs one write unit.
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -107,7 +105,7 @@ class FormCounts:
             Key=encode_item(key),
             UpdateExpression="ADD #count :one SET #ttl = :ttl",
             ExpressionAttributeNames={"#count": "count", "#ttl": "ttl"},
-            ExpressionAttributeValues=encode_item({":one": 1, ":ttl": second + KEPT_SECONDS}),
+            ExpressionAttributeValues=encode_item({":one": 1, ":ttl": second + COUNT_SECONDS}),
             ReturnValues="UPDATED_NEW",
         )
         return int(counted["Attributes"]["count"]["N"])

@@ -108,13 +108,13 @@ class IdentityStore:
         answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", asked)
         for _ in range(ATTEMPTS_MAX):
             plan = plan_identities(ordered, facts_of(answer["facts"]))
-            found = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
-            if found is None:
+            resolution = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
+            if resolution is None:
                 values = [*asked, json.dumps(answer["facts"]), json.dumps(plan_of(plan)), proof, now]
                 answer = self._call(APPLY, values, ATTEMPTS_MAX)
-                found = answer.get("resolution")
-            if found is not None:
-                return resolution_of(found)
+                resolution = answer.get("resolution")
+            if resolution is not None:
+                return resolution_of(resolution)
         raise PostgresUnavailable(f"other changes were first in {ATTEMPTS_MAX} attempts", LOST_RACE)
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
@@ -139,8 +139,8 @@ class IdentityStore:
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
-        found = self._repair(call, [organization_id, change_number, note, now], attempts=1)
-        return tuple(change_of(each) for each in found)
+        changes = self._repair(call, [organization_id, change_number, note, now], attempts=1)
+        return tuple(change_of(each) for each in changes)
 
     def merge_by_hand(
         self,
@@ -158,14 +158,14 @@ class IdentityStore:
         number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
-        found = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
-        return found["number"], tuple(change_of(each) for each in found["changes"])
+        answer = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
+        return answer["number"], tuple(change_of(each) for each in answer["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
         """Return {lead, root, is_verified} of who has an identity; None if nobody has it, or many do."""
         values = [organization_id, identity.channel, identity.external_id]
-        found: dict[str, Any] | None = self._call("lookup(%s::text, %s::text, %s::text)", values)
-        return found
+        owner: dict[str, Any] | None = self._call("lookup(%s::text, %s::text, %s::text)", values)
+        return owner
 
     def history(
         self, organizations: list[str] | None, lead: str, before: int | None, most: int
@@ -262,10 +262,10 @@ def facts_of(answer: Any) -> IdentityFacts:
         )
         for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
     }
-    held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
-    for root, channel, external_id, is_verified in answer["held"]:
-        held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in answer["apart"]))
+    by_root: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
+    for root, channel, external_id, is_verified in answer["strong"]:
+        by_root[root].add(Identity(channel, external_id, is_verified))
+    return IdentityFacts(identities, by_root, frozenset(frozenset(pair) for pair in answer["apart"]))
 
 
 def plan_of(plan: IdentityPlan) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def change_of(answer: Any) -> IdentityChange:
     groups = tuple(
         Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
     )
-    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
+    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["note"])
 
 
 def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:

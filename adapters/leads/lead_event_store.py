@@ -1,23 +1,24 @@
-"""The Event table: what leads did, kept for good, each event once (by source and external_event_id)."""
+"""The Event table: what leads did, kept for good, each event once (by source and external_event_id); and
+what is known of each shop's order, which decides about events of it (OrderStore).
+
+An event, or an order, is stored with its claim in the table IdempotencyKeys, which says that its id is
+taken.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, chunks, get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
-
-# What is known of each shop's order: in the order's claim, beside its lead. Table IdempotencyKeys.
-
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
@@ -27,85 +28,17 @@ REMEMBERED_MAX = 10_000  # organizations of leads, in a process
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
 LEAVES_AT_ONCE = 16  # a client has this many connections
+ReadLeaf = Callable[[str, "EventPage"], Iterator[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class OrderRecord:
-    """An order of a source."""
+class EventPage:
+    """Which events are asked for: since <= `occurred_at#id` < until."""
 
-    source: str  # "acme/ecommerce"
-    order_id: str  # "7"
-    seen: OrderState
-    body_hash: str  # of the webhook that said how the order was placed, or else made the record
-    leaf: str = ""  # "": nobody's, while the order counts nothing or no webhook has named anybody
-    root_id: str = ""
-    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
-
-
-class OrderStore:
-    """What is known of orders."""
-
-    def __init__(self, dynamodb: Any, event_table: str, claims_table: str, claim_key: str) -> None:
-        self._dynamodb, self._events, self._claims = dynamodb, event_table, claims_table
-        self._claim_key = claim_key
-
-    def read(self, source: str, order_id: str) -> OrderRecord | None:
-        """Return an order, strongly consistent; None if nothing is known of it."""
-        key = encode_item(self._key(source, order_id))
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
-        return _record(source, order_id, answer["Item"]) if "Item" in answer else None
-
-    def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
-        """Store an order and the events that report its change, in one request.
-
-        False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
-        decide; it is safe to repeat.
-        """
-        claim = _order_claim(self._key(record.source, record.order_id), record)
-        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
-        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        request += [
-            {"Put": {"TableName": self._events, "Item": encode_item(to_item(each)), **new}} for each in events
-        ]
-        for _ in pauses(ATTEMPTS_MAX):
-            try:
-                self._dynamodb.transact_write_items(TransactItems=request)
-            except self._dynamodb.exceptions.TransactionCanceledException as error:
-                codes = {each.get("Code") for each in error.response.get("CancellationReasons", [])}
-                if REFUSED in codes:
-                    return False
-                if not THROTTLES & codes:
-                    raise
-            else:
-                return True
-        raise Unprocessed(f"{self._events}: an order left unstored")
-
-    def _key(self, source: str, order_id: str) -> dict[str, str]:
-        return {"user_id": f"{source}#order:{order_id}", "idempotency_key": self._claim_key}
-
-
-def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
-    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
-
-
-def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
-    if before is None:
-        return {"ConditionExpression": "attribute_not_exists(user_id)"}
-    return {
-        "ConditionExpression": "#order = :known AND leaf = :leaf",
-        "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": encode_item({":known": to_text(before.seen), ":leaf": before.leaf}),
-    }
-
-
-def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
-    fields = decode_item(stored)
-    more = (fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"])
-    return OrderRecord(source, order_id, from_text(fields["order"]), *more)
-
-
-ReadLeaf = Callable[[str, str, str, int], Iterator[dict[str, Any]]]
+    event_type: str  # "" for all types
+    since: str
+    until: str
+    limit: int
 
 
 class StoreOutcome(StrEnum):
@@ -130,22 +63,16 @@ class LeadEventStore:
         DUPLICATE: claimed for the same body. CONFLICT: for another one. In both cases nothing is written.
         Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
-        request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
-        for _ in pauses(ATTEMPTS_MAX):
-            try:
-                self._dynamodb.transact_write_items(TransactItems=request)
-            except self._dynamodb.exceptions.TransactionCanceledException as error:
-                reasons = error.response.get("CancellationReasons", [])
-                codes = [each.get("Code") for each in reasons]
-                if REFUSED in codes:
-                    return self._outcome_of_refusal(event, body_hash, reasons)
-                if not THROTTLES & set(codes):
-                    raise
-            else:
-                return StoreOutcome.STORED
-        raise Unprocessed(f"{self._table}: an event left unstored")
+        actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
+        reasons = _write_together(self._dynamodb, actions)
+        if reasons is None:
+            return StoreOutcome.STORED
+        if "Item" in reasons[0]:  # the claim that refused the event
+            return _outcome(reasons[0]["Item"], body_hash)
+        # If there is no claim, another event has this event's key in the table. That should never happen.
+        return self.claimed(event.source, event.external_event_id, body_hash) or StoreOutcome.CONFLICT
 
-    def orders(self) -> OrderStore:
+    def orders(self) -> "OrderStore":
         """Return the store of what is known of orders, in the same tables."""
         return OrderStore(self._dynamodb, self._table, self._claims, CLAIM_KEY)
 
@@ -154,19 +81,6 @@ class LeadEventStore:
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
         answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
-
-    def _outcome_of_refusal(
-        self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]
-    ) -> StoreOutcome:
-        """Return what the claim says that refused an event; DynamoDB sends the claim along, or it is read.
-
-        If there is no claim, another event has this event's key in the table. That should never happen; the
-        answer is CONFLICT, so that nothing is overwritten.
-        """
-        if "Item" in reasons[0]:
-            return _outcome(reasons[0]["Item"], body_hash)
-        outcome = self.claimed(event.source, event.external_event_id, body_hash)
-        return StoreOutcome.CONFLICT if outcome is None else outcome
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
@@ -224,30 +138,22 @@ class LeadEventStore:
             self._organizations[leaf] = str(page["Items"][0]["organization_id"]["S"])
         return self._organizations[leaf]
 
-    def newest(self, leaves: Iterable[str], since: str, until: str, limit: int) -> list[dict[str, Any]]:
+    def newest(self, leaves: Iterable[str], page: EventPage) -> list[dict[str, Any]]:
         """Return events of some lead organizations, newest first over all of them, as table attributes.
 
-        since <= `occurred_at#id` < until. Asks for each leaf; of the first few it reads at most `limit` + 1
-        events each, and of the others those alone that are newer than what it has by then.
+        Asks for each leaf. Of the first few it reads at most `limit` + 1 events each, and of the others only
+        those that are newer than what it has by then. Of one type it reads keys so, however much else the
+        lead did, and as many more as have the same type and time; such an event is missing for a moment after
+        it was stored.
         """
-        return _newest(leaves, self._newest_of, since, until, limit)
-
-    def newest_of_type(
-        self, leaves: Iterable[str], event_type: str, since: str, until: str, limit: int
-    ) -> list[dict[str, Any]]:
-        """Return the same as newest(), of one type; an event is missing for a moment after it was stored.
-
-        Reads keys as newest() reads events, however much else the lead did, and as many more as have the same
-        type and time.
-        """
-        keys = _newest(leaves, partial(self._keys_of_type, event_type), since, until, limit)
+        if not page.event_type:
+            return _newest(leaves, self._events_of_leaf, page)
+        keys = _newest(leaves, self._keys_of_type, page)
         return sorted(self.rows_of_keys(keys), key=itemgetter(SORT_KEY), reverse=True)
 
-    def _keys_of_type(
-        self, event_type: str, leaf: str, since: str, until: str, limit: int
-    ) -> Iterator[dict[str, Any]]:
+    def _keys_of_type(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
         """Yield the keys of a leaf's events of a type, newest first. The index orders by time alone."""
-        first, last = (f"{event_type}#{place.partition('#')[0]}" for place in (since, until))
+        first, last = (f"{page.event_type}#{place.partition('#')[0]}" for place in (page.since, page.until))
         stored = query_all(
             self._dynamodb,
             TableName=self._table,
@@ -256,42 +162,104 @@ class LeadEventStore:
             ExpressionAttributeNames={"#at": TYPE_KEY},
             ExpressionAttributeValues=encode_item({":leaf": leaf, ":first": first, ":last": last}),
             ScanIndexForward=False,
-            Limit=limit + 1,
+            Limit=page.limit + 1,
         )
         for _, at_once in groupby(map(decode_item, stored), key=itemgetter(TYPE_KEY)):
             for each in sorted(at_once, key=itemgetter(SORT_KEY), reverse=True):
-                if since <= each[SORT_KEY] < until:
+                if page.since <= each[SORT_KEY] < page.until:
                     yield {name: each[name] for name in ("lead_organization_id", SORT_KEY)}
 
-    def _newest_of(self, leaf: str, since: str, until: str, limit: int) -> Iterator[dict[str, Any]]:
-        found = query_all(
+    def _events_of_leaf(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
+        stored = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="lead_organization_id = :leaf AND #at BETWEEN :since AND :until",
             ExpressionAttributeNames={"#at": SORT_KEY},
-            ExpressionAttributeValues=encode_item({":leaf": leaf, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item(
+                {":leaf": leaf, ":since": page.since, ":until": page.until}
+            ),
             ScanIndexForward=False,
             ConsistentRead=True,
-            Limit=limit + 1,
+            Limit=page.limit + 1,
         )
-        return (each for each in map(decode_item, found) if each[SORT_KEY] != until)
+        return (each for each in map(decode_item, stored) if each[SORT_KEY] != page.until)
 
 
-def _newest(
-    leaves: Iterable[str], read: ReadLeaf, since: str, until: str, limit: int
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class OrderRecord:
+    """An order of a source."""
+
+    source: str  # "acme/ecommerce"
+    order_id: str  # "7"
+    seen: OrderState
+    body_hash: str  # of the webhook that said how the order was placed, or else made the record
+    leaf: str = ""  # "": nobody's, while the order counts nothing or no webhook has named anybody
+    root_id: str = ""
+    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
+
+
+class OrderStore:
+    """What is known of orders."""
+
+    def __init__(self, dynamodb: Any, event_table: str, claims_table: str, claim_key: str) -> None:
+        self._dynamodb, self._events, self._claims = dynamodb, event_table, claims_table
+        self._claim_key = claim_key
+
+    def read(self, source: str, order_id: str) -> OrderRecord | None:
+        """Return an order, strongly consistent; None if nothing is known of it."""
+        key = encode_item(self._key(source, order_id))
+        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
+        return _order_record(source, order_id, answer["Item"]) if "Item" in answer else None
+
+    def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
+        """Store an order and the events that report its change, in one request.
+
+        False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
+        decide; it is safe to repeat.
+        """
+        claim = _order_claim(self._key(record.source, record.order_id), record)
+        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
+        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
+        request += [
+            {"Put": {"TableName": self._events, "Item": encode_item(to_item(each)), **new}} for each in events
+        ]
+        return _write_together(self._dynamodb, request) is None
+
+    def _key(self, source: str, order_id: str) -> dict[str, str]:
+        return {"user_id": f"{source}#order:{order_id}", "idempotency_key": self._claim_key}
+
+
+def _write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """Write all or nothing; returns the reason of each action if a condition has refused, else None.
+
+    Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
+    """
+    for _ in pauses(ATTEMPTS_MAX):
+        try:
+            dynamodb.transact_write_items(TransactItems=actions)
+        except dynamodb.exceptions.TransactionCanceledException as error:
+            reasons = cancellation_reasons(error, len(actions))
+            if any(each.get("Code") == REFUSED for each in reasons):
+                return reasons
+        else:
+            return None
+    raise Unprocessed("events of a lead are left unstored")
+
+
+def _newest(leaves: Iterable[str], read: ReadLeaf, page: EventPage) -> list[dict[str, Any]]:
     """Return the newest rows of all leaves: some leaves at once, and then newer rows of the next ones.
 
-    read: yields a leaf's rows, newest first, from `since` on, before `until`.
+    read: yields a leaf's rows, newest first.
     """
     newest: list[dict[str, Any]] = []
+    limit = page.limit
     with ThreadPoolExecutor(LEAVES_AT_ONCE) as pool:
         for some in chunks(leaves, LEAVES_AT_ONCE):
-            streams = (read(leaf, since, until, limit) for leaf in some)
-            found = list(pool.map(lambda stream: list(islice(stream, limit)), streams))
-            newest = heapq.nlargest(limit, chain(newest, *found), key=itemgetter(SORT_KEY))
+            streams = [read(leaf, page) for leaf in some]
+            rows = pool.map(lambda stream: list(islice(stream, limit)), streams)
+            newest = heapq.nlargest(limit, chain(newest, *rows), key=itemgetter(SORT_KEY))
             if len(newest) == limit:
-                since = newest[-1][SORT_KEY]
+                page = replace(page, since=newest[-1][SORT_KEY])
     return newest
 
 
@@ -339,6 +307,22 @@ def event_item(event: LeadEvent) -> Item:
     return encode_item(to_item(event))
 
 
-def item_bytes(event: LeadEvent) -> int:
-    """Return the size of the stored item as DynamoDB counts it: names and values."""
-    return sum(len(name.encode()) + len(each["S"].encode()) for name, each in event_item(event).items())
+def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
+    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
+    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
+
+
+def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
+    if before is None:
+        return {"ConditionExpression": "attribute_not_exists(user_id)"}
+    return {
+        "ConditionExpression": "#order = :known AND leaf = :leaf",
+        "ExpressionAttributeNames": {"#order": "order"},
+        "ExpressionAttributeValues": encode_item({":known": to_text(before.seen), ":leaf": before.leaf}),
+    }
+
+
+def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
+    fields = decode_item(stored)
+    more = (fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"])
+    return OrderRecord(source, order_id, from_text(fields["order"]), *more)

@@ -8,11 +8,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from adapters.leads.lead_event_store import item_bytes
+from adapters.leads.lead_event_store import event_item
+from adapters.platform.items import item_bytes
 from rules.leads.lead_events import LeadEvent
-
-# The bucket for payloads that are too large for a message, or for an item.
-
 
 # A write unit covers 1 KB; a larger item would cost more.
 ITEM_BYTES_MAX = 1024
@@ -62,7 +60,7 @@ class LeadPayloads:
         """
         text = json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
         inline = replace(event, raw_payload=text)
-        if item_bytes(inline) <= ITEM_BYTES_MAX:
+        if item_bytes(event_item(inline)) <= ITEM_BYTES_MAX:
             return inline
         return replace(event, raw_payload_ref=self._put(f"leads/{event.id}/{digest}.json", text))
 
@@ -83,8 +81,8 @@ class LeadQueue:
         """Put one message; raises what SQS or S3 raise."""
         text = json.dumps(message, separators=(",", ":"))
         if "payload" in message and len(json.dumps(text)) > MESSAGE_BYTES_MAX:
-            held = json.dumps(message["payload"], separators=(",", ":"))
-            pointer = {"payload_ref": self._payloads.put_inbox(held)}
+            payload = json.dumps(message["payload"], separators=(",", ":"))
+            pointer = {"payload_ref": self._payloads.put_inbox(payload)}
             rest = {name: each for name, each in message.items() if name != "payload"}
             text = json.dumps(rest | pointer, separators=(",", ":"))
         self._sqs.send_message(QueueUrl=self._url, MessageBody=text)

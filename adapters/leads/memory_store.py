@@ -1,10 +1,10 @@
-"""The Memory table: what is remembered of each lead (MemoryStore), and of a root and all its leaves, whatever
-merges or parts meanwhile (GroupMemory).
+"""The Memory table: what is remembered of each lead (MemoryStore), and of a root and all its leaves
+(GroupMemory).
 
 New evidence is joined with the stored entry, in any order. Only a rebuild replaces an entry.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -33,9 +33,6 @@ from rules.leads.memory import (
     remembered_entries,
 )
 
-# Memory entries as attributes of the Memory table, and back.
-
-
 KEY = "memory_type#key"
 ATTEMPTS_MAX = 12
 GROUP_ATTEMPTS_MAX = 10
@@ -48,6 +45,215 @@ class StoredMemory:
     version: int = 0
     entry: MemoryEntry | None = None  # None if there is none, or it was withdrawn
     attributes: Mapping[str, Any] | None = None
+
+
+class TooManyMemories(Exception):
+    """More is stored of a lead than the caller wants to read."""
+
+
+class LeadContended(Exception):
+    """Other writers were first in every attempt; it is safe to repeat."""
+
+
+class _EntryChanged(Exception):
+    """Another writer has changed the entry since it was read."""
+
+
+class MemoryStore:
+    """The entries of all leads. A group's memory is kept under its root, a lead_organization_id."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def all_of(self, root: str, most: int | None = None) -> list[MemoryEntry]:
+        """Return all entries of a root, sorted by key, expired ones too; strongly consistent.
+
+        Raises TooManyMemories if more than `most` are stored.
+        """
+        return self._entries_of(self._query(root, "", most))
+
+    def of_type(self, root: str, memory_type: str, most: int | None = None) -> list[MemoryEntry]:
+        """Return a root's entries of one type, as all_of does."""
+        return self._entries_of(self._query(root, f"{memory_type}#", most))
+
+    def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
+        """Return one entry, strongly consistent."""
+        name = f"{memory_type}#{key}"
+        return self._read(root, [name])[name].entry
+
+    def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
+        """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
+        left, written = {entry.name: entry for entry in entries}, 0
+        for _ in pauses(ATTEMPTS_MAX):
+            stored, lost = self._read(root, left), {}
+            for name, entry in left.items():
+                before = stored[name]
+                after = entry if before.entry is None else join_entries(before.entry, entry)
+                if after == before.entry:
+                    continue
+                try:
+                    self._put(root, after, before)
+                    written += 1
+                except _EntryChanged:
+                    lost[name] = entry
+            left = lost
+            if not left:
+                return written
+        raise LeadContended(f"memory {', '.join(sorted(left))} of {root}")
+
+    def rebuild(
+        self,
+        root: str,
+        events: Callable[[], Iterable[LeadEvent]],
+        now: datetime,
+    ) -> None:
+        """Make a group's memory what its leaves' events give.
+
+        Memory is read before the events. So if an event is joined later than that, the entry's version has
+        changed, the write fails, and rebuild starts again. An entry that nothing supports any more is
+        withdrawn.
+        Raises LeadContended.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            stored = self._query(root, "")
+            wanted = remembered_entries(events())
+            try:
+                self._replace(root, stored, wanted, now)
+                return
+            except _EntryChanged:
+                continue
+        raise LeadContended(f"the memory of {root}")
+
+    def _replace(
+        self, root: str, stored: Mapping[str, StoredMemory], wanted: Mapping[str, MemoryEntry], now: datetime
+    ) -> None:
+        for name, entry in wanted.items():
+            before = stored.get(name, StoredMemory())
+            if before.entry != entry:
+                self._put(root, entry, before)
+        for name, before in stored.items():
+            if name not in wanted and before.entry is not None:
+                self._write(root, withdrawn_attributes(before.attributes or {}, now), before)
+
+    def _query(self, root: str, prefix: str, most: int | None = None) -> dict[str, StoredMemory]:
+        condition, values = "lead_organization_id = :root", {":root": root}
+        names = {}
+        if prefix:
+            condition += " AND begins_with(#key, :prefix)"
+            values[":prefix"], names = prefix, {"ExpressionAttributeNames": {"#key": KEY}}
+        items = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=encode_item(values),
+            ConsistentRead=True,
+            **names,
+        )
+        stored = list(islice(items, None if most is None else most + 1))
+        if most is not None and len(stored) > most:
+            raise TooManyMemories(root)
+        return dict(map(memory_from, map(decode_item, stored)))
+
+    def _read(self, root: str, names: Iterable[str]) -> dict[str, StoredMemory]:
+        keys = [{"lead_organization_id": root, KEY: name} for name in names]
+        stored = dict(map(memory_from, map(decode_item, get_all(self._dynamodb, self._table, keys))))
+        return {key[KEY]: stored.get(key[KEY], StoredMemory()) for key in keys}
+
+    @staticmethod
+    def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
+        return [each.entry for each in stored.values() if each.entry is not None]
+
+    def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:
+        self._write(root, entry_attributes(root, new), before)
+
+    def _write(self, root: str, attributes: Mapping[str, Any], before: StoredMemory) -> None:
+        version = before.version + 1 if before.version else clock.first_version()
+        new: Item = encode_item({**attributes, "lead_organization_id": root, "version": version})
+        if before.version:
+            guard: dict[str, Any] = {
+                "ConditionExpression": "#version = :version",
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": encode_item({":version": before.version}),
+            }
+        else:
+            guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
+        try:
+            self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise _EntryChanged from None
+
+
+class GroupMemory:
+    """The memory of leads that may be one: it is kept under their root, whatever merges or parts meanwhile.
+
+    Memory items have no lock in common, so the order of steps keeps them right:
+
+    - A writer joins first, and asks afterwards where the leaf belongs (`FeatureStore.home`, strongly
+      consistent).
+    - A change sets the topology first. Then memory is read, then the events, then what differs is written,
+      each entry on condition of the version that was read. Then the topology is asked for again.
+
+    If the writer still sees its leaf at the root that it wrote for, any change to come will read memory after
+    that write, and make it what the events give. If the leaf has moved, the writer undoes what it may have
+    done to the former root by rebuilding it, and goes to the new one. If the rebuild had read that entry
+    before the writer's join, its condition fails and it starts again. So of a change and a join in flight at
+    least one sees the other. Two rebuilds cannot cross either: the one for the older topology sees, after
+    writing, that leaves have come or gone, and does it again.
+
+    Each piece of evidence knows its leaf, so a reader can leave out what a departed leaf's event has just put
+    there (`contacts`). A campaign's reactions are kept one of each leaf, so leaving out loses nothing.
+    """
+
+    def __init__(self, memories: MemoryStore, features: FeatureStore, events: PersonEvents) -> None:
+        self._memories, self._features, self._events = memories, features, events
+
+    def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
+        """Join a leaf's entries into its root's memory; returns the root. hint: the root that is supposed.
+
+        Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        """
+        supposed = hint
+        for _ in pauses(GROUP_ATTEMPTS_MAX):
+            self._memories.join(supposed, entries)
+            root = self._features.home(leaf, supposed).lead_organization_id
+            if root == supposed:
+                return root
+            self.rebuild(supposed, now)
+            supposed = root
+        raise GroupUnsettled(f"{leaf} moved in every attempt")
+
+    def rebuild(self, root: str, now: datetime) -> None:
+        """Make a root's memory what its leaves' events give; of an absorbed leaf nothing is touched."""
+        for _ in pauses(GROUP_ATTEMPTS_MAX):
+            item = self._item(root)
+            if item.merged_into is not None:
+                return
+            self._memories.rebuild(root, partial(self._events.of_person, item), now)
+            if self._item(root).regrouped == item.regrouped:
+                return
+        raise GroupUnsettled(f"{root} changed in every attempt")
+
+    def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
+        """Join what leaves' events give into the memory of the root that they came to.
+
+        Leaves that are elsewhere by now are left out. If one has left while it was joined, memory is rebuilt.
+        """
+        here = self._features.members(root, leaves) - {root}
+        entries = remembered_entries(self._events.events.of_leaves(sorted(here)))
+        self._memories.join(root, list(entries.values()))
+        if entries and self._features.members(root, here) != here:
+            self.rebuild(root, now)
+
+    def contacts(self, item: FeatureItem) -> list[Contact]:
+        """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
+        entries = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
+        homes = {piece.home for entry in entries for piece in entry.evidence}
+        members = self._features.members(item.lead_organization_id, homes)
+        supported = (entry_of_leaves(entry, members) for entry in entries)
+        return [campaign_contact(entry) for entry in supported if entry is not None]
+
+    def _item(self, root: str) -> FeatureItem:
+        return self._features.get(root) or FeatureItem(root)
 
 
 def entry_attributes(root: str, entry: MemoryEntry) -> dict[str, Any]:
@@ -111,220 +317,7 @@ def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
 def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
     """Read an item: its key, and what is stored under it."""
     kind, _, key = fields[KEY].partition("#")
-    pairs = zip(fields["source_event_ids"], fields["evidence"], strict=False)
-    pieces = tuple(_decode(fields, event_id, line) for event_id, line in pairs)
-    found = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
-    return fields[KEY], StoredMemory(fields["version"], found, fields)
-
-
-class TooManyMemories(Exception):
-    """More is stored of a lead than the caller wants to read."""
-
-
-class LeadContended(Exception):
-    """Other writers were first in every attempt; it is safe to repeat."""
-
-
-class _EntryChanged(Exception):
-    """Another writer has changed the entry since it was read."""
-
-
-class MemoryStore:
-    """The entries of all leads; root: the lead_organization_id that a group's memory is kept under."""
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def all_of(self, root: str, most: int | None = None) -> list[MemoryEntry]:
-        """Return all entries of a root, sorted by key, expired ones too; strongly consistent.
-
-        Raises TooManyMemories if more than `most` are stored.
-        """
-        return self._entries_of(self._query(root, "", most))
-
-    def of_type(self, root: str, memory_type: str, most: int | None = None) -> list[MemoryEntry]:
-        """Return a root's entries of one type, as all_of does."""
-        return self._entries_of(self._query(root, f"{memory_type}#", most))
-
-    def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
-        """Return one entry, strongly consistent."""
-        name = f"{memory_type}#{key}"
-        return self._read(root, [name])[name].entry
-
-    def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
-        """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
-        left, written = {each.name: each for each in entries}, 0
-        for _ in pauses(ATTEMPTS_MAX if left else 0):
-            stored, lost = self._read(root, left), {}
-            for name, each in left.items():
-                before = stored[name]
-                after = each if before.entry is None else join_entries(before.entry, each)
-                if after == before.entry:
-                    continue
-                try:
-                    self._put(root, after, before)
-                    written += 1
-                except _EntryChanged:
-                    lost[name] = each
-            left = lost
-            if not left:
-                break
-        if left:
-            raise LeadContended(f"memory {', '.join(sorted(left))} of {root}")
-        return written
-
-    def rebuild(
-        self,
-        root: str,
-        events: Callable[[], Iterable[LeadEvent]],
-        now: datetime,
-    ) -> None:
-        """Make a group's memory what its leaves' events give.
-
-        Memory is read before the events. So if an event is joined later than that, the entry's version has
-        changed, the write fails, and rebuild starts again. An entry that nothing supports any more is
-        withdrawn.
-        Raises LeadContended.
-        """
-        for _ in pauses(ATTEMPTS_MAX):
-            stored = self._query(root, "")
-            wanted = remembered_entries(events())
-            try:
-                self._replace(root, stored, wanted, now)
-                return
-            except _EntryChanged:
-                continue
-        raise LeadContended(f"the memory of {root}")
-
-    def _replace(
-        self, root: str, stored: Mapping[str, StoredMemory], wanted: Mapping[str, MemoryEntry], now: datetime
-    ) -> None:
-        for name, each in wanted.items():
-            before = stored.get(name, StoredMemory())
-            if before.entry != each:
-                self._put(root, each, before)
-        for name, before in stored.items():
-            if name not in wanted and before.entry is not None:
-                self._write(root, withdrawn_attributes(before.attributes or {}, now), before)
-
-    def _query(self, root: str, prefix: str, most: int | None = None) -> dict[str, StoredMemory]:
-        condition, values = "lead_organization_id = :root", {":root": root}
-        names = {}
-        if prefix:
-            condition += " AND begins_with(#key, :prefix)"
-            values[":prefix"], names = prefix, {"ExpressionAttributeNames": {"#key": KEY}}
-        found = query_all(
-            self._dynamodb,
-            TableName=self._table,
-            KeyConditionExpression=condition,
-            ExpressionAttributeValues=encode_item(values),
-            ConsistentRead=True,
-            **names,
-        )
-        stored = list(islice(found, None if most is None else most + 1))
-        if most is not None and len(stored) > most:
-            raise TooManyMemories(root)
-        return dict(map(memory_from, map(decode_item, stored)))
-
-    def _read(self, root: str, names: Iterable[str]) -> dict[str, StoredMemory]:
-        keys = [{"lead_organization_id": root, KEY: name} for name in names]
-        found = dict(map(memory_from, map(decode_item, get_all(self._dynamodb, self._table, keys))))
-        return {key[KEY]: found.get(key[KEY], StoredMemory()) for key in keys}
-
-    @staticmethod
-    def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
-        return [each.entry for each in stored.values() if each.entry is not None]
-
-    def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:
-        self._write(root, entry_attributes(root, new), before)
-
-    def _write(self, root: str, attributes: Mapping[str, Any], before: StoredMemory) -> None:
-        version = before.version + 1 if before.version else clock.first_version()
-        new: Item = encode_item({**attributes, "lead_organization_id": root, "version": version})
-        if before.version:
-            guard: dict[str, Any] = {
-                "ConditionExpression": "#version = :version",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":version": before.version}),
-            }
-        else:
-            guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise _EntryChanged from None
-
-
-# The memory of leads that may be one: written under the root, whatever merges or parts meanwhile.
-#
-# Memory items have no lock in common, so the order of steps keeps them right:
-#
-# - A writer joins first and asks afterwards where the leaf belongs (`FeatureStore.home`,
-#   strongly consistent).
-# - A change sets the topology first; then memory is read, then the events, then what differs is written,
-#   each entry on condition of the version that was read; then the topology is asked for again.
-#
-# If the writer still sees its leaf at the root that it wrote for, any change to come will read memory after
-# that write, and make it what the events give. If the leaf has moved, it undoes what it may have done to the
-# former root by rebuilding it, and goes to the new one. If the rebuild had read that entry before the
-# writer's join, its condition fails and it starts again. So of a change and a join in flight at least one
-# sees the other. Two rebuilds cannot cross either: the one for the older topology sees, after writing, that
-# leaves have come or gone, and does it again.
-#
-# Each piece of evidence knows its leaf, so a reader can leave out what a departed leaf's event has just put
-# there (`contacts`); a campaign's reactions are kept one of each leaf, so leaving out loses nothing.
-
-
-class GroupMemory:
-    """The memory of roots, whatever merges or parts."""
-
-    def __init__(self, memories: MemoryStore, features: FeatureStore, events: PersonEvents) -> None:
-        self._memories, self._features, self._events = memories, features, events
-
-    def remember(self, leaf: str, hint: str, entries: Iterable[MemoryEntry], now: datetime) -> str:
-        """Join a leaf's entries into its root's memory; returns the root. hint: the root supposed.
-
-        Raises GroupUnsettled or LeadContended; it is safe to repeat.
-        """
-        listed, target = list(entries), hint
-        for _ in pauses(GROUP_ATTEMPTS_MAX):
-            self._memories.join(target, listed)
-            root = self._features.home(leaf, target).lead_organization_id
-            if root == target:
-                return root
-            self.rebuild(target, now)
-            target = root
-        raise GroupUnsettled(f"{leaf} moved in every attempt")
-
-    def rebuild(self, root: str, now: datetime) -> None:
-        """Make a root's memory what its leaves' events give; of an absorbed leaf nothing is touched."""
-        for _ in pauses(GROUP_ATTEMPTS_MAX):
-            item = self._item(root)
-            if item.merged_into is not None:
-                return
-            self._memories.rebuild(root, partial(self._events.of_person, item), now)
-            if self._item(root).regrouped == item.regrouped:
-                return
-        raise GroupUnsettled(f"{root} changed in every attempt")
-
-    def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
-        """Join what leaves' events give into the memory of the root that they came to.
-
-        Leaves that are elsewhere by now are left out. If one has left while it was joined, memory is rebuilt.
-        """
-        here = self._features.members(root, leaves) - {root}
-        entries = remembered_entries(self._events.events.of_leaves(sorted(here)))
-        self._memories.join(root, list(entries.values()))
-        if entries and self._features.members(root, here) != here:
-            self.rebuild(root, now)
-
-    def contacts(self, item: FeatureItem) -> list[Contact]:
-        """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
-        found = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
-        homes = {piece.home for each in found for piece in each.evidence}
-        here = self._features.members(item.lead_organization_id, homes)
-        supported = (entry_of_leaves(each, here) for each in found)
-        return [campaign_contact(each) for each in supported if each is not None]
-
-    def _item(self, root: str) -> FeatureItem:
-        return self._features.get(root) or FeatureItem(root)
+    lines = zip(fields["source_event_ids"], fields["evidence"], strict=False)
+    pieces = tuple(_decode(fields, event_id, line) for event_id, line in lines)
+    entry = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
+    return fields[KEY], StoredMemory(fields["version"], entry, fields)

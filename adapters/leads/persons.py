@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import LEAF, EventKey, EventPage, GroupEvents
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups import LEAF, EventKey, GroupEvents
+from adapters.leads.lead_event_store import EventPage, LeadEventStore
 from adapters.platform.tables import READ_MAX, chunks
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, LeadEvent
@@ -44,9 +44,9 @@ class PersonEvents:
     def joining(self, item: FeatureItem) -> list[LeadEvent]:
         """Return the events of a root's pending leaves, each noted: they need not be pending any more."""
         root = item.lead_organization_id
-        found = list(self.events.of_leaves(item.pending))
-        self.rows.note((root, each) for each in found)
-        return found
+        events = list(self.events.of_leaves(item.pending))
+        self.rows.note((root, each) for each in events)
+        return events
 
     def of_person(self, item: FeatureItem) -> Iterator[LeadEvent]:
         """Yield all events of a root as of its item, strongly consistent, in no order; notes what is joining.
@@ -67,17 +67,13 @@ class PersonEvents:
         number of leaves; and as much again of each leaf that is pending.
         """
         near = list(dict.fromkeys((item.lead_organization_id, *item.pending, lead)))
-        asked = (page.since, page.until, page.limit)
-        if page.event_type:
-            found = self.events.newest_of_type(near, page.event_type, *asked)
-        else:
-            found = self.events.newest(near, *asked)
+        rows = self.events.newest(near, page)
         if not item.regrouped:
-            return found
-        if len(found) == page.limit:
-            page = replace(page, since=found[-1][SORT_KEY])
-        found += self.events.rows_of_keys(list(islice(self._keys_from_rows(item, page, near), page.limit)))
-        return heapq.nlargest(page.limit, found, key=itemgetter(SORT_KEY))
+            return rows
+        if len(rows) == page.limit:
+            page = replace(page, since=rows[-1][SORT_KEY])
+        rows += self.events.rows_of_keys(list(islice(self._keys_from_rows(item, page, near), page.limit)))
+        return heapq.nlargest(page.limit, rows, key=itemgetter(SORT_KEY))
 
     def _keys_from_rows(self, item: FeatureItem, page: EventPage, near: Iterable[str]) -> Iterator[EventKey]:
         """Yield the keys that rows name, newest first, of leaves that are there now. near: left out."""

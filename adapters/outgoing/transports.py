@@ -1,5 +1,9 @@
-"""How a notification gets to an endpoint: as a signed webhook, over a connection to the very address that
-was checked, or as an event on an EventBridge bus.
+"""How a notification gets to an endpoint: as a signed webhook, or as an event on an EventBridge bus.
+
+A webhook goes over a connection to the very address that was checked. A name is resolved once for each
+attempt. Every address that it has must be public, and the socket is opened to one of these, so a name that
+changes between check and connect leads nowhere else. Redirects are not followed. The certificate is checked
+against the name.
 """
 
 import contextlib
@@ -20,13 +24,6 @@ from rules.days import unstamp
 from rules.leads.hooks import Hook
 from rules.outgoing.notices import BUS, Endpoint, Notification
 from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_headers, target_of
-
-# Sends one request to a customer's endpoint, over a connection to the very address that was checked.
-#
-# A name is resolved once for each attempt. Every address that it has must be public, and the socket is opened
-# to one of these, so a name that changes between check and connect leads nowhere else. Redirects are not
-# followed. The certificate is checked against the name.
-
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise

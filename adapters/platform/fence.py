@@ -1,8 +1,9 @@
-"""The fence: a region's functions write only while they know that it is their turn (rule 23). The register
-says whose turn it is: one item, in a table that all regions read and write as it is now.
+"""The fence: a region's functions write only while they know that it is their turn (rule 23).
 
-Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while
-the region is the writer, `following` while it follows. In a deployment of one region both change nothing.
+The register says whose turn it is: one item, in a table that all regions read and write as it is now. Who
+wires a function says on which side of the fence its client of DynamoDB stands: one of `fence_writer` writes
+while the region is the writer, one of `fence_follower` while it follows. In a deployment of one region both
+change nothing.
 """
 
 import os
@@ -90,18 +91,16 @@ def _check_fence(fence: Fence, allowed: RegisterRule, **_: Any) -> None:
     fence.check(allowed)
 
 
-# The register: one item, in a table that all regions read and write as it is now.
-#
-# On AWS it is a global table with strong consistency over three regions, so no region decides alone, and one
-# that is cut off from the others can neither read nor write it (docs/decisions/0071).
-
-
 class RegisterMoved(Exception):
     """Somebody else has changed the register since it was read."""
 
 
 class RegisterStore:
-    """The table of the register."""
+    """The table of the register: one item.
+
+    On AWS it is a global table with strong consistency over three regions. So no region decides alone, and
+    one that is cut off from the others can neither read nor write it (docs/decisions/0071).
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         """dynamodb: a client that no fence stops."""
@@ -149,12 +148,6 @@ def _register_from(attributes: dict[str, Any]) -> Register:
     return Register(
         attributes["epoch"], attributes["writer"], Phase(attributes["phase"]), standby, is_filled, former
     )
-
-
-# Whose turn it is, for a process of a deployment of two regions (rule 23).
-#
-# Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while
-# the region is the writer, `following` while it follows. In a deployment of one region both change nothing.
 
 
 @cache

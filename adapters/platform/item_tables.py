@@ -86,9 +86,6 @@ class ItemTable:
         return True
 
 
-# Items of a table that have become old: read by key, and changed only if they still are what was read.
-
-
 Statement = dict[str, Any]
 
 

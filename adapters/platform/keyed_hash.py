@@ -42,9 +42,6 @@ def hash_under_key(key: str, text: str, digits: int) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:digits]
 
 
-# Fingerprints: keyed hashes that distinguish people who answer. The identifier itself is never stored.
-
-
 class Fingerprints:
     """Hashes of people, with keys from Secrets Manager."""
 

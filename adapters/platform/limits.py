@@ -145,14 +145,9 @@ class OwnerQuota:
         return True
 
 
-# A few places for each owner: who holds none must wait. A place expires by itself, if its holder dies.
-#
-# Places are items of the table Limits, whose items expire at `expires_at`.
-
-
 @dataclass(frozen=True, slots=True)
 class OwnerSemaphore:
-    """Gives each owner so many places, held for a while."""
+    """Gives each owner so many places. One expires by itself if its holder dies."""
 
     dynamodb: Any
     table: str  # Limits
@@ -198,9 +193,6 @@ class OwnerSemaphore:
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return  # it has expired, and somebody else holds it
-
-
-# The places that a user's phones hold in the table Limits, by which an erasure finds the phones, too.
 
 
 def subscription_counter(owner: str) -> str:

@@ -46,14 +46,14 @@ def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterat
 
 @dataclass(slots=True)
 class PublishFailures:
-    """Messages that SNS did not take, by their indices."""
+    """The messages that SNS did not take, by their indices."""
 
     again: list[int] = field(default_factory=list)  # to be sent again
     faulty: dict[int, str] = field(default_factory=dict)  # SNS will never take them; with the reason
 
 
 class Topic:
-    """One topic."""
+    """One SNS topic."""
 
     def __init__(self, sns: Any, arn: str) -> None:
         self._sns, self._arn = sns, arn
@@ -101,7 +101,7 @@ def _entry(index: int, message: TopicMessage) -> dict[str, Any]:
 
 
 class DeliveryStream:
-    """One delivery stream."""
+    """One Firehose stream."""
 
     def __init__(self, firehose: Any, name: str) -> None:
         self._firehose, self._name = firehose, name

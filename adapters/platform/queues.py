@@ -69,13 +69,13 @@ class SourceQueue:
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of messages."""
+    """What became of a batch's messages."""
 
     now: datetime
     is_redrive: bool
-    line: SourceQueue | None  # where they may wait
-    again: dict[str, str] = field(default_factory=dict)  # by id, why
-    held: dict[str, tuple[Record, int]] = field(default_factory=dict)  # by id, with seconds
+    source: SourceQueue | None  # where they may wait
+    again: dict[str, str] = field(default_factory=dict)  # why messages come again, by id
+    waiting: dict[str, tuple[Record, int]] = field(default_factory=dict)  # with seconds to wait, by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Consumer:
     name: str  # what failure queues call it
     failures: FailureQueue
     logger: Logger
-    line: SourceQueue | None = None  # None, if messages never wait
+    source: SourceQueue | None = None  # where messages wait; None if they never do
 
     def serve(
         self,
@@ -103,17 +103,17 @@ class Consumer:
         queue. On a redrive what fails is reported with the reason, and stays there.
         """
         is_redrive = bool(event.get("streakline_redrive"))
-        batch = _Batch(now, is_redrive, None if is_redrive else self.line)
+        batch = _Batch(now, is_redrive, None if is_redrive else self.source)
         for index, record in enumerate(event["Records"]):
-            if batch.line and index and is_over():
-                batch.held[record["messageId"]] = record, 0
+            if batch.source and index and is_over():
+                batch.waiting[record["messageId"]] = record, 0
                 continue
             try:
                 self._attempt(record, handle, batch)
             except Exception as error:  # noqa: BLE001 (the log tells of it)
                 self._note_failure(record, error, batch)
-        if batch.line:
-            self._put_back(batch.line, batch)
+        if batch.source:
+            self._put_back(batch.source, batch)
         counts = {"messages": len(event["Records"]), "again": len(batch.again)}
         self.logger.info("batch", extra=counts)
         return partial_failures(batch.again if is_redrive else dict.fromkeys(batch.again, ""))
@@ -126,22 +126,22 @@ class Consumer:
             self.failures.keep(self.name, [(record["body"], reason)], batch.now)
 
     def _note_failure(self, record: Record, error: Exception, batch: _Batch) -> None:
-        line = batch.line
+        source = batch.source
         name, reason = record["messageId"], f"{type(error).__name__}: {error}"
-        if line and isinstance(error, TimeIsUp):
-            batch.held[name] = record, 0
-        elif line and line.is_away(error) and receive_count(record) < RECEIVES_IN_ALL:
+        if source and isinstance(error, TimeIsUp):
+            batch.waiting[name] = record, 0
+        elif source and source.is_away(error) and receive_count(record) < RECEIVES_IN_ALL:
             self.logger.warning(
                 "waits for a store", extra={"message_id": name, "reason": error_summary(error)}
             )
-            batch.held[name] = record, wait_seconds(receive_count(record))
-        elif line and line.is_away(error) and self._given_up(record, reason, batch.now):
+            batch.waiting[name] = record, wait_seconds(receive_count(record))
+        elif source and source.is_away(error) and self._give_up(record, reason, batch.now):
             self.logger.error("waited for two weeks", extra={"message_id": name})
         else:
             self.logger.error("to come again", extra={"message_id": name}, exc_info=error)
             batch.again[name] = reason
 
-    def _given_up(self, record: Record, reason: str, now: datetime) -> bool:
+    def _give_up(self, record: Record, reason: str, now: datetime) -> bool:
         """Keep a message that has waited for too long; whether that could be done."""
         try:
             self.failures.keep(self.name, [(record["body"], f"waited for two weeks: {reason}")], now)
@@ -149,10 +149,10 @@ class Consumer:
             return False
         return True
 
-    def _put_back(self, line: SourceQueue, batch: _Batch) -> None:
-        for name, (record, seconds) in batch.held.items():
+    def _put_back(self, source: SourceQueue, batch: _Batch) -> None:
+        for name, (record, seconds) in batch.waiting.items():
             try:
-                again = line.put_back(record, seconds)
+                again = source.put_back(record, seconds)
             except Unavailable:
                 self.logger.exception("waits as long as its queue says", extra={"message_id": name})
                 again = True

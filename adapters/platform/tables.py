@@ -86,9 +86,6 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-# What a cancelled DynamoDB transaction says of each of its actions.
-
-
 def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     """Return a reason for each action: its Code and, if its condition was refused, the old Item.
 
@@ -101,11 +98,11 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     return reasons
 
 
-# How old what a process has read may get before it reads again: so no event costs a read.
-
-
 class Refresh:
-    """Of one thing that a process keeps. Its clock is the process's monotonic one."""
+    """Says how old what a process has read may get before it reads again, so that no event costs a read.
+
+    Its clock is the process's monotonic one.
+    """
 
     def __init__(self) -> None:
         self._until, self._has_read = 0.0, False

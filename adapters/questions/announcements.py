@@ -33,9 +33,6 @@ from rules.questions.notifications import (
     partitions_to_ask,
 )
 
-# The announcements queue: each message asks for one page of those who are to hear of a question.
-
-
 # SQS hides a message for 15 minutes at most.
 DELAY_SECONDS_MAX = 900
 # For each partition that is not at its end, the subscription_id and last_notified_at that were read last.

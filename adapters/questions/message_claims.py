@@ -147,12 +147,6 @@ class MessageClaims:
         )
 
 
-# Reminders that are due: their markers wait in the index until their instant has come.
-#
-# In a reminder's marker last_notified_at is the instant at which the next one is due. So those that are due
-# come first in a partition, whatever their zones, and nothing else is read.
-
-
 @dataclass(frozen=True, slots=True)
 class DueReminder:
     """A subscription's reminder that is due."""
@@ -163,7 +157,11 @@ class DueReminder:
 
 
 class ReminderStore:
-    """Reminders of streaks that end tonight."""
+    """Reminders of streaks that end tonight: their markers wait in the index until they are due.
+
+    In a reminder's marker last_notified_at is the instant at which the next one is due. So those that are due
+    come first in a partition, whatever their zones, and nothing else is read.
+    """
 
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
         self._dynamodb, self.store = dynamodb, store

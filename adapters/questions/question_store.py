@@ -51,13 +51,6 @@ class QuestionStore:
         return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
 
-# Lists of questions: by status or by agent, newest first; and those whose time is over.
-#
-# The indexes have keys alone, and an answer changes no key but the last one, which closes the question. So
-# answers write to no index. The partition OPEN takes one write for a question that is asked and one for its
-# closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
-
-
 # Where a list goes on: for each partition the (created_at, question_id) that was read last.
 Places = Mapping[str, tuple[str, str]]
 
@@ -72,7 +65,12 @@ class QuestionPage:
 
 @dataclass(frozen=True, slots=True)
 class QuestionLists:
-    """Reads the keys of questions from an index, and the questions themselves from the table."""
+    """Reads the keys of questions from an index, and the questions themselves from the table.
+
+    The indexes have keys alone, and an answer changes no key but the last one, which closes the question. So
+    answers write to no index. The partition OPEN takes one write for a question that is asked and one for its
+    closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
+    """
 
     dynamodb: Any
     table: str

@@ -44,8 +44,6 @@ from rules.questions.notifications import (
 #
 # The last write of a subscription that has `is_changed` changed something that the lake keeps for restores. A
 # note of a message takes the mark away. So the publisher's filter distinguishes them (infra/marks.py).
-
-
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8

@@ -19,9 +19,6 @@ from rules.questions import answer_stats
 from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
 from rules.questions.responses import Response
 
-# An item of UserStats: less than 1 KB, however long a person has been answering (a former key: 36 bytes).
-
-
 # Answers in the categories that are not counted one by one. No category has this name.
 OTHERS = "*"
 DATE_CHARACTERS = 4
@@ -37,7 +34,7 @@ RESPONSES_MAX = 97
 
 
 def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
-    """Return stats as table attributes.
+    """Return stats as table attributes: less than 1 KB, however long a person has been answering.
 
     Stats are read again from days, settled, badges with badge_days, answers_by_category with category_days,
     newest_at, zone and created_at. The other attributes are what shows, as of the last activity date.
@@ -250,12 +247,9 @@ def _partition(shard: int) -> str:
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
 
 
-# The transaction that counts answers: stats and marks, all or nothing.
-
-
 @dataclass(frozen=True, slots=True)
 class CountRefusal:
-    """Why nothing was written."""
+    """Why a transaction wrote nothing."""
 
     moved: bool  # the stats have changed since they were read (or two transactions met)
     marked: bool  # an answer is counted already, or gone
@@ -306,6 +300,6 @@ class AnswerCounts:
 
 
 def _refusal(codes: Sequence[str | None], puts: int) -> CountRefusal:
-    """codes: of the stats, and of each answer's mark."""
+    """Return why a transaction was refused. codes: of the stats (the first `puts`), and of each mark."""
     moved = REFUSED in codes[:puts] or REFUSED not in codes
     return CountRefusal(moved, REFUSED in codes[puts:])

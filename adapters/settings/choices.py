@@ -14,9 +14,6 @@ from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.leads.orders import EXPONENTS
 from rules.privacy.tombstones import SafeToLog
 
-# In which currency an organization's own money is: monetary features add up amounts of that one alone.
-
-
 PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
 EVERYBODY = ""
 RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
@@ -58,9 +55,6 @@ def currency_of(setting: str, organization_id: str | None) -> str:
     return by_organization.get(organization_id or EVERYBODY, by_organization[EVERYBODY])
 
 
-# What one unit of a currency is worth in the organizations' own.
-
-
 @cache
 def exchange_rates(setting: str) -> Mapping[str, Decimal]:
     """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
@@ -74,9 +68,6 @@ def exchange_rates(setting: str) -> Mapping[str, Decimal]:
             raise ValueError(f"ExchangeRates: {part} is not one rate above 0, such as EUR=1.08")
         found[match[1]] = Decimal(match[2])
     return found
-
-
-# In which region an organization's people live: there numbers without a country code are read.
 
 
 @cache

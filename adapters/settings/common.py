@@ -11,9 +11,6 @@ class Allowance:
     reads_per_minute: int  # of one caller
 
 
-# What the functions of erasures and exports read from their environment.
-
-
 @dataclass(frozen=True, slots=True)
 class PrivacyTables:
     """Where persons are, but for copies and caches."""

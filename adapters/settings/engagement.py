@@ -12,9 +12,6 @@ class RulesApiSettings(Allowance):
     rule_books_table: str
 
 
-# What the function reads from its environment that shows and changes accounts.
-
-
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
     """ingest.engagement.users_api."""

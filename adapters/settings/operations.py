@@ -23,9 +23,6 @@ class PageSettings:
     oidc_origins: str  # further origins that the sign-in speaks to (a Cognito domain), separated by spaces
 
 
-# What the functions of outgoing webhooks read from their environment.
-
-
 @dataclass(frozen=True, slots=True)
 class EndpointsApiSettings(Allowance):
     """ingest.endpoints_api."""

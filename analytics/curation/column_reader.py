@@ -2,6 +2,18 @@
 
 rules/lake/valid_row.py says what a row is. A line is read here only if each of its fields has a name and a
 value that are surely what read_row would take. Every other line is left to read_row.
+
+1. Lines are cut into their fields without being parsed (cut_lines). A line of a raw object is a flat JSON
+   object. Before each of its fields but the first there is `,"`, and behind each name `":`. Both are found
+   for some thousand lines at once, and each field is known by its name: fields may come in any order, and
+   optional ones may be absent. The line `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}` has
+   three places of `,"` and four of `":`. Within a JSON text neither can stand, because its quotes would be
+   escaped; they can only end one, such as "x,". Then a line has not one `":` in each of its fields, and is
+   left out. So is a line with nested objects, or with blanks between its fields.
+2. The values of a field become a column (read_values). Texts, integers and the publisher's timestamps are
+   checked as whole columns. Of dates, booleans and other timestamps, read_value reads each different one
+   once.
+3. The insides of JSON texts become the texts that they stand for (texts_of).
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,19 +45,6 @@ from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Entity, Field, Type
 from rules.lake.valid_row import RowRefused, extra_of, lies_in, read_value
 
-# Lines are cut into their fields without being parsed.
-#
-# A line of a raw object is a flat JSON object. Before each of its fields but the first there is `,"`, and
-# behind each name `":`. Both are found for some thousand lines at once, and each field is known by its name:
-# fields may come in any order, and optional ones may be absent. The line
-#
-# `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}`
-#
-# has three places of `,"` and four of `":`. Within a JSON text neither can stand, because its quotes would be
-# escaped; they can only end one, such as "x,". Then a line has not one `":` in each of its fields, and is
-# left out. So is a line with nested objects, or with blanks between its fields.
-
-
 PIECE_BYTES = 256 * 1024  # stay in the processor's cache
 COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 ENDS = tuple(b", \t\r")
@@ -54,6 +53,7 @@ Bytes = npt.NDArray[np.uint8]
 # The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
 PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
 MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
+MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
 # Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
@@ -65,6 +65,21 @@ HOUR = 3_600_000_000  # microseconds
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
 SLICES_MAX = 64
 NULL = b"null"
+
+
+def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+    """Yield rows of a batch, and the indices of their lines. Some lines are left over.
+
+    Each row is the one that read_row returns for its line.
+    """
+    if first_moment(place) is None:
+        return
+    ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
+    for first in range(0, len(batch.lines), LINES_AT_ONCE):
+        bounds = ends[first : first + LINES_AT_ONCE + 1]
+        wanted = ~batch.frame[first : first + LINES_AT_ONCE]
+        for rows, lines in _rows(batch.text, bounds, wanted, place):
+            yield rows, lines + first
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +197,6 @@ def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places)
     return both.take(as_array(np.arange(0, 2 * count, 2)))
 
 
-# The insides of JSON texts become a column of the texts that they stand for.
-
-
-MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
-
-
 def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     """Return texts as a column, from what stands between their quotes. Clears the flags of what is no text.
 
@@ -271,13 +280,6 @@ def _text_of(field: Field, inside: str) -> Any:
         return read_value(field, b'"%s"' % inside.encode())
     except RowRefused:
         return None
-
-
-# Values cut out of lines become an Arrow column.
-#
-# rules/lake/valid_row.py says which values are valid. Only plain ones are taken here: a line with any other
-# value is left to read_row. Texts, integers and the publisher's timestamps are checked as whole columns. Of
-# dates, booleans and other timestamps, read_value reads each different one once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,21 +405,6 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
         low, size = (first - EPOCH).days, int(first.hour == 0)
     moments = raw_values(column, np.int32 if is_date else np.int64)
     valid &= (moments >= low) & (moments < low + size)
-
-
-def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
-    """Yield rows of a batch, and the indices of their lines. Some lines are left over.
-
-    Each row is the one that read_row returns for its line.
-    """
-    if first_moment(place) is None:
-        return
-    ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
-    for first in range(0, len(batch.lines), LINES_AT_ONCE):
-        bounds = ends[first : first + LINES_AT_ONCE + 1]
-        wanted = ~batch.frame[first : first + LINES_AT_ONCE]
-        for rows, lines in _rows(batch.text, bounds, wanted, place):
-            yield rows, lines + first
 
 
 def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[tuple[pa.Table, Places]]:

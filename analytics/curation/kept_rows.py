@@ -1,12 +1,8 @@
 """Curated rows in memory: which ones are kept, in which order, and the file that they become."""
 
-import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from io import SEEK_END
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,65 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, StoredObject
+from analytics.curation.seals import SEAL_KEY, seal_of
 from analytics.lake.arrow import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
-# Whether a curated file is as it was written: its footer has a hash of all that is before the footer.
-#
-# It shows rows that were changed by hand, and not those that somebody has sealed anew on purpose.
-
-
-SEAL_KEY = "streakline.seal"
-END_BYTES = 8  # the footer's length and the magic bytes
-READ_BYTES = 2**20
 ROW_GROUP_ROWS = 100_000
 ZSTD_LEVEL = 1
 SAMPLE_ROWS = 2_000
 FEW = 50  # values among them
 WORD, WINDOW = 8, 24  # bytes
-
-
-class BrokenSeal(ValueError):
-    """A curated file is not as curation wrote it: nothing is made of it."""
-
-
-def check_seals(objects: Objects, files: Iterable[StoredObject], are_kept: bool) -> bool:
-    """Return whether rows of some files were changed by hand; raises BrokenSeal if the files are kept."""
-    broken = [each.key for each in files if is_broken(objects, each.key)]
-    if broken and are_kept:
-        raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken)}")
-    return bool(broken)
-
-
-def seal_of(path: Path, footer_bytes: int = 0) -> str:
-    """Return the seal of a file whose last bytes are its footer, or which has none yet."""
-    with path.open("rb") as file:
-        hashed, left = hashlib.sha256(), os.fstat(file.fileno()).st_size - footer_bytes
-        while left > 0 and (some := file.read(min(READ_BYTES, left))):
-            hashed.update(some)
-            left -= len(some)
-    return hashed.hexdigest()
-
-
-def is_broken(objects: Objects, key: str) -> bool:
-    """Whether a curated file has other rows than it was sealed with, or no seal. Raises NoObject."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "rows.parquet")
-        objects.save(key, path)
-        seal = (pq.read_metadata(path).metadata or {}).get(SEAL_KEY.encode())
-        if seal is None:
-            return True
-        with path.open("rb") as file:
-            footer = _footer_bytes(file)
-        return bool(seal_of(path, footer) != seal.decode())
-
-
-def _footer_bytes(file: BinaryIO) -> int:
-    file.seek(-END_BYTES, SEEK_END)
-    return int.from_bytes(file.read(4), "little") + END_BYTES
-
-
 Codes = npt.NDArray[Any]  # integers
 
 
@@ -150,13 +96,17 @@ def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices,
     if entity.version and entity.version not in entity.key:
         by.append((entity.version, "descending"))
     order = pc.sort_indices(some, [*by, ("n", "ascending")])
-    some = some.take(order)
-    differs = np.zeros(len(indices) - 1, np.bool_)
+    return indices[raw_values(order, np.uint64).astype(np.int64)], begins_key(entity, some.take(order))
+
+
+def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which of some rows, in the order of their keys, are the first of their key."""
+    begins = np.ones(rows.num_rows, np.bool_)
+    begins[1:] = False
     for name in entity.key:
-        column = some[name].combine_chunks()
-        equal = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
-        differs |= ~as_flags(equal)
-    return indices[raw_values(order, np.uint64).astype(np.int64)], np.concatenate([[True], differs])
+        column = rows[name].combine_chunks()
+        begins[1:] |= ~as_flags(pc.equal(column.slice(1), column.slice(0, len(column) - 1)))
+    return begins
 
 
 def _codes(column: pa.Array) -> Codes:

@@ -1,7 +1,8 @@
 """The plan says which hours and days are curated.
 
 These are the ones that new raw objects touch, those of a range of dates, small past days to compact, and
-those that failed before.
+those that failed before. Up to when all is curated says the watermark, which moves when a run has done all
+of its plan.
 """
 
 import json
@@ -22,9 +23,6 @@ from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
 from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
-
-# A run's tasks, and how they share calls of the two curating functions.
-
 
 # For one call of the curating function. A backfill of years is thousands of hours with a row or two. A task
 # that is larger gets the large function.
@@ -84,9 +82,6 @@ class Plan:
             yield batch
 
 
-# The watermark: up to when raw objects are curated. It moves when a run has done all of its plan.
-
-
 def read_watermark(objects: Objects) -> datetime:
     """Return up to when raw objects are curated."""
     return read_state(objects)[0]
@@ -107,9 +102,6 @@ def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[s
     mark = max(to, read_watermark(objects))
     state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
     objects.put(layout.WATERMARK, json.dumps(state).encode())
-
-
-# What is there to plan with: the bytes of raw objects by hour, and the curated files of some days.
 
 
 @dataclass(slots=True)

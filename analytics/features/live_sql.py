@@ -1,7 +1,7 @@
 """The warehouse's model of live features at the night's instant: what a reader of each lead is shown then.
 
 It folds the state that each lead's item carries into the lake (rules/lake/lead_entities.py),
-as the app does at each reading. Only an item that came before states did is taken as stored.
+as the app does at each reading. An item with a state of another declaration is taken as it is stored.
 """
 
 from collections.abc import Iterator

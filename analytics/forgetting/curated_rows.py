@@ -1,7 +1,6 @@
 """A curated file is written again: of persons who were erased it keeps residues, or nothing."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -109,16 +108,16 @@ class _Replacement:
         declared = ENTITIES[self.entity]
         made_at, rows = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
         book = bookkeeping_of(self.objects, self.stored.key)
-        with closing(Staging(declared, self.path.with_name("spill"))) as staging:
-            for batch in _batches(self.path, self.entity):
-                stage(staging, batch)
+        staging = Staging(declared, self.path.with_name("spill"))
+        for batch in _batches(self.path, self.entity):
+            stage(staging, batch)
 
-            def made(kept: int) -> Bookkeeping:
-                before = book.counts
-                counts = Counts(before.in_ - rows + kept, kept, before.duplicates, before.quarantined)
-                return Bookkeeping(len(declared.fields), counts, book.sources, (*{*book.erased, *marks},))
+        def made(kept: int) -> Bookkeeping:
+            before = book.counts
+            counts = Counts(before.in_ - rows + kept, kept, before.duplicates, before.quarantined)
+            return Bookkeeping(len(declared.fields), counts, book.sources, (*{*book.erased, *marks},))
 
-            staging.write(made_at, made)
+        staging.write(made_at, made)
         self.objects.put_if(self.stored.key, made_at, self.stored.etag)
 
 

@@ -6,10 +6,8 @@ that its bookkeeping names: a mark says that these are still to be cleaned after
 are looked at for everybody who has a tombstone. All else that has persons is small, or of nights gone by.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,111 +18,24 @@ import pyarrow.parquet as pq
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
-from analytics.curation.raw_lines import readable_text
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import FoundPersons, is_refused, may_hold, names_in, write_anew
-from analytics.forgetting.erasees import KINDS, AllErasees, Progress
+from analytics.forgetting.erasees import AllErasees
+from analytics.forgetting.other_objects import Named, OtherObjects
+from analytics.forgetting.progress import Progress
 from analytics.forgetting.raw_objects import Finder, RawObjects
-from analytics.lake import layout, run_notes
+from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
-from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, Place, report_key, run_of
+from analytics.lake.layout import Place
 from analytics.lake.run_notes import failed_tasks, remembered_tasks
 from rules.days import unstamp
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS
 from rules.privacy.tombstones import Tombstone
 
-# Objects that nights have left: state, results of runs, reports, answers to analysts.
-
-
-HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
-FOLDERS = ("state/", RUNS, "reports/", "athena/")
-LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
-OURS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
-# A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
-OVER = timedelta(hours=7)
-PARQUET = b"PAR1"
-NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
-Named = Mapping[tuple[str, str], int]
-Note = Callable[[str, Named], None]
 LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
 ATTEMPTS_MAX = 8
 UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery this long
-
-
-@dataclass(frozen=True, slots=True)
-class OtherObjects:
-    """An object that names a person is deleted; the next night makes anew what it needs."""
-
-    objects: ForgettingObjects
-    run_id: str
-    now: datetime
-    names: Mapping[str, Collection[str]]  # of those who wait, by kind
-    note: Note  # is called before each deletion
-
-    def clean(self) -> Named:
-        """Delete what names them, and what it was before; returns who is named by what is left.
-
-        That is in files of runs that may go on, and a later night deletes it; and in objects that are none of
-        ours, which an operator must look at.
-        """
-        left: Counter[tuple[str, str]] = Counter()
-        for folder in FOLDERS:
-            for stored in list(self.objects.list(folder)):
-                if stored.key.startswith(HEADS):
-                    continue
-                try:
-                    named = self._count_names(self.objects.get(stored.key))
-                except NoObject:
-                    continue
-                if named and folder == RUNS and self._may_go_on(stored):
-                    left += named
-                elif named:
-                    self.note(f"{stored.key} {stored.etag}", named)
-                    self.objects.delete([stored.key])
-            self.objects.forget_former(folder)
-        for stored in self._of_others():
-            with suppress(NoObject):
-                if named := self._count_names(self.objects.get(stored.key)):
-                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
-                    left += named
-        return left
-
-    def _of_others(self) -> Iterator[StoredObject]:
-        """Yield the objects that none of us has written."""
-        prefixes = [each for each in self.objects.below("") if not each.startswith(OURS)]
-        for folder in LINE_FOLDERS:
-            prefixes += [each for each in self.objects.below(folder) if each.split("/")[1] not in ENTITIES]
-        for prefix in prefixes:
-            yield from self.objects.list(prefix)
-
-    def _may_go_on(self, stored: StoredObject) -> bool:
-        """Whether a file's run may still read it: it is this one, or young and has no report yet."""
-        run_id = run_of(stored.key)
-        if run_id == self.run_id:
-            return True
-        return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
-
-    def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return who is named, and how often."""
-        if data.startswith(PARQUET):
-            return self._in_rows(data)
-        text = readable_text(data)
-        found: Counter[tuple[str, str]] = Counter()
-        for kind, names in self.names.items():
-            for each in names:
-                if number := len(re.findall(rb"(?<![\w-])" + re.escape(each.encode()) + rb"(?![\w-])", text)):
-                    found[kind, each] += number
-        return found
-
-    def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        found: Counter[tuple[str, str]] = Counter()
-        for column in KINDS.keys() & set(file.schema_arrow.names):
-            names = self.names[KINDS[column]]
-            rows = file.read([column])[column].to_pylist()
-            found.update((KINDS[column], each) for each in rows if each in names)
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
-# Takes persons' lines out of texts of raw objects, of the quarantine, and of Firehose's errors.
-
-
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Returns whether a row of a person is to go; it is one of those who are looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
-FIRST, LAST = "0000", "9999"
+# Takes what is found in an object, before that is changed: its key and ETag, and lines by person.
+Note = Callable[[str, Mapping[str, int]], None]
+# Returns a text without some persons' lines, and how many each had.
+Without = Callable[[bytes], tuple[bytes, Counter[str]]]
+FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 def always(_row: Mapping[str, Any]) -> bool:
@@ -97,12 +98,6 @@ def in_base64(text: bytes) -> Iterator[bytes]:
         for start in range(4):
             part = run[start:]
             yield base64.b64decode(part[: len(part) // 4 * 4])
-
-
-# Takes what is found in an object, before that is changed: its key and ETag, and lines by person.
-Note = Callable[[str, Mapping[str, int]], None]
-# Returns a text without some persons' lines, and how many each had.
-Without = Callable[[bytes], tuple[bytes, Counter[str]]]
 
 
 @dataclass(frozen=True, slots=True)

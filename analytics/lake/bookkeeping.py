@@ -17,6 +17,16 @@ from adapters.platform.objects import Objects, StoredObject
 FOOTER_KEY = "streakline"
 TAIL_BYTES = 64 * 1024
 LENGTH_BYTES = 8  # the footer's length and the magic bytes, at a Parquet file's end
+# Which Redshift type takes a Parquet column of an Arrow type. COPY converts nothing, so they must fit.
+_REDSHIFT_TYPES = {
+    pa.string(): "VARCHAR(65535)",
+    pa.large_string(): "VARCHAR(65535)",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.bool_(): "BOOLEAN",
+    pa.date32(): "DATE",
+    pa.float64(): "DOUBLE PRECISION",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +70,17 @@ class Bookkeeping:
     def text(self) -> str:
         """Return the bookkeeping as JSON. Equal bookkeeping gives equal text."""
         sources = dict(sorted(self.sources.items()))
-        held: dict[str, Any] = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
+        fields: dict[str, Any] = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
         if self.erased:
-            held["erased"] = sorted(self.erased)
-        return json.dumps(held, separators=(",", ":"))
+            fields["erased"] = sorted(self.erased)
+        return json.dumps(fields, separators=(",", ":"))
 
 
 def read_bookkeeping(data: bytes) -> Bookkeeping:
     """Read the bookkeeping from a Parquet file, or from the file's end. Raises KeyError if there is none."""
-    held = json.loads(pq.read_metadata(pa.BufferReader(data)).metadata[FOOTER_KEY.encode()])
-    counts = Counts(held["in"], held["curated"], held["duplicates"], held["quarantined"])
-    return Bookkeeping(held["schema"], counts, held["sources"], tuple(held.get("erased", ())))
+    fields = json.loads(pq.read_metadata(pa.BufferReader(data)).metadata[FOOTER_KEY.encode()])
+    counts = Counts(fields["in"], fields["curated"], fields["duplicates"], fields["quarantined"])
+    return Bookkeeping(fields["schema"], counts, fields["sources"], tuple(fields.get("erased", ())))
 
 
 def bookkeeping_of(objects: Objects, key: str) -> Bookkeeping:
@@ -85,9 +95,9 @@ def footer_of(objects: Objects, key: str) -> bytes:
     return tail if needed <= len(tail) else objects.tail(key, needed)
 
 
-def merge_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
+def merge_bookkeeping(books: Iterable[Bookkeeping]) -> Bookkeeping:
     """Return the bookkeeping of several files merged into one; its schema is the oldest of theirs."""
-    listed = list(all_)
+    listed = list(books)
     sources: dict[str, str] = {}
     for each in listed:
         sources |= each.sources
@@ -96,40 +106,21 @@ def merge_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
     return Bookkeeping(schema, sum((each.counts for each in listed), Counts()), sources, erased)
 
 
-# Reads a curated file's columns and counts from its footer, without reading the rows.
-
-
-# Which Redshift type takes a Parquet column of an Arrow type. COPY converts nothing, so they must fit.
-_TYPES = {
-    pa.string(): "VARCHAR(65535)",
-    pa.large_string(): "VARCHAR(65535)",
-    pa.int64(): "BIGINT",
-    pa.int32(): "INTEGER",
-    pa.bool_(): "BOOLEAN",
-    pa.date32(): "DATE",
-    pa.float64(): "DOUBLE PRECISION",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a footer says. rows_in = curated + duplicates + quarantined."""
+    """What a file's footer says to a load: which columns it has, and its counts."""
 
     columns: tuple[tuple[str, str], ...]  # (name, Redshift type), in the file's order
-    rows_in: int
-    curated: int
-    duplicates: int
-    quarantined: int
+    counts: Counts
 
 
 def read_footer(objects: Objects, file: StoredObject) -> Footer:
     """Read a curated file's footer. Raises KeyError if it has no bookkeeping."""
     end = footer_of(objects, file.key)
-    counts = read_bookkeeping(end).counts
     schema = pq.read_metadata(pa.BufferReader(end)).schema.to_arrow_schema()
-    columns = tuple((each.name, _type(each.type)) for each in schema)
-    return Footer(columns, counts.in_, counts.curated, counts.duplicates, counts.quarantined)
+    columns = tuple((each.name, _redshift_type(each.type)) for each in schema)
+    return Footer(columns, read_bookkeeping(end).counts)
 
 
-def _type(arrow: pa.DataType) -> str:
-    return "TIMESTAMP" if pa.types.is_timestamp(arrow) else _TYPES[arrow]
+def _redshift_type(arrow: pa.DataType) -> str:
+    return "TIMESTAMP" if pa.types.is_timestamp(arrow) else _REDSHIFT_TYPES[arrow]

@@ -1,4 +1,8 @@
-"""Lists the lake once for many small curation tasks. Otherwise each task would make two listings."""
+"""Lists the lake's raw objects by when they arrived; and the lake once for many small curation tasks.
+
+Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So what is new lies under a few dates, and nobody
+lists all that ever came.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -22,6 +26,82 @@ T = TypeVar("T")
 FEW = 10  # for this many tasks of an entity, two listings each are cheaper than listing all days between them
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
+
+
+def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
+    """Return the dates (YYYY-MM-DD) on which raw objects of an entity arrived, from one on; ascending."""
+    folders = objects.below(raw_prefix(entity))
+    names = (each.split("/")[-2].removeprefix(ARRIVED) for each in folders if _is_arrival(entity, each))
+    return sorted(name for name in names if name >= since)
+
+
+def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
+    """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later, or at a time unknown.
+
+    since: empty for all.
+    """
+    if not since:
+        yield from objects.list(raw_prefix(entity))
+        return
+    start = raw_prefix(entity)
+    has_older_keys = False
+    for each in objects.below(start):
+        if each.startswith(f"{start}dt="):
+            has_older_keys = True  # one listing takes them all
+        elif not _is_arrival(entity, each) or each >= f"{start}{ARRIVED}{since}":
+            yield from objects.list(each)
+    if has_older_keys:
+        yield from objects.list(f"{start}dt=")
+
+
+def raw_objects_of_dates(
+    objects: Objects, entity: str, since_dt: str, until_dt: str
+) -> Iterator[StoredObject]:
+    """Yield an entity's raw objects of partitions from one date to another, whenever they arrived.
+
+    It may yield others too: those of partitions whose dates begin with the same characters.
+    """
+    start, prefix = raw_prefix(entity), dates_prefix(since_dt, until_dt)
+    below = list(objects.below(start))
+    dated = [f"{each}{prefix}" for each in below if _is_arrival(entity, each)]
+    others = [each for each in below if not _is_arrival(entity, each) and not each.startswith(f"{start}dt=")]
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        for found in pool.map(lambda each: list(objects.list(each)), [*dated, f"{start}{prefix}", *others]):
+            yield from found
+
+
+def raw_objects_of_place(
+    objects: Objects, place: Place, arrived: Collection[str] | None
+) -> list[StoredObject]:
+    """Return a partition's raw objects, by hour, and by key within it.
+
+    arrived: the dates of arrival to look under; None: all. Those of no hour are all that is below an entity.
+    """
+    if place.dt == NOWHERE:
+        since = min(arrived, default="9999") if arrived is not None else ""
+        return [each for each in raw_objects_since(objects, place.entity, since) if not raw_place(each.key)]
+    dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
+    prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
+    found = [each for prefix in prefixes for each in objects.list(prefix) if raw_place(each.key)]
+    return sorted(found, key=lambda each: (_hour(each.key), arrival_date(each.key), each.key))
+
+
+def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
+    """Return objects that have already listed the raw and curated keys of many tasks.
+
+    arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW tasks or less
+    are not listed beforehand.
+    """
+    days: dict[str, list[str]] = {}
+    for task in tasks:
+        days.setdefault(task.entity, []).append(task.dt)
+    prefixes = []
+    for entity, dates in days.items():
+        if len(dates) > FEW:
+            shared = dates_prefix(min(dates), max(dates))
+            raw = [raw_prefix(entity, arrived=each) for each in ["", *arrived]]
+            prefixes += [each + shared for each in [*raw, curated_prefix(entity)]]
+    return PrelistedObjects(objects, prefixes) if prefixes else objects
 
 
 class PrelistedObjects:
@@ -98,88 +178,6 @@ class PrelistedObjects:
         except (NoObject, ObjectChanged):
             self._listings.clear()
             raise
-
-
-def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
-    """Return objects that have already listed the raw and curated keys of many tasks.
-
-    arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW tasks or less
-    are not listed beforehand.
-    """
-    days: dict[str, list[str]] = {}
-    for task in tasks:
-        days.setdefault(task.entity, []).append(task.dt)
-    prefixes = []
-    for entity, dates in days.items():
-        if len(dates) > FEW:
-            shared = dates_prefix(min(dates), max(dates))
-            raw = [raw_prefix(entity, arrived=each) for each in ["", *arrived]]
-            prefixes += [each + shared for each in [*raw, curated_prefix(entity)]]
-    return PrelistedObjects(objects, prefixes) if prefixes else objects
-
-
-# Finds raw objects without listing all that ever came: by the date on which they arrived.
-#
-# Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So what is new lies under a few dates. Objects
-# of the time before arrivals were noted lie outside of these; they grow no more, and are listed each time.
-
-
-def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
-    """Return the dates (YYYY-MM-DD) on which raw objects of an entity arrived, from one on; ascending."""
-    folders = objects.below(raw_prefix(entity))
-    names = (each.split("/")[-2].removeprefix(ARRIVED) for each in folders if _is_arrival(entity, each))
-    return sorted(name for name in names if name >= since)
-
-
-def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
-    """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later, or at a time unknown.
-
-    since: empty for all.
-    """
-    if not since:
-        yield from objects.list(raw_prefix(entity))
-        return
-    start = raw_prefix(entity)
-    has_older_keys = False
-    for each in objects.below(start):
-        if each.startswith(f"{start}dt="):
-            has_older_keys = True  # one listing takes them all
-        elif not _is_arrival(entity, each) or each >= f"{start}{ARRIVED}{since}":
-            yield from objects.list(each)
-    if has_older_keys:
-        yield from objects.list(f"{start}dt=")
-
-
-def raw_objects_of_dates(
-    objects: Objects, entity: str, since_dt: str, until_dt: str
-) -> Iterator[StoredObject]:
-    """Yield an entity's raw objects of partitions from one date to another, whenever they arrived.
-
-    It may yield others too: those of partitions whose dates begin with the same characters.
-    """
-    start, prefix = raw_prefix(entity), dates_prefix(since_dt, until_dt)
-    below = list(objects.below(start))
-    dated = [f"{each}{prefix}" for each in below if _is_arrival(entity, each)]
-    others = [each for each in below if not _is_arrival(entity, each) and not each.startswith(f"{start}dt=")]
-    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        for found in pool.map(lambda each: list(objects.list(each)), [*dated, f"{start}{prefix}", *others]):
-            yield from found
-
-
-def raw_objects_of_place(
-    objects: Objects, place: Place, arrived: Collection[str] | None
-) -> list[StoredObject]:
-    """Return a partition's raw objects, by hour, and by key within it.
-
-    arrived: the dates of arrival to look under; None: all. Those of no hour are all that is below an entity.
-    """
-    if place.dt == NOWHERE:
-        since = min(arrived, default="9999") if arrived is not None else ""
-        return [each for each in raw_objects_since(objects, place.entity, since) if not raw_place(each.key)]
-    dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
-    prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
-    found = [each for prefix in prefixes for each in objects.list(prefix) if raw_place(each.key)]
-    return sorted(found, key=lambda each: (_hour(each.key), arrival_date(each.key), each.key))
 
 
 def _hour(key: str) -> str:

@@ -280,9 +280,6 @@ def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ..
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-# The recomputed users, looked up by id: what the lake says of each.
-
-
 @dataclass(frozen=True, slots=True)
 class LakeUser:
     """What the lake says of one user.
@@ -313,7 +310,7 @@ class LakeUser:
 
 
 class Snapshot:
-    """All users of one recompute."""
+    """All users of one recompute, looked up by id."""
 
     def __init__(self, table: pa.Table) -> None:
         self._columns = {name: table[name].combine_chunks() for name in table.column_names}

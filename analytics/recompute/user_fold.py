@@ -14,9 +14,8 @@ from typing import Any
 from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from rules.book.point_rules import Cap
 from rules.engagement.account import with_freezes
-from rules.engagement.account_state import active_events
 from rules.engagement.archive import is_old_pause
-from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, active_events
 from rules.engagement.reconciliation import DIGEST_BITS, digest_of
 from rules.engagement.streak import Cover, Streak, cover_until, fold, is_still_settled, lapse_date
 

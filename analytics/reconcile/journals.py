@@ -31,7 +31,11 @@ from rules.engagement.reconciliation import (
     slices_due,
 )
 
-# What was read of a user, as items of the tables, and what must be there instead.
+# The fields of a draft that are texts, where an entry has them.
+TEXTS = (
+    *("event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze_date"),
+    *("expires_on", "held_at", "reason", "brand", "measures"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +80,6 @@ def _counted_day(stored: Item, when: str, own: Sequence[Entry]) -> ProjectionSta
 def day_item(day: Day | None) -> Item | None:
     """Return a day as it must be stored."""
     return encode_item(day_attributes(day)) if day else None
-
-
-# The fields of a draft that are texts, where an entry has them.
-TEXTS = (
-    *("event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze_date"),
-    *("expires_on", "held_at", "reason", "brand", "measures"),
-)
 
 
 def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:

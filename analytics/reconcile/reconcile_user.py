@@ -42,48 +42,11 @@ from rules.engagement.reconciliation import (
 from rules.engagement.review import put_under_review
 from rules.engagement.streak import ArchiveMark
 
-# Profiles that have put something away (rules.engagement.archive), against what they must be.
-
-
-def mark_of(stored: Item | None) -> ArchiveMark | None:
-    """Return what a stored profile says of its archive; None if it has none, or cannot be read."""
-    profile = readable_profile(stored) if stored else None
-    return profile.cover.archived if profile else None
-
-
-def as_archived(profile: Profile, stored: Item | None) -> Profile:
-    """Return a whole profile with as much put away as the stored one has, if that is possible."""
-    mark = mark_of(stored)
-    if mark is None or profile.streak is None or mark.until >= profile.streak.last:
-        return profile
-    (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
-    return replace(profile, streak=streak, cover=cover)
-
-
-def with_old_pauses(
-    settings: Profile, stored: Item | None, archive: Archive | None, lake: Callable[[], Spans]
-) -> Profile:
-    """Return settings with the pauses that the stored profile has put away.
-
-    The archive tells them if it is the one that the profile names. Otherwise the lake is asked: the versions
-    of the profile have had all of them.
-    """
-    if stored is None or ARCHIVED not in stored:
-        return settings
-    mark = mark_of(stored)
-    if mark and archive and archive.digest == mark.digest:
-        told = archive.pauses
-    else:
-        told = tuple(each for each in lake() if mark is None or is_old_pause(each[1], mark.until))
-    cover = settings.cover
-    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*told, *cover.pauses}))))
-
-
 LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
-# What a review changes of a profile's item.
 EVIDENCE_MAX = 200  # characters
+# What a review changes of a profile's item.
 REVIEW = ("version", "streak_updated_at", "tz_review", "review_state", "review_since", "review_evidence")
 
 
@@ -190,7 +153,7 @@ class Reconciler:
         known = lake is not None and lake.version is not None
         settings = expected_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
-        settings = with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
+        settings = _with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
         has_profile = bool(profile or entries or known)
         return UserView(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
 
@@ -207,7 +170,7 @@ class Reconciler:
     @staticmethod
     def _archive_differences(view: UserView) -> list[Difference]:
         """Return that the archive is not the one that the stored profile names, if it names one."""
-        mark = mark_of(view.profile)
+        mark = _mark_of(view.profile)
         digest = view.archive.digest if view.archive else None
         if mark is None or mark.digest == digest:
             return []
@@ -217,7 +180,7 @@ class Reconciler:
         """Return a profile as it must be stored: a streak that has lapsed may be lowered already."""
         if profile is None:
             return None
-        attributes = profile_attributes(as_archived(profile, stored), self.accounts.shards)
+        attributes = profile_attributes(_as_archived(profile, stored), self.accounts.shards)
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )
@@ -275,3 +238,37 @@ class Reconciler:
 def _version(stored: Item | None) -> int:
     version = decode_item(stored).get("version") if stored else 0
     return version if type(version) is int else 0
+
+
+def _mark_of(stored: Item | None) -> ArchiveMark | None:
+    """Return what a stored profile says of its archive; None if it has none, or cannot be read."""
+    profile = readable_profile(stored) if stored else None
+    return profile.cover.archived if profile else None
+
+
+def _as_archived(profile: Profile, stored: Item | None) -> Profile:
+    """Return a whole profile with as much put away as the stored one has, if that is possible."""
+    mark = _mark_of(stored)
+    if mark is None or profile.streak is None or mark.until >= profile.streak.last:
+        return profile
+    (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
+    return replace(profile, streak=streak, cover=cover)
+
+
+def _with_old_pauses(
+    settings: Profile, stored: Item | None, archive: Archive | None, lake: Callable[[], Spans]
+) -> Profile:
+    """Return settings with the pauses that the stored profile has put away.
+
+    The archive tells them if it is the one that the profile names. Otherwise the lake is asked: the versions
+    of the profile have had all of them.
+    """
+    if stored is None or ARCHIVED not in stored:
+        return settings
+    mark = _mark_of(stored)
+    if mark and archive and archive.digest == mark.digest:
+        told = archive.pauses
+    else:
+        told = tuple(each for each in lake() if mark is None or is_old_pause(each[1], mark.until))
+    cover = settings.cover
+    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*told, *cover.pauses}))))

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.curation import spark_job
@@ -12,70 +13,14 @@ from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile import answer_stats
-from analytics.reconcile.shares import findings as failed
-from analytics.reconcile.shares.findings import RESULT
+from analytics.reconcile.shares.findings import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
-# The tables of a nightly run's report for people, as Markdown.
-
-
-SHOWN_MAX = 50
+LISTED_MAX = 1000  # of each kind of finding, in the report for machines
+SHOWN_MAX = 50  # in a table of the report for people
 PARTITION = ("entity", "date", "hour", "why")
-
-
-def markdown_table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a heading and a table of at most 50 rows, or `None.`."""
-    if not rows:
-        return f"## {title}\n\nNone."
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    lines += [" | ".join(_cell(value) for value in row) for row in rows[:SHOWN_MAX]]
-    more = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""
-    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines) + more
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")[:120]
-
-
-def partition_rows(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the rows of a table with the columns PARTITION."""
-    return [(each["entity"], each["dt"], each["hour"] or "day", each["reason"]) for each in noted]
-
-
-def rebuild_lines(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what there is to say of a rebuild (see analytics.lake.run_notes)."""
-    if before := notes["raw_deleted_before"]:
-        yield (
-            f"**Raw objects that came before {before} are deleted** (RawRetentionDays). Partitions of "
-            "that time were made anew from their own rows and from the quarantine, if these are still there."
-        )
-    if notes["without_raw"]:
-        yield markdown_table(
-            "Partitions made anew without raw objects", PARTITION, partition_rows(notes["without_raw"])
-        )
-
-
-def quiet_lines(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the warehouse was not asked, if it was not."""
-    if run_id := warehouse["quiet_since"]:
-        yield (
-            f"**The warehouse was not asked.** Since run {run_id} there is nothing to be loaded, built, "
-            "erased or compared in it. The counts of the curation are of that run."
-        )
-
-
-def warehouse_tables(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the night did not get done in the warehouse."""
-    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
-    yield markdown_table("Not done in the warehouse", ("what", "state", "why"), not_done)
-    yield markdown_table(
-        "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())
-    )
-
-
-LISTED_MAX = 1000
+# Who must be at fault where very many accounts are in a doubt.
 AT_FAULT = {
     Doubt.LACKING: "the lake has lost something",
     Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
@@ -86,10 +31,44 @@ CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, S
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
 WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT {LEADS_MAX}"""  # noqa: S608 (our own)
-Report = dict[str, Any]
 
 
-NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended": [], "frozen": []}
+class WarehousePart(TypedDict):
+    """What came of a night's work in the warehouse."""
+
+    error: Any  # why the work ended early; None: it did not
+    not_done: list[dict[str, Any]]  # what, state, reason: loads, models and tests
+    lacks: dict[str, int]  # how many partitions it lacks, by entity
+    unread: str | None  # why the report could not ask it
+    quiet_since: str  # the run since which there is nothing to ask it; "": it was asked
+
+
+class Report(TypedDict):
+    """A night's report, as reports/{run_id}.json has it, but for `is_whole`."""
+
+    run_id: str
+    made_at: str
+    error: Any  # why repair, or all of the run, ended early; None: it did not
+    counts: dict[str, int]  # of shares.findings.Findings, as all up to `root`
+    different: list[str]  # user ids, as the next two
+    unrepaired: list[str]
+    contended: list[str]
+    frozen: list[str]  # users whose redemptions wait for an admin
+    spared: dict[str, int]  # how many wait not, because they are too many, by the doubt
+    root: dict[str, Any] | None  # over all ledgers' heads, as published
+    differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
+    ledger_and_lake: list[Any]  # (user, what): they disagree
+    answer_stats: dict[str, Any]  # see answer_stats.short_result
+    warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
+    leads: list[Any]  # whose features are not what their events say: lead, features, outcome
+    failed_tests: list[dict[str, Any]]  # of models: model, test, rows
+    warehouse: WarehousePart
+    curation: list[dict[str, Any]]  # counts by entity, as the warehouse has them
+    curation_failures: list[dict[str, Any]]  # partitions that were given up, with the reason
+    odd_objects: list[dict[str, str]]  # objects of the lake that wait for an operator, with the reason
+    spark: dict[str, Any] | None  # what came of the Glue job, if the night was handed to it
+    failed_shares: list[dict[str, Any]]  # share, reason
+    rebuild: dict[str, Any]  # what a rebuild found no raw objects of, see run_notes.read_rebuilds
 
 
 def gather(
@@ -100,37 +79,43 @@ def gather(
     warehouse_error: why the warehouse's work did. What it is asked for is empty, until `with_warehouse`.
     Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
-    found = _read_result(objects, run_id, error)
+    found = _read_findings(objects, run_id, error)
+    failed_tests, warehouse = _warehouse_part(objects, run_id, warehouse_error)
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
         "error": error,
-        **{name: found[name] for name in ("counts", "different", "unrepaired", "contended")},
+        "counts": found["counts"],
+        "different": found["different"],
+        "unrepaired": found["unrepaired"],
+        "contended": found["contended"],
         "frozen": found["frozen"][:LISTED_MAX],
-        "spared": found.get("spared", {}),
-        "root": found.get("root"),
+        "spared": found["spared"],
+        "root": found["root"],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
         "answer_stats": answer_stats.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
-        **_warehouse(objects, run_id, warehouse_error),
+        "failed_tests": failed_tests,
+        "warehouse": warehouse,
         "curation": [],
         "curation_failures": failed_tasks_of_run(objects, run_id),
         "odd_objects": run_notes.odd_objects(objects, run_id),
         "spark": spark_job.read_job_note(objects, run_id),
-        "failed_shares": failed.failed_shares(objects, run_id),
+        "failed_shares": failed_shares(objects, run_id),
         "rebuild": run_notes.read_rebuilds(objects, run_id),
     }
 
 
-def _read_result(objects: Objects, run_id: str, error: Any) -> Report:
+def _read_findings(objects: Objects, run_id: str, error: Any) -> dict[str, Any]:
+    """Return the comparison's findings; none, if it has stored nothing because of an error."""
     try:
-        found: Report = json.loads(objects.get(run_key(run_id, RESULT)))
+        found: dict[str, Any] = json.loads(objects.get(run_key(run_id, RESULT)))
     except NoObject:
         if error is None:
             raise
-        return {**NOTHING, "differences": [], "disagreements": []}
+        return {**asdict(Findings()), "counts": {}}
     return found
 
 
@@ -152,25 +137,22 @@ def with_warehouse(
     }
 
 
-def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
-    """Return what came of the work in the warehouse, and how many partitions it lacks, by entity."""
+def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dict[str, Any]], WarehousePart]:
+    """Return the tests that failed, and what came of the work in the warehouse."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
-    not_done = [each for each in items if each.state in (State.FAILED, State.SKIPPED)]
-    notes = run_notes.read_unloaded(objects).values()
-    lacks = {(each.entity, each.dt, each.hour) for places in notes for each in places}
-    told = [
-        {"what": f"{each.kind} {each.name}", "state": each.state, "reason": each.reason} for each in not_done
+    not_done = [
+        {"what": f"{each.kind} {each.name}", "state": each.state, "reason": each.reason}
+        for each in items
+        if each.state in (State.FAILED, State.SKIPPED)
     ]
-    return {
-        "failed_tests": [found for each in items for found in each.found],
-        "warehouse": {
-            "error": error,
-            "not_done": sorted(told, key=lambda each: each["state"]),
-            "lacks": dict(sorted(Counter(entity for entity, _, _ in lacks).items())),
-            "unread": None,
-            "quiet_since": night.quiet_since if night else "",
-        },
+    lacking = {place for places in run_notes.read_unloaded(objects).values() for place in places}
+    return [failure for each in items for failure in each.found], {
+        "error": error,
+        "not_done": sorted(not_done, key=lambda each: each["state"]),
+        "lacks": dict(sorted(Counter(place.entity for place in lacking).items())),
+        "unread": None,
+        "quiet_since": night.quiet_since if night else "",
     }
 
 
@@ -210,8 +192,8 @@ def _count(value: Any) -> Any:
 
 def publish(objects: Objects, report: Report) -> list[str]:
     """Store the report in both forms; returns their keys."""
-    report = {**report, "is_whole": is_whole(report)}
-    texts = {"json": json.dumps(report, indent=1, default=str), "md": markdown(report)}
+    for_machines = {**report, "is_whole": is_whole(report)}
+    texts = {"json": json.dumps(for_machines, indent=1, default=str), "md": markdown(report)}
     keys = {suffix: report_key(report["run_id"], suffix) for suffix in texts}
     for suffix, text in texts.items():
         objects.put(keys[suffix], text.encode())
@@ -236,35 +218,33 @@ def markdown(report: Report) -> str:
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
         *_spark(report["spark"]),
-        *quiet_lines(report["warehouse"]),
-        markdown_table(
-            "Partitions that could not be curated", PARTITION, partition_rows(report["curation_failures"])
+        *_quiet(report["warehouse"]),
+        _table(
+            "Partitions that could not be curated", PARTITION, _partition_rows(report["curation_failures"])
         ),
-        markdown_table("Objects that wait for an operator", ("object", "why"), unread),
-        *rebuild_lines(report["rebuild"]),
-        markdown_table("Shares of the users that could not be compared", ("share", "why"), shares),
-        markdown_table("Root over all ledgers", ("what", "value"), list((report.get("root") or {}).items())),
-        markdown_table("Figures", ("what", "number"), counts),
-        markdown_table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
-        markdown_table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(markdown_table(*each) for each in answer_stats.tables(report["answer_stats"])),
-        markdown_table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
-        markdown_table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
-        markdown_table(
-            "Leads whose features are not what their events say", ("lead", "features", "what"), leads
-        ),
-        *warehouse_tables(report["warehouse"]),
-        markdown_table("Failed tests", ("model", "test", "rows"), tests),
-        markdown_table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
+        _table("Objects that wait for an operator", ("object", "why"), unread),
+        *_rebuild(report["rebuild"]),
+        _table("Shares of the users that could not be compared", ("share", "why"), shares),
+        _table("Root over all ledgers", ("what", "value"), list((report["root"] or {}).items())),
+        _table("Figures", ("what", "number"), counts),
+        _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
+        _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
+        *(_table(*each) for each in answer_stats.tables(report["answer_stats"])),
+        _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
+        _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
+        _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
+        *_warehouse(report["warehouse"]),
+        _table("Failed tests", ("model", "test", "rows"), tests),
+        _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _spark(told: Mapping[str, Any] | None) -> Iterator[str]:
-    if told:
-        reason = f": {told['reason']}" if told["reason"] else ""
+def _spark(job: Mapping[str, Any] | None) -> Iterator[str]:
+    if job:
+        reason = f": {job['reason']}" if job["reason"] else ""
         yield (
-            f"The Glue job curated first (run {told['job_run'] or 'none'}, {told['state']}{reason}). "
+            f"The Glue job curated first (run {job['job_run'] or 'none'}, {job['state']}{reason}). "
             "The night's functions did what it left."
         )
 
@@ -273,10 +253,61 @@ def _failures(report: Report) -> Iterator[str]:
     warehouse = report["warehouse"]
     if report["error"]:
         yield f"**It failed:** {json.dumps(report['error'])}"
-    for doubt, number in report.get("spared", {}).items():
+    for doubt, number in report["spared"].items():
         why = AT_FAULT[Doubt(doubt)]
         yield f"**{number} accounts are {doubt}, so many that {why}.** Nobody's redemptions wait for it."
     if warehouse["error"]:
         yield f"**The warehouse was away:** {json.dumps(warehouse['error'])}"
     if warehouse["unread"]:
         yield f"**The warehouse was not read:** {warehouse['unread']}"
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a heading and a table of at most 50 rows, or `None.`."""
+    if not rows:
+        return f"## {title}\n\nNone."
+    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    lines += [" | ".join(_cell(value) for value in row) for row in rows[:SHOWN_MAX]]
+    more = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""
+    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines) + more
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")[:120]
+
+
+def _partition_rows(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the rows of a table with the columns PARTITION."""
+    return [(each["entity"], each["dt"], each["hour"] or "day", each["reason"]) for each in noted]
+
+
+def _rebuild(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what there is to say of a rebuild (see analytics.lake.run_notes)."""
+    if before := notes["raw_deleted_before"]:
+        yield (
+            f"**Raw objects that came before {before} are deleted** (RawRetentionDays). Partitions of "
+            "that time were made anew from their own rows and from the quarantine, if these are still there."
+        )
+    if notes["without_raw"]:
+        yield _table(
+            "Partitions made anew without raw objects", PARTITION, _partition_rows(notes["without_raw"])
+        )
+
+
+def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the warehouse was not asked, if it was not."""
+    if run_id := warehouse["quiet_since"]:
+        yield (
+            f"**The warehouse was not asked.** Since run {run_id} there is nothing to be loaded, built, "
+            "erased or compared in it. The counts of the curation are of that run."
+        )
+
+
+def _warehouse(warehouse: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the night did not get done in the warehouse."""
+    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
+    yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
+    yield _table(
+        "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())
+    )

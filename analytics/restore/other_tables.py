@@ -1,4 +1,6 @@
-"""Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
+"""Fills the tables Event, Questions and Subscriptions again, and the claims of leads' events (rule 21).
+
+What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies.
 
 Memory, features and notes at roots follow: an event that comes back is announced as a new one, and whoever
 hears of it joins or counts it once.
@@ -8,7 +10,6 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.item_tables import ItemTable
@@ -27,9 +28,6 @@ from rules.questions.notifications import NEVER
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
-# Fills the table Subscriptions again: phones that hear of questions (rule 21).
-
-
 AT_ONCE = 1_000
 AS_IN_TABLE = (
     *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
@@ -37,6 +35,47 @@ AS_IN_TABLE = (
 )
 LEAD_EVENTS, QUESTIONS = "Event", "Questions"
 FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class OthersRestorer:
+    """What is there stays: rows have less than items, so no table is replaced by them."""
+
+    lake: LakeBefore
+    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys
+    erased: ErasureCheck
+    keep: Collection[str] = ()  # those of them that are not written
+
+    def run(self, report: RestoreReport, now: datetime) -> None:
+        """Restore both. It is safe to repeat."""
+        if LEAD_EVENTS not in self.keep:
+            self._lead_events(report)
+        if QUESTIONS not in self.keep:
+            self._questions(report, now)
+
+    def _lead_events(self, report: RestoreReport) -> None:
+        for some in chunks(self.lake.lead_events(), AT_ONCE):
+            rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
+            report.lead_events += len(rows)
+            report.erased_events += len(some) - len(rows)
+            # The event first: a claim without its event would be a duplicate of nothing.
+            report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
+            if KEYS not in self.keep:
+                report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
+
+    def _questions(self, report: RestoreReport, now: datetime) -> None:
+        """Restore questions that are not forgotten yet; names those that cannot be read."""
+        for some in chunks(self.lake.questions(), AT_ONCE):
+            items = []
+            for row in some:
+                try:
+                    found = question_item(row, row["answers"], self.lake.until)
+                except (KeyError, TypeError, ValueError) as error:
+                    report.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
+                    continue
+                if int(found["expires_at"]["N"]) > now.timestamp():
+                    items.append(found)
+            report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +131,7 @@ def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
     return True
 
 
-# Events of leads and questions as their tables have them, from the lake's rows (rule 21).
-#
-# What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies.
-
-
-LakeRow = Mapping[str, Any]
-
-
-def lead_event_item(row: LakeRow) -> Item:
+def lead_event_item(row: Row) -> Item:
     """Return a lead's event as the table Event has it, without its raw payload.
 
     It is not read, so one that the live path could not read comes back as it was.
@@ -113,7 +144,7 @@ def lead_event_item(row: LakeRow) -> Item:
     )
 
 
-def lead_claim_item(row: LakeRow) -> Item:
+def lead_claim_item(row: Row) -> Item:
     """Return the claim of an event's external id. It has no digest: whatever comes under it is a duplicate.
 
     Of an order, which has a state in its claim, it is a claim without one: what comes is kept as a conflict.
@@ -128,7 +159,7 @@ def lead_claim_item(row: LakeRow) -> Item:
     )
 
 
-def lead_event_of(row: LakeRow) -> LeadEvent:
+def lead_event_of(row: Row) -> LeadEvent:
     """Return whose event a row is, for whoever asks for tombstones. Its payload is read if it can be."""
     try:
         payload = json.loads(row["payload"])
@@ -139,7 +170,7 @@ def lead_event_of(row: LakeRow) -> LeadEvent:
     return LeadEvent(**texts, **at, payload=payload if isinstance(payload, dict) else {})
 
 
-def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
+def question_item(row: Row, answers: int, until: datetime) -> Item:
     """Return a question as the table has it before an instant. answers: how many it had by then.
 
     It has neither the key nor a digest of what was asked: whoever asks again under its key gets it.
@@ -167,44 +198,3 @@ def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
         found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
     return encode_item(question_attributes(found))
-
-
-@dataclass(frozen=True, slots=True)
-class OthersRestorer:
-    """What is there stays: rows have less than items, so no table is replaced by them."""
-
-    lake: LakeBefore
-    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys
-    erased: ErasureCheck
-    keep: Collection[str] = ()  # those of them that are not written
-
-    def run(self, report: RestoreReport, now: datetime) -> None:
-        """Restore both. It is safe to repeat."""
-        if LEAD_EVENTS not in self.keep:
-            self._lead_events(report)
-        if QUESTIONS not in self.keep:
-            self._questions(report, now)
-
-    def _lead_events(self, report: RestoreReport) -> None:
-        for some in chunks(self.lake.lead_events(), AT_ONCE):
-            rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
-            report.lead_events += len(rows)
-            report.erased_events += len(some) - len(rows)
-            # The event first: a claim without its event would be a duplicate of nothing.
-            report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
-            if KEYS not in self.keep:
-                report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
-
-    def _questions(self, report: RestoreReport, now: datetime) -> None:
-        """Restore questions that are not forgotten yet; names those that cannot be read."""
-        for some in chunks(self.lake.questions(), AT_ONCE):
-            items = []
-            for row in some:
-                try:
-                    found = question_item(row, row["answers"], self.lake.until)
-                except (KeyError, TypeError, ValueError) as error:
-                    report.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
-                    continue
-                if int(found["expires_at"]["N"]) > now.timestamp():
-                    items.append(found)
-            report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)

@@ -19,60 +19,10 @@ from rules.engagement.reconciliation import days_of, profile_of
 from rules.engagement.recovery import entries_of, event_of, merged_entries
 from rules.lake.table_items import item_of
 
-# A profile's settings as the lake has them: what no ledger has (rule 21).
-
-
-PROFILES = "UserStreaks"
-LEDGER, DAYS, PROFILE_ROWS = "RewardsLedger", "DailyActivity", "UserStreaks"
+LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
 EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
 # Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
-ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
-
-
-def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's profile without what the ledger has, and what of it could not be had.
-
-    None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
-    profile's newest row, the row has zone, pauses and dates, and the rest is not known.
-    """
-    kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
-    settings = kept[0] if kept else {}
-    newest = rows.streaks[0] if rows.streaks else None
-    if not settings and newest is None:
-        return None, ""
-    lacks = ""
-    if newest is not None and newest["version"] > settings.get("version", -1):
-        settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
-        lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
-            f"are those of version {kept[0]['version']}" if kept else "are lost"
-        )
-    profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
-    pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
-    every = {*pauses, *profile.cover.pauses}
-    if every != set(profile.cover.pauses):  # some are in an archive, which is gone
-        profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(every))))
-    return replace(profile, cover=replace(profile.cover, archived=None)), lacks
-
-
-def _settings_of_row(row: Row) -> dict[str, Any]:
-    settings = {
-        "version": row["version"],
-        "streak_updated_at": stamp(row["updated_at"]),
-        "timezone_chosen": row["timezone_chosen"],
-        "skipped_dates": [each for each in (row["skipped_dates"] or "").split(",") if each] or None,
-        "pauses": pack_spans(pauses_of(row["pauses"])) or None,
-        "opening": row["opening"],
-        "tz_review": row["tz_review"] or None,
-    }
-    changed = row["timezone_chosen"]
-    changes = [f"{stamp(row['updated_at'])} {changed}"] if changed else None
-    return settings | {"recent_tz_changes": changes}
-
-
-def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
-    """Return the zone that the newest event named."""
-    named = [(each["event_id"], each["timezone"]) for each in events if each["timezone"]]
-    return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}
+ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
 
 
 @dataclass(slots=True)
@@ -132,9 +82,9 @@ def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], sh
         lack = "the lake has no profile: zones, pauses, alias and holds are lost"
         settings = Profile(rows.user_id, version=1, updated_at=entries[-1].created_at)
     if lack:
-        user.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
+        user.lacks.append(Lack(PROFILES, rows.user_id, lack))
     user.profile = profile_of(settings, entries)
-    user.items[PROFILE_ROWS] = [encode_item(profile_attributes(user.profile, shards))]
+    user.items[PROFILES] = [encode_item(profile_attributes(user.profile, shards))]
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
@@ -196,3 +146,49 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
             reason = "the claim is not kept: another body under the key is not refused"
             user.lacks.append(Lack(KEYS, f"{user.user_id} {row['idempotency_key']}", reason))
         yield event
+
+
+def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
+    """Return a user's profile without what the ledger has, and what of it could not be had.
+
+    None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
+    profile's newest row, the row has zone, pauses and dates, and the rest is not known.
+    """
+    kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
+    settings = kept[0] if kept else {}
+    newest = rows.streaks[0] if rows.streaks else None
+    if not settings and newest is None:
+        return None, ""
+    lacks = ""
+    if newest is not None and newest["version"] > settings.get("version", -1):
+        settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
+        lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
+            f"are those of version {kept[0]['version']}" if kept else "are lost"
+        )
+    profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
+    pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
+    every = {*pauses, *profile.cover.pauses}
+    if every != set(profile.cover.pauses):  # some are in an archive, which is gone
+        profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(every))))
+    return replace(profile, cover=replace(profile.cover, archived=None)), lacks
+
+
+def _settings_of_row(row: Row) -> dict[str, Any]:
+    settings = {
+        "version": row["version"],
+        "streak_updated_at": stamp(row["updated_at"]),
+        "timezone_chosen": row["timezone_chosen"],
+        "skipped_dates": [each for each in (row["skipped_dates"] or "").split(",") if each] or None,
+        "pauses": pack_spans(pauses_of(row["pauses"])) or None,
+        "opening": row["opening"],
+        "tz_review": row["tz_review"] or None,
+    }
+    changed = row["timezone_chosen"]
+    changes = [f"{stamp(row['updated_at'])} {changed}"] if changed else None
+    return settings | {"recent_tz_changes": changes}
+
+
+def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
+    """Return the zone that the newest event named."""
+    named = [(each["event_id"], each["timezone"]) for each in events if each["timezone"]]
+    return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}

@@ -19,9 +19,10 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings
 from analytics.curation.plan import curated_tasks
-from analytics.forgetting.erasees import AllErasees, Progress
+from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass
+from analytics.forgetting.progress import Progress
 from rules.days import stamp, unstamp
 from rules.privacy.erasures import after_pass
 

@@ -29,13 +29,8 @@ from rules.days import DAY, stamp, unstamp
 from rules.lake.entities import EVENTS
 from rules.lake.item_copies import event_item
 
-# A user's events of the past, from curated files: date by date, newest first.
-#
-# A file's events are sorted by time, not by user. So of each date the column of users is read, by ranges of
-# the file, and all columns only where the user is. A caller who asks for more than the time allows gets what
-# is found until then, and how far back that is.
-
-
+logger = Logger(service="past")
+metrics = Metrics(namespace="Streakline", service="past")
 NAMES = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # this many dates are listed at once
 # It reads no further file then: whoever asks has 30 s, and gets a cursor to go on.
@@ -125,10 +120,6 @@ def _span_of(stored: StoredObject) -> tuple[str, str]:
     assert place is not None  # noqa: S101 (none else are listed)
     begin = unstamp(f"{place.dt}T{place.hour or '00'}:00:00.000000Z")
     return stamp(begin), stamp(begin + (DAY if place.hour is None else timedelta(hours=1)))
-
-
-logger = Logger(service="past")
-metrics = Metrics(namespace="Streakline", service="past")
 
 
 @cache

@@ -30,8 +30,9 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import RecomputedUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
-from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
-from analytics.reconcile.lead_repair import LeadItems, LeadRepair
+from analytics.reconcile.answer_stats import reconcile_answers
+from analytics.reconcile.lead_items import LeadItems
+from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,
@@ -45,6 +46,7 @@ from analytics.reconcile.run_report import (
 )
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 

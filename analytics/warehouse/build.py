@@ -19,9 +19,6 @@ from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
-# Which dates later loads have touched, as SQL: only the rows of these are read and made anew.
-
-
 DAY = timedelta(days=1)
 SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and has 100 KB
 Span = tuple[date, date]  # both included
@@ -30,96 +27,6 @@ FROM information_schema.tables
 WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
 _BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
 _LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
-
-
-def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
-    """Return the first dates of the periods that a change of these dates changes.
-
-    window: a period follows from so many dates before it too; around: from so many on both sides. Example:
-    with the window 1 and days, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
-    """
-    reached = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
-    return joined_days(_start(day, period) for day in reached for period in periods)
-
-
-def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
-    """Return the dates that all periods follow from whose first dates are in these spans."""
-    return join_spans(
-        (first - max(window, around) * DAY, _end(last, period) + around * DAY)
-        for first, last in anew
-        for period in periods
-        if first <= _start(last, period)
-    )
-
-
-def join_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return spans with these dates that neither overlap nor touch, sorted.
-
-    If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
-    has touched, and to make them anew, changes nothing.
-    """
-    merged: list[Span] = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1] + DAY:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    by_gap = sorted(range(1, len(merged)), key=lambda index: merged[index][0] - merged[index - 1][1])
-    begins = [0, *sorted(by_gap[1 - SPANS_MAX :]), len(merged)]
-    return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)] if merged else []
-
-
-def joined_days(days: Iterable[date]) -> list[Span]:
-    """Return `joined` of single dates."""
-    return join_spans((day, day) for day in days)
-
-
-def spans_condition(column: str, spans: Iterable[Span]) -> str:
-    """Return the condition that a date, or a timestamp, is in one of the spans."""
-    return " OR ".join(
-        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in spans
-    )
-
-
-def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
-    """Return the model's SQL, which then reads only these dates of the tables in reads_by.
-
-    also: a further condition of their rows.
-    """
-    sql = model.sql
-    for table, column in model.reads_by.items():
-        where = f"({spans_condition(column, spans)})" + (f" AND {also}" if also else "")
-        sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
-    return sql
-
-
-def since(query: str, loads: Mapping[str, int]) -> str:
-    """Return a query in which `{entity}` stands for the newest load of that entity."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(loads.get(match[1], 0)), query)
-
-
-def _replace_table(sql: str, table: str, rows: str) -> str:
-    def with_alias(match: re.Match[str]) -> str:
-        alias = match["alias"] or table.partition(".")[2]
-        return f"{match['word']} {rows} AS {alias}"
-
-    pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
-    return re.sub(pattern, with_alias, sql)
-
-
-def _start(day: date, period: str) -> date:
-    if period == "month":
-        return day.replace(day=1)
-    return day - day.weekday() * DAY if period == "week" else day
-
-
-def _end(day: date, period: str) -> date:
-    first = _start(day, period)
-    if period == "month":
-        return (first + 31 * DAY).replace(day=1) - DAY
-    return first + 6 * DAY if period == "week" else first
-
-
 Loads = Mapping[str, int]  # the newest load number by lake table
 
 
@@ -188,8 +95,8 @@ class Builder:
         """Return the dates of a model by date whose rows may differ since these loads."""
         days = self._days(model, loads)
         if days and model.also_touched:
-            days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
-        return starts(days, model.periods, model.window, model.around)
+            days |= {row["dt"] for row in self.warehouse.rows(with_load_numbers(model.also_touched, loads))}
+        return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
         """Return the dates of rows that later loads brought or replaced."""
@@ -331,7 +238,7 @@ def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
     if not spans:
         return []
     where = f" WHERE {spans_condition(_quote(str(model.by_date)), spans)}"
-    sql = narrowed_sql(model, sources(spans, model.periods, model.window, model.around))
+    sql = narrowed_sql(model, source_spans(spans, model.periods, model.window, model.around))
     return [f"DELETE FROM {model.name}{where}", _insert(model, where, sql)]  # noqa: S608
 
 
@@ -346,3 +253,98 @@ def _columns(model: Model) -> str:
 
 def _quote(name: str) -> str:
     return f'"{name}"'
+
+
+# Which dates later loads have touched, and SQL that reads only the rows of these.
+
+
+def touched_periods(
+    days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0
+) -> list[Span]:
+    """Return the first dates of the periods that a change of these dates changes.
+
+    window: a period follows from so many dates before it too; around: from so many on both sides. Example:
+    with the window 1 and days, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
+    """
+    reached = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
+    return joined_days(_start(day, period) for day in reached for period in periods)
+
+
+def source_spans(
+    anew: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0
+) -> list[Span]:
+    """Return the dates that all periods follow from whose first dates are in these spans."""
+    return join_spans(
+        (first - max(window, around) * DAY, _end(last, period) + around * DAY)
+        for first, last in anew
+        for period in periods
+        if first <= _start(last, period)
+    )
+
+
+def join_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return spans with these dates that neither overlap nor touch, sorted.
+
+    If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
+    has touched, and to make them anew, changes nothing.
+    """
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + DAY:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    by_gap = sorted(range(1, len(merged)), key=lambda index: merged[index][0] - merged[index - 1][1])
+    begins = [0, *sorted(by_gap[1 - SPANS_MAX :]), len(merged)]
+    return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)] if merged else []
+
+
+def joined_days(days: Iterable[date]) -> list[Span]:
+    """Return `joined` of single dates."""
+    return join_spans((day, day) for day in days)
+
+
+def spans_condition(column: str, spans: Iterable[Span]) -> str:
+    """Return the condition that a date, or a timestamp, is in one of the spans."""
+    return " OR ".join(
+        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in spans
+    )
+
+
+def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
+    """Return the model's SQL, which then reads only these dates of the tables in reads_by.
+
+    also: a further condition of their rows.
+    """
+    sql = model.sql
+    for table, column in model.reads_by.items():
+        where = f"({spans_condition(column, spans)})" + (f" AND {also}" if also else "")
+        sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
+    return sql
+
+
+def with_load_numbers(query: str, loads: Mapping[str, int]) -> str:
+    """Return a query in which `{entity}` stands for the newest load of that entity."""
+    return re.sub(r"\{(\w+)\}", lambda match: str(loads.get(match[1], 0)), query)
+
+
+def _replace_table(sql: str, table: str, rows: str) -> str:
+    def with_alias(match: re.Match[str]) -> str:
+        alias = match["alias"] or table.partition(".")[2]
+        return f"{match['word']} {rows} AS {alias}"
+
+    pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
+    return re.sub(pattern, with_alias, sql)
+
+
+def _start(day: date, period: str) -> date:
+    if period == "month":
+        return day.replace(day=1)
+    return day - day.weekday() * DAY if period == "week" else day
+
+
+def _end(day: date, period: str) -> date:
+    first = _start(day, period)
+    if period == "month":
+        return (first + 31 * DAY).replace(day=1) - DAY
+    return first + 6 * DAY if period == "week" else first

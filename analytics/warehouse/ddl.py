@@ -63,12 +63,6 @@ class Table:
     columns: tuple[Column, ...]
     sql: str
 
-    @property
-    def keys(self) -> set[str]:
-        """The columns by which Redshift spreads and sorts the rows. It does not let them be dropped."""
-        layout = sqlglot.parse_one(self.sql, read=REDSHIFT).find_all(exp.DistKeyProperty, exp.SortKeyProperty)
-        return {each.name for part in layout for each in part.find_all(exp.Identifier)}
-
 
 @cache
 def declared_tables() -> dict[str, Table]:
@@ -139,16 +133,13 @@ def prepare(warehouse: Warehouse) -> list[str]:
 
 
 def _changes(table: Table, stored: Found) -> Iterator[list[str]]:
-    """Yield transactions."""
-    narrow = {
-        each.name for each in table.columns if each.name in stored and _is_narrower(stored[each.name], each)
-    }
-    if narrow & table.keys:
+    """Yield transactions. Redshift widens few types in place, and no column that it spreads or sorts by."""
+    if any(each.name in stored and _is_narrower(stored[each.name], each) for each in table.columns):
         yield _recreate_statements(table, stored)
         return
     for column in table.columns:
-        if change := list(_change(table.name, column, stored.get(column.name))):
-            yield change
+        if column.name not in stored:
+            yield [f'ALTER TABLE lake.{table.name} ADD COLUMN "{column.name}" {column.type}']
 
 
 def _recreate_statements(table: Table, stored: Found) -> list[str]:
@@ -184,17 +175,6 @@ def _type(column: dict[str, Any]) -> str:
     name = _FAMILIES.get(name, name)
     # PostgreSQL and DuckDB may say no length.
     return f"VARCHAR({column['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
-
-
-def _change(table: str, column: Column, stored: dict[str, Any] | None) -> Iterator[str]:
-    if stored is None:
-        yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}" {column.type}'
-    elif _is_narrower(stored, column):
-        # Redshift can alter few types, and only outside of a transaction. Adding a column always works.
-        yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}__wide" {column.type}'
-        yield f'UPDATE lake.{table} SET "{column.name}__wide" = CAST("{column.name}" AS {column.type})'  # noqa: S608
-        yield f'ALTER TABLE lake.{table} DROP COLUMN "{column.name}"'
-        yield f'ALTER TABLE lake.{table} RENAME COLUMN "{column.name}__wide" TO "{column.name}"'
 
 
 def _is_narrower(stored: dict[str, Any], column: Column) -> bool:

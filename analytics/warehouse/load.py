@@ -235,7 +235,6 @@ def _hours(wanted: set[str | None]) -> str:
 
 
 def _row(file: CuratedFile) -> str:
-    place, footer = file.place, file.footer
-    counts = (footer.rows_in, footer.curated, footer.duplicates, footer.quarantined)
+    place, counts = file.place, file.footer.counts.as_dict()
     hour = literal(place.hour or WHOLE_DAY)
-    return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts))})"
+    return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts.values()))})"

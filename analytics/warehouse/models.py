@@ -28,7 +28,7 @@ A table is made anew whenever anything that it reads has changed. `whole` says w
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -46,17 +46,9 @@ from rules.lake.entities import LOADED
 from rules.lake.schema import Entity, Field, StagedColumn
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
-# The staging models of the lake's entities: each follows from its entity's declaration in rules/lake.
-
-
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
-_FIELDS = {
-    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
-    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
-    *("dist", "sort", "columns", "left_out", "tests"),
-}
 GRACE_DAYS = "{campaign_grace_days}"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
@@ -107,7 +99,7 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One table or view."""
+    """One table or view. Fields from `grain` on are those of NAME.yml (see this module's docstring)."""
 
     name: str
     sql: str
@@ -130,6 +122,9 @@ class Model:
     tested_in: str | None = None
     whole: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+_DECLARED = {each.name for each in fields(Model)} - {"name", "sql", "reads"}
 
 
 def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
@@ -158,36 +153,17 @@ def _read_model(name: str, path: Path, grace_days: int) -> Model:
     else:
         text = path.with_suffix(".sql").read_text(encoding="utf-8").replace(GRACE_DAYS, str(grace_days))
         sql = text.strip().rstrip(";")
-    if unknown := about.keys() - _FIELDS:
+    if unknown := about.keys() - _DECLARED:
         raise ModelError(f"{name}: unknown {sorted(unknown)}")
     if about["materialized"] not in MATERIALIZED:
         raise ModelError(f"{name}: materialized is one of {MATERIALIZED}")
     if (about["materialized"] == "table") != bool(about.get("whole")):
         raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
-    also_touched = about.get("also_touched") or ""
-    return Model(
-        name,
-        sql,
-        _tables(sql) | _tables(_PLACEHOLDER.sub("0", also_touched)),
-        about["grain"],
-        tuple(about["key"]),
-        about["materialized"],
-        about["columns"],
-        about.get("tests") or {},
-        about.get("dist"),
-        tuple(about.get("sort") or ()),
-        about.get("by_date"),
-        tuple(about.get("periods") or ("day",)),
-        about.get("window") or 0,
-        also_touched,
-        about.get("reads_by") or {},
-        about.get("around") or 0,
-        about.get("placed_by"),
-        about.get("newest_by"),
-        about.get("tested_in"),
-        about.get("whole") or "",
-        about.get("left_out") or {},
-    )
+    reads = _tables(sql) | _tables(_PLACEHOLDER.sub("0", about.get("also_touched", "")))
+    declared: dict[str, Any] = {
+        each: tuple(value) if isinstance(value, list) else value for each, value in about.items()
+    }
+    return Model(name=name, sql=sql, reads=reads, **declared)
 
 
 def _tables(sql: str) -> frozenset[str]:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from analytics.what_if.figures import Impossible
 from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
-from rules.book.point_rules import Cap, last_expired
+from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
 from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.lots import Spending, expired_points, expiring
+from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
 from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
@@ -149,17 +149,6 @@ def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
     return World(earned, earned + others - expired, expired, active, cover)
 
 
-class SettledLots(NamedTuple):
-    """What the lots up to a date have come to: what was earned with such an expiry, and what has expired."""
-
-    until: date
-    earned: int
-    gone: int
-
-
-NOTHING_SETTLED = SettledLots(date.min, 0, 0)
-
-
 class UserFold:
     """A user's ledger, gone through in order under the books of a timeline.
 
@@ -178,7 +167,6 @@ class UserFold:
         self.sum = 0
         self.lots: dict[date, int] = defaultdict(int)
         self.moves: dict[str, Spending] = {}
-        self._settled = NOTHING_SETTLED
         self._judged = {
             row.event_id: terms_of[row.judged].at(row.created_at)
             for row in rows
@@ -302,8 +290,6 @@ class UserFold:
                 ends = terms.end_of(day)
             if ends and points:
                 lots[ends] += points
-                if ends <= self._settled.until:
-                    self._settled = NOTHING_SETTLED
             if points != row.points or ends != row.expires_on:
                 self._differences[points, ends] += 1
                 self._differences[row.points, row.expires_on] -= 1
@@ -385,7 +371,6 @@ class UserFold:
             self._differences[each.points, ends] += 1
             if ends and each.points:
                 self.lots[ends] += each.points
-                self._settled = NOTHING_SETTLED
             if each.cap:
                 self._capped.add(each.event_type or "", _day_of(each), each.cap, each.points)
             if each.kind is EntryKind.CLAWBACK and self._claims:
@@ -430,17 +415,8 @@ class UserFold:
         return price - have + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
-        """Return what has expired by an instant. Instants ascend, so each lot is gone through once."""
-        if not self.lots or (until := last_expired(now)) <= self._settled.until:
-            return self._settled.gone if self.lots else 0
-        at, moves = self._settled, self.moves.values()
-        dates = sorted(on for on in self.lots if at.until < on <= until)
-        spent = sum(points for _, points in moves)
-        gone = at.gone + sum(
-            expired for _, expired, _ in expiring(dates, self.lots, (at.earned, at.gone + spent), moves)
-        )
-        self._settled = SettledLots(until, at.earned + sum(self.lots[on] for on in dates), gone)
-        return gone
+        """Return what has expired by an instant."""
+        return expired_points(self.lots, list(self.moves.values()), now)
 
     def _capture(self, row: Row) -> None:
         """Spend what was held, if a clawback has left it; otherwise it is free again."""
@@ -451,7 +427,6 @@ class UserFold:
         del self._held[place]
         if price and missing > 0:
             self.moves.pop(place, None)
-            self._settled = NOTHING_SETTLED
             self.sum += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
@@ -466,7 +441,6 @@ class UserFold:
         undone = row.reverses or ""
         if undone in self.moves:
             _, price = self.moves.pop(undone)
-            self._settled = NOTHING_SETTLED
             self.sum += price
             if row.freeze == FreezeNote.REVOKED and undone in self._granted:
                 self._freezes.append((self._gone_from(row, self._granted.pop(undone)), -1))

@@ -23,14 +23,10 @@ from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NOBODYS, CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, Impossible
 from analytics.what_if.goals import Goals, Kept
+from analytics.what_if.sent_events import Refuses, broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Row, UserSettings
-from analytics.what_if.user_settings import (
-    Refuses,
-    broken_contracts,
-    doubtful_users,
-    user_settings,
-)
+from analytics.what_if.user_settings import user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
 

@@ -51,9 +51,9 @@ class _Registry:
         number = int("".join(each for each in text if each.isdigit())[:6] or 0)
         leaf = f"00000000-0000-4000-8000-{number:012}"
         known = [[*each, number, number, False, True, []] for each in self._identities]
-        held = [[number, *each, True] for each in self._identities]
+        strong = [[number, *each, True] for each in self._identities]
         resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
-        facts = {"known": known, "held": held, "apart": []}
+        facts = {"known": known, "strong": strong, "apart": []}
         return ({"facts": facts, "resolutions": {str(number): resolution}},)
 
 

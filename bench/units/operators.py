@@ -11,7 +11,7 @@ from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import http
 from bench.units.engagement import DAY, HOUR, SHARDS, USER_ID, apply
-from rules.engagement.account_state import Amnesties, Amnesty
+from rules.engagement.amnesty import Amnesties, Amnesty
 
 Measured = Iterator[tuple[str, dict[str, Units]]]
 OPERATOR = "amnesty"  # no function: `streakline amnesty apply` on the operator's machine

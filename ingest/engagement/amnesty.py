@@ -8,9 +8,71 @@ from typing import Any
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
 from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
+from ingest.web.json_schema import (
+    FLAG,
+    INSTANT,
+    TEXT,
+    USER_ID,
+    Schema,
+    closed_object,
+    flag,
+    list_of,
+    text,
+    text_or_null,
+    whole,
+)
 from ingest.web.paging import instant_in
 from rules.days import stamp
-from rules.engagement.account_state import LENGTH_MAX, Amnesty
+from rules.engagement.amnesty import LENGTH_MAX, Amnesty
+
+USERS_MAX, ZONES_MAX, REASON_MAX = 100, 600, 500
+_INSTANT: Schema = INSTANT | {"maxLength": 40}
+DECLARATION = closed_object(
+    {
+        "from": {**_INSTANT, "description": "when the outage began"},
+        "to": {**_INSTANT, "description": "when it was over"},
+        "zones?": list_of(
+            text(maxLength=64),
+            minItems=1,
+            maxItems=ZONES_MAX,
+            description="whom it concerns, by zone; left out: everybody",
+        ),
+        "listed?": flag("only for those to whom it is applied by name"),
+        "reason": text(minLength=1, maxLength=REASON_MAX),
+    }
+)
+APPLICATION = closed_object(
+    {
+        "users": list_of(text(pattern=USER_ID), minItems=1, maxItems=USERS_MAX),
+        "dry_run?": flag("only say what would become of them"),
+    }
+)
+AMNESTY: Schema = {
+    "type": "object",
+    "properties": {
+        "number": whole(),
+        "from": _INSTANT,
+        "to": _INSTANT,
+        "zones": {"type": ["array", "null"], "items": TEXT},
+        "listed": FLAG,
+        "reason": TEXT,
+        "author": TEXT,
+        "declared_at": _INSTANT,
+        "revoked_at": text_or_null(),
+    },
+}
+AMNESTIES: Schema = {"type": "object", "properties": {"amnesties": list_of(AMNESTY)}}
+_APPLIED: Schema = {
+    "type": "object",
+    "properties": {
+        "user_id": TEXT,
+        "changed": FLAG,
+        "streak_before": whole(),
+        "streak_after": whole(),
+        "freezes_returned": whole(),
+    },
+}
+APPLICATION_RESULT: Schema = {"type": "object", "properties": {"users": list_of(_APPLIED)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +119,18 @@ def amnesty_of_body(body: dict[str, Any], author: str, now: datetime) -> Amnesty
     return Amnesty(0, since, until, zones, body.get("listed", False), body["reason"], author)
 
 
-def amnesty_view(said: Amnesty) -> dict[str, Any]:
+def amnesty_view(amnesty: Amnesty) -> dict[str, Any]:
     """Return an amnesty as the API shows it."""
     return {
-        "number": said.number,
-        "from": stamp(said.since),
-        "to": stamp(said.until),
-        "zones": sorted(said.zones) or None,
-        "listed": said.is_listed,
-        "reason": said.reason,
-        "author": said.author,
-        "declared_at": said.declared_at,
-        "revoked_at": said.revoked_at or None,
+        "number": amnesty.number,
+        "from": stamp(amnesty.since),
+        "to": stamp(amnesty.until),
+        "zones": sorted(amnesty.zones) or None,
+        "listed": amnesty.is_listed,
+        "reason": amnesty.reason,
+        "author": amnesty.author,
+        "declared_at": amnesty.declared_at,
+        "revoked_at": amnesty.revoked_at or None,
     }
 
 

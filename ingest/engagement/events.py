@@ -20,7 +20,18 @@ from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
-from ingest.web.json_schema import KEY, SHORT, USER_ID, closed_object
+from ingest.web.json_schema import (
+    ANY,
+    KEY,
+    SHORT,
+    TEXT,
+    USER_ID,
+    closed_object,
+    list_of,
+    one_of,
+    text_or_null,
+    whole,
+)
 from ingest.web.validate import body_problems, first_problem
 from rules.book.book import TYPE_NAME, Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
@@ -41,9 +52,6 @@ from rules.engagement.offline import NO_PROOF, OfflineProof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 from rules.zone_names import find_zone
-
-# The bodies of events, as JSON Schema: the doors validate with them, and the OpenAPI document shows them.
-
 
 EVENTS_MAX = 100
 EVENT = closed_object(
@@ -109,11 +117,25 @@ EVENTS = closed_object(
     }
 )
 
-# Turns a body that was sent into the event that is stored.
-#
-# It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
-# 3).
-
+# What is answered to a batch of events.
+RESULTS = closed_object(
+    {
+        "accepted": whole(),
+        "duplicates": whole(),
+        "rejected": whole("conflicts included"),
+        "results": list_of(
+            closed_object(
+                {
+                    "idempotency_key": text_or_null(),
+                    "status": one_of(["accepted", "duplicate", "conflict", "rejected"]),
+                    "event_id?": TEXT,
+                    "error?": ANY
+                    | {"description": "code, message, field; details: all fields, if several are faulty"},
+                }
+            )
+        ),
+    }
+)
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
@@ -147,7 +169,11 @@ class RequestContext:
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
-    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
+    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow.
+
+    It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
+    3).
+    """
     occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _terms_and_refusal(body, moment, request)
@@ -501,9 +527,6 @@ def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> Ac
 
 def _error(code: str, reason: str, field: str) -> dict[str, str]:
     return {"code": code, "message": f"{field} {reason}", "field": field}
-
-
-# Puts together from a function's settings what takes its events.
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:

@@ -14,8 +14,16 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_intake import EventsApiSettings
-from ingest.engagement.engagement_schemas import RESULTS
-from ingest.engagement.events import ERASED, EVENTS, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.events import (
+    ERASED,
+    EVENTS,
+    FORBIDDEN,
+    RESULTS,
+    Acceptor,
+    AcceptResult,
+    AcceptStatus,
+    acceptor,
+)
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field

@@ -27,14 +27,6 @@ from ingest.engagement.events import ERASED, Acceptor, AcceptResult, AcceptStatu
 from ingest.web.caller import Caller
 from rules.json_values import NoJson, read_integer, read_json, text_of
 
-# What a Kinesis record holds: an event or several, plain, aggregated by the KPL, zipped, or in base64.
-#
-# Several events are an array, {"events": [...]}, JSON lines, or objects one right after another. Each has an
-# outcome of its own: what cannot be read is kept alone, and says its place. What a producer has wrapped twice
-# (a zipped text that its agent zips, base64 that the CLI encodes again, JSON within a JSON text) is
-# unwrapped.
-
-
 GZIP = b"\x1f\x8b"
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # RFC 1950: what Python's and Java's zlib write
 # This many wrappings are taken off, one within the other.
@@ -76,7 +68,12 @@ class RecordPart:
 
 
 def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
-    """Yield the parts of a Kinesis record, at least one."""
+    """Yield the parts of a Kinesis record, at least one.
+
+    Each has an outcome of its own: what cannot be read is kept alone, and says its place. What a producer has
+    wrapped twice (a zipped text that its agent zips, base64 that the CLI encodes again, JSON within a JSON
+    text) is unwrapped.
+    """
     number = record["kinesis"]["sequenceNumber"]
     records = _user_records(base64.b64decode(record["kinesis"]["data"]))
     for index, (data, why) in enumerate(records, 1):

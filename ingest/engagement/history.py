@@ -9,6 +9,19 @@ from typing import Any
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.event_store import EventStore, PastEvents, PastPage
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import (
+    ANY,
+    FLAG,
+    INSTANT,
+    NEXT_PAGE,
+    TEXT,
+    closed_object,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    whole,
+)
 from ingest.web.paging import (
     FIRST_DATE,
     LAST_DATE,
@@ -26,10 +39,42 @@ from rules.days import DAY, EPOCH, is_stamp, stamp
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import FUTURE_MAX
 from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
+from rules.engagement.streak import DateReason
 
 EVENTS_DAYS_DEFAULT = 30
 COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
+ENTRY = open_object(
+    {
+        "entry_id": TEXT,
+        "kind": TEXT,
+        "points": whole("signed"),
+        "balance": whole("after this entry; below 0: a debt"),
+        "debt?": whole("what is owed after this entry", 1),
+        "reason?": text("of a CLAWBACK or RERATE, and of an EARN of 0 points"),
+        "created_at": TEXT,
+        "occurred_at?": INSTANT | {"description": "when its event happened"},
+        "duplicate?": FLAG,
+    }
+)
+COVER_REASONS = (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
+ACTIVITY_VIEW = open_object(
+    {
+        "activity": list_of(
+            open_object(
+                {
+                    "activity_date": text(format="date"),
+                    "events_count": whole("", 1),
+                    "points_earned": whole(),
+                    "points_by_type?": ANY,
+                    "first_event_id?": TEXT,
+                }
+            )
+        ),
+        "covered?": list_of(closed_object({"date": text(format="date"), "reason": one_of(COVER_REASONS)})),
+        "cursor": NEXT_PAGE,
+    }
+)
 
 
 def created_at_of(entry: str) -> str:

@@ -10,11 +10,48 @@ from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIn
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import FLAG, TEXT, closed_object, flag, list_of, text, text_or_null, whole
 from rules.days import EPOCH, region_of, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, with_ranks
 
 LIST_AGE_MAX = timedelta(minutes=1)
+ALIAS = closed_object(
+    {
+        "alias": text_or_null(
+            "3 to 24 letters, digits, spaces, dots, dashes, but not two words and a number, as pseudonyms"
+            " are; null: a pseudonym. It is no proof: two users may have the same",
+            pattern=r"^(?!([A-Za-z]+[ _.-]+){2}[0-9]+$)[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
+        )
+    }
+)
+ALIAS_VIEW = closed_object(
+    {"user_id": TEXT, "alias": text_or_null(), "shown_as": text("the alias, or the pseudonym")}
+)
+_BOARD = {"board": TEXT, "region": TEXT}
+_AGE = {
+    "as_of": text("when the scores were compared", format="date-time"),
+    "is_old": flag("the board is older than it is in ordinary running: its cache is away"),
+}
+_BOARD_ROW = closed_object(
+    {
+        "rank": whole("", 1),
+        "alias": text("chosen by the user, or a stable pseudonym: Swift Heron 42"),
+        "score": whole("", 1),
+        "is_me": FLAG,
+    }
+)
+TOP_LIST = closed_object({**_BOARD, **_AGE, "entries": list_of(_BOARD_ROW)})
+RANK = closed_object(
+    {
+        **_BOARD,
+        "user_id": TEXT,
+        "alias": text("under which others see the user"),
+        "score": whole("as it is now", 0),
+        "rank": {"type": ["integer", "null"], "description": "null: not on this board"},
+        **_AGE,
+    }
+)
 
 
 def check_board(board: str, region: str) -> None:
@@ -77,7 +114,7 @@ class Leaderboards:
 
     def _points(self, region: str, now: datetime) -> dict[str, Any]:
         manifest = self.snapshots.newest(now)
-        rows = manifest and self.snapshots.top(manifest, region)
+        rows = self.snapshots.top(manifest, region) if manifest else None
         if manifest is None or rows is None:
             raise _not_ready()
         aliases = {each.user_id: each.alias for each in rows}

@@ -16,7 +16,17 @@ from adapters.engagement.account_store import (
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.json_schema import USER_ID
+from ingest.web.json_schema import (
+    DATE,
+    NEXT_PAGE,
+    TEXT,
+    USER_ID,
+    closed_object,
+    flag,
+    list_of,
+    text,
+    text_or_null,
+)
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
 from ingest.web.validate import first_problem
 from rules.book.book import PauseRules
@@ -26,13 +36,36 @@ from rules.engagement.account_state import Account, Profile
 from rules.engagement.streak import YEAR, paused_dates_a_year
 from rules.zone_names import find_zone
 
-# Changes a profile without a ledger entry, whoever else writes to the account.
-
-
+Span = tuple[date, date]
+# Returns the profile with another content, or the same to change nothing; and further actions for the
+# transaction.
 Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
 AHEAD_MAX = timedelta(days=365)
 PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
 PAUSES_A_YEAR_MAX = 40
+TIMEZONE = closed_object({"timezone": text(minLength=1, maxLength=64)})
+PAUSE = closed_object(
+    {
+        "first": text("not before the user's today", pattern=DATE),
+        "last": text("at most 90 days after the first", pattern=DATE),
+    }
+)
+REVIEW = closed_object(
+    {
+        "user_id": TEXT,
+        "under_review": flag("true: redemptions wait"),
+        "evidence": list_of(TEXT),
+        "released_at?": text_or_null(),
+    }
+)
+REVIEW_LIST = closed_object(
+    {
+        "accounts": list_of(
+            closed_object({"user_id": TEXT, "since": text_or_null(), "evidence": list_of(TEXT)})
+        ),
+        "cursor": NEXT_PAGE,
+    }
+)
 
 
 def change_profile(
@@ -44,8 +77,7 @@ def change_profile(
 ) -> Profile:
     """Change a profile; returns it. Raises AccountContended.
 
-    read: returns the account, with nothing pending. change: returns the profile with another content, or the
-    same to change nothing; and further actions for the transaction.
+    read: returns the account, with nothing pending.
     """
     user_id = ""
     for _ in pauses(ATTEMPTS_MAX):
@@ -62,9 +94,6 @@ def change_profile(
         cache.write_through([profile])
         return profile
     raise AccountContended(user_id)
-
-
-Span = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,24 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.goals import AchievementReader, StreakReader, periods_of
 from adapters.engagement.points import Settler, is_due
+from ingest.engagement.points.balance import AVAILABLE, DEBT
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Schema,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    text_or_null,
+    whole,
+)
 from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import UNIT
-from rules.days import is_skipped
-from rules.engagement.account_state import Profile, amnesty_of, date_at
+from rules.days import DAY, is_skipped
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     DeclaredAchievement,
     StreakHistory,
@@ -23,6 +36,7 @@ from rules.engagement.achievements import (
     declared_achievements,
     key_of,
 )
+from rules.engagement.amnesty import amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.goals import (
     KnownPeriods,
@@ -38,8 +52,95 @@ from rules.engagement.goals import (
 )
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
-from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
+from rules.engagement.streak import (
+    DateReason,
+    Streak,
+    StreakStatus,
+    covered_dates,
+    explain_date,
+    fold,
+    shown_streak,
+)
 
+PROFILE = open_object(
+    {
+        "user_id": TEXT,
+        "current_streak": COUNT,
+        "longest_streak": COUNT,
+        "streak_status": one_of(["active", "at_risk", "broken", "none"]),
+        "last_activity_date": text_or_null(),
+        "timezone": TEXT,
+        "total_bestie_points": COUNT,
+        "balance": whole("below 0: a debt"),
+        "available?": AVAILABLE,
+        "debt?": DEBT,
+        "freezes_available": whole("below 0: a debt"),
+        "active_days": COUNT,
+        "as_of?": TEXT,
+    }
+)
+_AMOUNT: Schema = {"type": "number", "minimum": 0}
+_PERIOD = open_object(
+    {
+        "first": TEXT,
+        "last": TEXT,
+        "counts?": one_of(NeedKind),
+        "property?": TEXT,
+        "needs?": _AMOUNT,
+        "have?": _AMOUNT,
+        "missing?": _AMOUNT,
+    },
+    description="a date, a week or a month, with what it needs; without that: nothing is asked",
+)
+_STREAK = open_object(
+    {
+        "name": text("daily: the streak of the profile"),
+        "per": one_of(StreakPeriod),
+        "current_streak": COUNT,
+        "longest_streak": COUNT,
+        "status": one_of(StreakStatus),
+        "reached": COUNT | {"description": "periods that were reached, in all"},
+        "last_reached": text_or_null("the first date of the newest one"),
+        "freezes_used?": COUNT,
+        "period?": _PERIOD,
+    }
+)
+STREAKS_VIEW = open_object({"user_id": TEXT, "as_of": TEXT, "streaks": list_of(_STREAK)})
+PERIOD_VIEW = open_object(
+    {
+        "user_id": TEXT,
+        "name": TEXT,
+        "date": TEXT,
+        "counts": FLAG,
+        "reason": one_of(PeriodReason),
+        "rule": TEXT,
+        "rules_version": COUNT,
+        "streak_length": COUNT,
+        "period": _PERIOD,
+        "contributions": list_of(open_object({"date": TEXT, "adds": _AMOUNT})),
+    }
+)
+_CONDITION = open_object(
+    {
+        "counts": one_of(ConditionKind),
+        "event_type?": TEXT,
+        "property?": TEXT,
+        "streak?": TEXT,
+        "needs": _AMOUNT,
+        "have": _AMOUNT | {"description": "of a streak: the longest"},
+    }
+)
+_ACHIEVEMENT = open_object(
+    {
+        "name": TEXT,
+        "title": TEXT,
+        "achieved": FLAG,
+        "achieved_at": text_or_null("when the event occurred by which it became true"),
+        "needs": one_of(["all", "any"]),
+        "conditions": list_of(_CONDITION),
+    }
+)
+ACHIEVEMENTS_VIEW = open_object({"user_id": TEXT, "achievements": list_of(_ACHIEVEMENT)})
 DAY_RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
@@ -49,6 +150,16 @@ DAY_RULES = {
     DateReason.MISSED: "a missed date that nothing covers ends the run",
     DateReason.OPEN: "the date is not over yet",
     DateReason.BEFORE: "there is no run before the first active date",
+}
+PERIOD_RULES = {
+    PeriodReason.REACHED: "the period has what it needs; it adds 1",
+    PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
+    PeriodReason.PAUSE: "most dates of the period were paused, so it is no miss; it adds 0",
+    PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
+    PeriodReason.MISSED: "a missed period that nothing covers ends the run",
+    PeriodReason.OPEN: "the period is not over yet",
+    PeriodReason.UNASKED: "the book had no such streak when the period began: it is no miss, and adds 0",
+    PeriodReason.BEFORE: "there is no run before the first period that was reached",
 }
 
 
@@ -185,24 +296,9 @@ def _date_reason(reason: DateReason, amnesty: int | None) -> DateReason:
     return DateReason.AMNESTY if reason is DateReason.SKIPPED and amnesty else reason
 
 
-# A user's streaks, and why a period counts.
-
-
-PERIOD_RULES = {
-    PeriodReason.REACHED: "the period has what it needs; it adds 1",
-    PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
-    PeriodReason.PAUSE: "most dates of the period were paused, so it is no miss; it adds 0",
-    PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
-    PeriodReason.MISSED: "a missed period that nothing covers ends the run",
-    PeriodReason.OPEN: "the period is not over yet",
-    PeriodReason.UNASKED: "the book had no such streak when the period began: it is no miss, and adds 0",
-    PeriodReason.BEFORE: "there is no run before the first period that was reached",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class GoalViews:
-    """Shows streaks: of the profile, and of the book."""
+    """Shows streaks, of the profile and of the book, and why a period counts."""
 
     profiles: Profiles
     reader: StreakReader
@@ -294,9 +390,9 @@ def _period_view(
     return view | {
         "counts": kind.value,
         **({"property": rule.need.property} if rule.need.property else {}),
-        "needs": _need_number(rule.need.at_least, kind),
-        "have": _need_number(have, kind),
-        "missing": _need_number(max(0, rule.need.at_least - have), kind),
+        "needs": _amount(rule.need.at_least, kind),
+        "have": _amount(have, kind),
+        "missing": _amount(max(0, rule.need.at_least - have), kind),
     }
 
 
@@ -308,22 +404,20 @@ def _contributions(rule: StreakRule | None, first: date, periods: KnownPeriods) 
     for day in dates_of(rule.per, first):
         adds = contribution_of(rule.need, rule.event_types, [periods.days.get(day, {})])
         if adds:
-            found.append({"date": day.isoformat(), "adds": _need_number(adds, rule.need.kind)})
+            found.append({"date": day.isoformat(), "adds": _amount(adds, rule.need.kind)})
     return found
 
 
-def _need_number(amount: int, kind: NeedKind) -> int | float:
-    if kind is not NeedKind.SUM or amount % UNIT == 0:
-        return amount // UNIT if kind is NeedKind.SUM else amount
-    return amount / UNIT
-
-
-# A user's achievements: which, since when, and how far the others are.
+def _amount(stored: int, kind: NeedKind | ConditionKind) -> float:
+    """Return an amount as people write it. A sum is stored in thousandths."""
+    if kind not in (NeedKind.SUM, ConditionKind.SUM):
+        return stored
+    return stored / UNIT if stored % UNIT else stored // UNIT
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementViews:
-    """Shows achievements."""
+    """Shows achievements: which a user has, since when, and how far the others are."""
 
     profiles: Profiles
     reader: AchievementReader
@@ -358,15 +452,10 @@ def _condition_view(condition: Condition, history: UserHistory, streaks: StreakH
         have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
     else:
         have = history.sums().get(key_of(condition), 0)
-    unit = UNIT if condition.kind is ConditionKind.SUM else 1
     of = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
     return {
         "counts": condition.kind.value,
         **{name: value for name, value in of.items() if value},
-        "needs": _condition_number(condition.at_least, unit),
-        "have": _condition_number(have, unit),
+        "needs": _amount(condition.at_least, condition.kind),
+        "have": _amount(have, condition.kind),
     }
-
-
-def _condition_number(amount: int, unit: int) -> int | float:
-    return amount / unit if amount % unit else amount // unit

@@ -72,9 +72,6 @@ def with_receipt(
     return {**answered, "headers": {**answered.get("headers", {}), RECEIPT_HEADER: receipt}}
 
 
-# Finds out what the receipt of a batch proves. Only a batch with late events asks anything (rule 16).
-
-
 @dataclass(frozen=True, slots=True)
 class BatchOrigin:
     """Who sends a batch, from which device ("": it names none), when, and by what clock."""

@@ -1,6 +1,4 @@
-"""Who asks, what they ask for, and what answers it: of a request under /v1/users, /v1/rewards and
-/v1/leaderboards.
-"""
+"""The requests of users_api.py and points_api.py: who asks, for which date, and what answers."""
 
 from datetime import date
 from functools import cache
@@ -25,13 +23,15 @@ from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyCommands
-from ingest.engagement.engagement_schemas import HOLD_ID
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
-from ingest.engagement.points.balance import Balances
-from ingest.engagement.points.commands import Clawbacks, Commands, Rewards
+from ingest.engagement.points.balance import HOLD_ID, Balances
+from ingest.engagement.points.catalogue import Catalogue
+from ingest.engagement.points.clawbacks import Clawbacks
+from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.redemptions import Catalogue, Redemptions
+from ingest.engagement.points.redemptions import Redemptions
+from ingest.engagement.points.spending import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import AchievementViews, GoalViews, Profiles
 from ingest.web.api import Api, refuse_erased
@@ -44,8 +44,8 @@ from rules.book.goal_rules import NAME
 from rules.privacy.tombstones import user_subject
 
 
-class UsersParts:
-    """Each part under the name of what it knows."""
+class UserServices:
+    """What answers the requests, each under the name of what it knows."""
 
     def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
         redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
@@ -98,9 +98,9 @@ class UsersParts:
 
 
 @cache
-def parts() -> UsersParts:
-    """Return the parts, made of this function's settings; once a process."""
-    return UsersParts(settings.read_settings(UsersApiSettings), fence_writer(client("dynamodb")))
+def services() -> UserServices:
+    """Return what answers requests, made of this function's settings; once a process."""
+    return UserServices(settings.read_settings(UsersApiSettings), fence_writer(client("dynamodb")))
 
 
 app = Api(
@@ -114,10 +114,7 @@ app = Api(
         "number": text_matching("^[0-9]{1,6}$"),
     },
 )
-refuse_erased(app, lambda: parts().erased)
-
-
-# Who asks, and what they ask for: of the request that is being answered.
+refuse_erased(app, lambda: services().erased)
 
 
 def anybody(user_id: str) -> Caller:
@@ -141,7 +138,7 @@ def commander(user_id: str) -> Caller:
 def count_command(who: Caller) -> Caller:
     """Count a command of the caller, and return them; raises 429."""
     if not who.is_admin:
-        parts().commands.check(who.user_id, 1, clock.now())
+        services().commands.check(who.user_id, 1, clock.now())
     return who
 
 

@@ -101,10 +101,10 @@ def read_form(content_type: str, body: bytes) -> dict[str, str]:
         JSON: _parse_json,
     }
     try:
-        held = readers[header.get_content_type()](content_type, body, str(charset or ""))
+        form = readers[header.get_content_type()](content_type, body, str(charset or ""))
     except (RecursionError, LookupError):
         raise NoForm("it cannot be parted into fields") from None
-    return flat_fields(held)
+    return flat_fields(form)
 
 
 def text_of(raw: bytes, charset: str = "") -> str:
@@ -126,20 +126,20 @@ def text_of(raw: bytes, charset: str = "") -> str:
     return raw.decode("latin-1")
 
 
-def flat_fields(held: Any) -> dict[str, str]:
+def flat_fields(form: Any) -> dict[str, str]:
     """Return the fields of a form, however they are nested; raises NoForm for more than 200.
 
     Several values of one name are joined by a comma, the same one once.
     """
-    found: dict[str, list[str]] = {}
-    for number, (name, value) in enumerate(_leaves(held, ())):
+    fields: dict[str, list[str]] = {}
+    for number, (name, value) in enumerate(_leaves(form, ())):
         if number == FIELDS_MAX:
             raise NoForm(f"it has more than {FIELDS_MAX} fields")
-        values = found.setdefault(_valid_text(name)[:NAME_CHARACTERS_MAX], [])
+        values = fields.setdefault(_valid_text(name)[:NAME_CHARACTERS_MAX], [])
         text = _valid_text(value)
         if text not in values and (text or not values):
             values.append(text)
-    return {name: ", ".join(filter(None, values)) for name, values in found.items()}
+    return {name: ", ".join(filter(None, values)) for name, values in fields.items()}
 
 
 def _valid_text(text: str) -> str:
@@ -210,13 +210,13 @@ def _tree(pairs: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str, 
     return tree
 
 
-def _leaves(held: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield each text with its name. path: the names around it, without those that only group others."""
-    if isinstance(held, dict):
-        if own := _entry_name(held, ""):
-            yield from _leaves(held.get("value", held.get("values")), (*path, own))
+    if isinstance(value, dict):
+        if own := _entry_name(value, ""):
+            yield from _leaves(value.get("value", value.get("values")), (*path, own))
             return
-        for name, each in held.items():
+        for name, each in value.items():
             key = name.strip().lower()
             is_group = key.isdigit() or (key in GROUPS and isinstance(each, (dict, list)))
             if isinstance(each, dict) and (own := _entry_name(each, key)):
@@ -225,30 +225,31 @@ def _leaves(held: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
                 yield from _leaves(each, path)
             else:
                 yield from _leaves(each, (*path, key))
-    elif isinstance(held, list):
-        for each in held:
+    elif isinstance(value, list):
+        for each in value:
             yield from _leaves(each, path)
-    elif held is not None and path:
-        yield ".".join(path), held if isinstance(held, str) else json.dumps(held)
+    elif value is not None and path:
+        yield ".".join(path), value if isinstance(value, str) else json.dumps(value)
 
 
-def _entry_name(held: Mapping[str, Any], key: str) -> str | None:
+def _entry_name(entry: Mapping[str, Any], key: str) -> str | None:
     """Return the name of an entry {"name", "value"}, by what says most of it; None if it is no entry.
 
     An entry may have a list of texts as its `values`. key: under which the entry is, "" in a list.
     """
-    texts = held.get("values")
-    if "value" not in held and not (isinstance(texts, list) and all(isinstance(each, str) for each in texts)):
+    texts = entry.get("values")
+    has_texts = isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+    if "value" not in entry and not has_texts:
         return None
-    names = [*(_one_text(held.get(each)).strip().lower() for each in ENTRY_NAMES), key]
+    names = [*(_one_text(entry.get(each)).strip().lower() for each in ENTRY_NAMES), key]
     written = [each for each in names if each]
     return next((each for each in written if kind_of(each)), written[0] if written else None)
 
 
-def _one_text(held: Any) -> str:
+def _one_text(value: Any) -> str:
     """Return a text, also if brackets have made it {"": [text]}."""
-    texts = held.get("") if isinstance(held, dict) else None
-    text = texts[0] if isinstance(texts, list) and texts else held
+    texts = value.get("") if isinstance(value, dict) else None
+    text = texts[0] if isinstance(texts, list) and texts else value
     return text if isinstance(text, str) else ""
 
 
@@ -288,12 +289,12 @@ def _split_words(word: str) -> Iterator[str]:
 
 def of_kind(fields: Mapping[str, str], kind: str) -> dict[str, list[str]]:
     """Return the texts of all fields of a kind, by field: `confirm_email` is the same one as `email`."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for name, value in fields.items():
-        held, field = _kind_and_field(name)
-        if held == kind and value.strip():
-            found.setdefault(field, []).append(value.strip())
-    return found
+        its_kind, field = _kind_and_field(name)
+        if its_kind == kind and value.strip():
+            texts.setdefault(field, []).append(value.strip())
+    return texts
 
 
 def with_plain_names(fields: Mapping[str, str]) -> dict[str, str]:

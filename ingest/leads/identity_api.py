@@ -80,8 +80,8 @@ def get_lead_changes(lead_id: str) -> dict[str, Any]:
     changes = _parts().identities.history(_reach(caller), lead_id, number, limit)
     if changes is None:
         raise ApiError(404, "not_found", NO_LEAD)
-    shown = ("number", "kind", "at", "evidence", "reversed_by")
-    rows = [{name: each[name] for name in shown} for each in changes]
+    columns = ("number", "kind", "at", "evidence", "reversed_by")
+    rows = [{name: each[name] for name in columns} for each in changes]
     return {"lead_id": lead_id, **page("changes", rows, limit, "number")}
 
 

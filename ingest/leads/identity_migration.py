@@ -20,40 +20,11 @@ from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.settings.leads import MigrateSettings
 
-# The password of the Data API's role: PostgreSQL gets a SCRAM verifier of it, never the password itself.
-#
-# So neither a log of statements nor an error's text can hold it. The verifier has no character that would
-# need quoting, but for the colons: the Data API might take what follows one for a parameter's name.
-
-
 ROLE = "streakline_leads_api"
 ITERATIONS = 4096  # PostgreSQL's own
 RESOURCE_ID = "identity-schema"
 # A cluster that sleeps takes 15 seconds to wake up.
 CONNECT_ATTEMPTS = 8
-
-
-def set_password(connection: Any, secret: dict[str, str]) -> None:
-    """Let the role sign in by the password of a secret, {"username", "password"}.
-
-    Raises ValueError if the secret is another user's, or if its password is no printable ASCII.
-    """
-    if secret["username"] != ROLE:
-        raise ValueError(f"the secret's username must be {ROLE}, not {secret['username']}")
-    quoted = scram_verifier(secret["password"], os.urandom(16)).replace(":", r"\x3A")
-    connection.execute(f"ALTER ROLE {ROLE} PASSWORD E'{quoted}'")
-
-
-def scram_verifier(password: str, salt: bytes) -> str:
-    """Return what PostgreSQL keeps of a password (RFC 5803)."""
-    if not (password and password.isascii() and password.isprintable()):
-        raise ValueError("the secret's password must be printable ASCII")
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
-    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    encoded = [base64.b64encode(each).decode() for each in (salt, stored, server)]
-    return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *encoded)
-
 
 logger = Logger(service="migrate")
 
@@ -98,6 +69,31 @@ def _wake(owned: Database) -> None:
 
 def _secret(arn: str) -> dict[str, str]:
     """Return a secret of a database user: {"username", "password"}."""
-    found = client("secretsmanager").get_secret_value(SecretId=arn)
-    secret: dict[str, str] = json.loads(found["SecretString"])
+    answer = client("secretsmanager").get_secret_value(SecretId=arn)
+    secret: dict[str, str] = json.loads(answer["SecretString"])
     return secret
+
+
+def set_password(connection: Any, secret: dict[str, str]) -> None:
+    """Let the role sign in by the password of a secret, {"username", "password"}.
+
+    PostgreSQL gets a SCRAM verifier of the password, never the password itself. So neither a log of
+    statements nor an error's text can show it. The verifier has no character that needs quoting, but for the
+    colons: the Data API might take what follows one for a parameter's name.
+    Raises ValueError if the secret is another user's, or if its password is no printable ASCII.
+    """
+    if secret["username"] != ROLE:
+        raise ValueError(f"the secret's username must be {ROLE}, not {secret['username']}")
+    quoted = scram_verifier(secret["password"], os.urandom(16)).replace(":", r"\x3A")
+    connection.execute(f"ALTER ROLE {ROLE} PASSWORD E'{quoted}'")
+
+
+def scram_verifier(password: str, salt: bytes) -> str:
+    """Return what PostgreSQL keeps of a password (RFC 5803)."""
+    if not (password and password.isascii() and password.isprintable()):
+        raise ValueError("the secret's password must be printable ASCII")
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    encoded = [base64.b64encode(digest).decode() for digest in (salt, stored, server)]
+    return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *encoded)

@@ -42,12 +42,12 @@ class Envelope:
 
     def message(self) -> dict[str, Any]:
         """Return the message that goes on the lead-ingestion queue."""
-        held = {"payload_ref": self.payload_ref} if self.payload_ref else {"payload": self.payload}
+        payload = {"payload_ref": self.payload_ref} if self.payload_ref else {"payload": self.payload}
         return {
             "organization_id": self.context.organization_id,
             "source": self.source_type,
             "integration": self.context.integration,
-            **held,
+            **payload,
             "received_at": self.context.received_at,
             **{name: each for name in FROM_HOOKS if (each := getattr(self.context, name))},
         }

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from adapters.leads.groups import EventPage
+from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
 from adapters.leads.persons import PersonEvents
 from adapters.settings.choices import currencies, currency_of
@@ -37,38 +37,13 @@ AHEAD = FUTURE_MAX + timedelta(days=1)
 NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
 
 
-# What a lead has spent, by currency and in all, as the API shows it.
-
-
-def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
-    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
-    if purchases is None:
-        return {}
-    series = decode_series(purchases)
-    totals = {own: (series.priced, series.amount), **series.foreign}
-    return {
-        currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
-        for currency, (orders, amount) in sorted(totals.items())
-        if orders or amount
-    }
-
-
-def total_view(
-    money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
-) -> dict[str, Any] | None:
-    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
-    spent = {currency: each["spent"] for currency, each in money.items()}
-    total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
-    return None if total is None else {"currency": own, "spent": total}
-
-
 @dataclass(frozen=True, slots=True)
 class Lead:
     """A lead that was asked about."""
 
     root: str
-    leaf: str  # itself
-    item: FeatureItem | None  # its root's Feature item, None if there is none
+    leaf: str  # the lead itself
+    item: FeatureItem | None  # the root's item in the table Feature; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +52,9 @@ class LeadViews:
 
     people: PersonEvents
     memories: MemoryStore
-    currency: str  # currency, grace_days: the settings
-    rates: Mapping[str, Decimal]  # what each currency is worth in everybody's
-    grace_days: int
+    currency: str  # the setting: each organization's own
+    rates: Mapping[str, Decimal]  # what each currency is worth in the deployment's
+    grace_days: int  # the setting: when an unanswered campaign counts as ignored
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would reveal that it exists."""
@@ -107,12 +82,12 @@ class LeadViews:
         if kind is not None and kind not in EVENT_TYPES:
             raise ApiError(400, "invalid_parameter", f"type must be one of {', '.join(sorted(EVENT_TYPES))}")
         span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
-        asked = EventPage(kind or "", span.since, span.until, span.limit)
-        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, asked)
+        wanted = EventPage(kind or "", span.since, span.until, span.limit)
+        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, wanted)
         if not rows and lead.item is None:
             self._check_known(lead)
-        shown = page("events", rows, span.limit, SORT_KEY)
-        return {"lead_id": lead.root, **shown, "events": [event_view(row) for row in rows]}
+        listing = page("events", rows, span.limit, SORT_KEY)
+        return {"lead_id": lead.root, **listing, "events": [event_view(row) for row in rows]}
 
     def memory(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return what is remembered: everything, one type, or one entry by type and key.
@@ -159,8 +134,8 @@ class LeadViews:
 
     def _entries(self, root: str, kind: str | None, key: str | None) -> list[MemoryEntry]:
         if kind and key:
-            found = self.memories.get(root, kind, key)
-            return [] if found is None else [found]
+            entry = self.memories.get(root, kind, key)
+            return [] if entry is None else [entry]
         try:
             if kind:
                 return self.memories.of_type(root, kind, MEMORY_MAX)
@@ -180,14 +155,14 @@ class LeadViews:
         return Lead(root, lead_id, item)
 
     def _check_known(self, lead: Lead) -> None:
-        if not self.people.events.newest({lead.root, lead.leaf}, "0", "~", 1):
+        if not self.people.events.newest({lead.root, lead.leaf}, EventPage("", "0", "~", 1)):
             raise ApiError(404, "not_found", NO_LEAD)
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event without internal attributes and without people's own words."""
-    shown = {name: value for name, value in row.items() if name not in HIDDEN}
-    return {"id": row[SORT_KEY].partition("#")[2], **shown, "payload": json.loads(row["payload"])}
+    visible = {name: value for name, value in row.items() if name not in HIDDEN}
+    return {"id": row[SORT_KEY].partition("#")[2], **visible, "payload": json.loads(row["payload"])}
 
 
 def is_expired(entry: MemoryEntry, now: datetime) -> bool:
@@ -208,3 +183,25 @@ def memory_view(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
         "updated_at": entry.updated_at,
         "expires_at": entry.expires_at,
     }
+
+
+def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
+    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
+    if purchases is None:
+        return {}
+    series = decode_series(purchases)
+    totals = {own: (series.priced, series.amount), **series.foreign}
+    return {
+        currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
+        for currency, (orders, amount) in sorted(totals.items())
+        if orders or amount
+    }
+
+
+def total_view(
+    money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
+) -> dict[str, Any] | None:
+    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
+    spent = {currency: each["spent"] for currency, each in money.items()}
+    total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
+    return None if total is None else {"currency": own, "spent": total}

@@ -107,7 +107,7 @@ def post_lead_event() -> dict[str, Any]:
 
 
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
-    """Return what became of the webhook. undecoded: parts that broke a decoder; the queue holds them too."""
+    """Return what became of the webhook. undecoded: parts that broke a decoder; the queue has them too."""
     events = [_event_receipt(each, part) for each, part in opened.events]
     rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
     more = {"rejected": shorten_details(rejected), "undecoded": len(opened.broken)}

@@ -1,7 +1,9 @@
-"""What the decoder of a lead source takes and returns, and readers of a payload's fields.
+"""What the decoder of a lead source takes and returns, and the readers that decoders share.
 
-Readers of ids, times, amounts and products, and of what a payload says of a person. Functions read what an
-event must have: they raise DecodeError. What else a payload has may be left out.
+There are readers of ids, times, amounts and products, and of what a payload says of a person. They are of
+two kinds. Functions read what an event must have: they raise DecodeError that names the field, and so
+refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and the
+event stays.
 """
 
 import re
@@ -107,8 +109,7 @@ class DecodedEvent:
     object_id_ref: str | None = None
     # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
-    # If it is about an order, which has a state. Then what is stored is what that changes, and the payload is
-    # only shown.
+    # If it is about an order, which has a state. What that changes is stored then; the payload is only shown.
     order: OrderPart | None = None
     erasure: ErasurePart | None = None  # if it asks for one
     omissions: tuple[Omission, ...] = ()  # side fields that could not be read
@@ -128,13 +129,6 @@ def checked(schema: Schema, payload: Any) -> dict[str, Any]:
     if problem := first_problem(schema, payload):
         raise DecodeError("" if problem[0] == "body" else problem[0], problem[1])
     return dict(payload)
-
-
-# Readers of a payload's fields: ids, times, amounts, products.
-#
-# There are two kinds. Functions read what an event must have: they raise DecodeError that names the field,
-# and so refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and
-# the event stays.
 
 
 def text_id(value: Any, name: str) -> str:
@@ -259,7 +253,7 @@ class SideFields:
             return None
 
     def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
-        """Return the items of a list with their paths, such as `refunds.0`; at most so many."""
+        """Return the items of a list with their paths, such as `refunds.0`; the first `most` of them."""
         if value is None or value == "":
             return []
         if not isinstance(value, list):
@@ -271,11 +265,13 @@ class SideFields:
 
     def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
         """Return those items of a list that are objects, with their paths."""
-        found = self.items(value, name, most)
-        for path, each in found:
-            if not isinstance(each, dict):
+        objects: list[tuple[str, dict[str, Any]]] = []
+        for path, item in self.items(value, name, most):
+            if isinstance(item, dict):
+                objects.append((path, item))
+            else:
                 self.omit(path, "must be an object")
-        return [(path, each) for path, each in found if isinstance(each, dict)]
+        return objects
 
 
 def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
@@ -311,12 +307,6 @@ def _quantity(value: Any, name: str) -> int:
     if number != number.to_integral_value() or abs(number) > QUANTITY_MAX:
         raise DecodeError(name, f"must be a whole number of at most {QUANTITY_MAX}")
     return int(number)
-
-
-# Readers of what a payload says of a person: identities, words, preferences.
-#
-# An event must have somebody: `identities` and `strict_identities` raise DecodeError that names the field.
-# All else is a side field (SideFields): what cannot be read is left out.
 
 
 def identities(
@@ -370,28 +360,28 @@ def strict_identities(
     claimed: the channels whose ids nobody has proven. All others are verified. side: notes the bad ids beside
     a good one.
     """
-    found, bad = dict[Identity, None](), list[tuple[str, str]]()
+    good, bad = dict[Identity, None](), list[tuple[str, str]]()
     for channel, ids in given.items():
         for raw in ids if isinstance(ids, list) else [ids]:
             try:
-                found.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
+                good.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
             except ValueError as error:
                 bad.append((f"{at}.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
-    if bad and not found:
+    if bad and not good:
         raise DecodeError(*bad[0])
-    if not 1 <= len(found) <= IDENTITIES_MAX:
+    if not 1 <= len(good) <= IDENTITIES_MAX:
         raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
     for name, reason in bad:
         side.omit(name, reason)
-    return tuple(found)
+    return tuple(good)
 
 
 def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
     text = number_as_text(raw)
     if not isinstance(text, str):
         raise ValueError("must be text or a whole number")  # noqa: TRY004 (a sender's fault)
-    where = (context.organization_id, context.integration)
-    return identity(channel, text, *where, is_verified=is_verified, region=context.region)
+    scope = (context.organization_id, context.integration)
+    return identity(channel, text, *scope, is_verified=is_verified, region=context.region)
 
 
 def derived_from_text(
@@ -406,10 +396,10 @@ def derived_from_text(
     sentiment (-1 to 1), objections, preferences: what the integration says. Without a score there is none.
     """
     side = side or SideFields()
-    found_objections = objections_in(text if isinstance(text, str) else "")
+    topics = objections_in(text if isinstance(text, str) else "")
     derived = {
         "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),
-        "objections": (list(found_objections) if objections is None else topics_of(objections, side)) or None,
+        "objections": (list(topics) if objections is None else topics_of(objections, side)) or None,
         "preferences": preferences_of(preferences, side) or None,
     }
     return {name: value for name, value in derived.items() if value is not None}
@@ -431,20 +421,21 @@ def preferences_of(value: Any, side: SideFields, name: str = "preferences") -> d
 
     A value is a short text, a whole number or a flag.
     """
-    if value is None or not isinstance(value, dict):
-        if value is not None:
-            side.omit(name, "must be an object")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        side.omit(name, "must be an object")
         return {}
     good: dict[str, Any] = {}
-    for key, each in value.items():
+    for key, stated in value.items():
         if NAME.fullmatch(key) is None:
             side.omit(name, "must have names of lower case letters, digits, _ . -")
-        elif type(each) not in (str, int, bool) or len(str(each)) > VALUE_CHARACTERS_MAX:
+        elif type(stated) not in (str, int, bool) or len(str(stated)) > VALUE_CHARACTERS_MAX:
             reason = f"must be text of at most {VALUE_CHARACTERS_MAX} characters, a whole number or a flag"
             side.omit(f"{name}.{key}", reason)
         elif len(good) == PREFERENCES_MAX:
             side.omit(name, f"has more than {PREFERENCES_MAX} names; the first ones are read")
             break
         else:
-            good[key] = each
+            good[key] = stated
     return good

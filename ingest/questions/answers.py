@@ -5,8 +5,6 @@ An answer is what a person sends; stored, with its number and points, it is a re
 (rules.questions.responses).
 """
 
-import base64
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from adapters.questions.user_stats_store import OTHERS, UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.questions.questions import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import cursor_of, integer, moment_of
+from ingest.web.paging import cursor_at, cursor_of, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
 from rules.days import DAY, is_stamp, stamp
@@ -50,7 +48,7 @@ ME = "me"
 class AnswerLimits:
     """Answers a minute."""
 
-    own: RateLimit  # by person
+    own: RateLimit  # of those whom people give for themselves, by person
     relayed: RateLimit  # by the agent who relays them, whomever they are of
 
 
@@ -109,7 +107,7 @@ class Answers:
         return Submission(response, event_of_answer(response, user_id, key, zone, books))
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
-        """The person's hashes, and the user_id of one who answers for themselves."""
+        """Return the person's hashes, and the user_id of somebody who answers for themselves."""
         if "fingerprint" not in body:
             return self.fingerprints.of_user(caller.user_id), caller.user_id
         caller.check_agent()
@@ -136,9 +134,6 @@ def _answer_receipt(
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
     }
-
-
-# GET /v1/users/{user_id}/answers: what a person has answered, newest first.
 
 
 def own_answer_view(response: Response) -> dict[str, Any]:
@@ -182,7 +177,7 @@ class OwnAnswers:
             after = None
         rows = self.responses.recent(self._hashes(user_id), span, after, limit)
         cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
-        return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and _as_cursor(cursor)}
+        return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and cursor_at(cursor)}
 
     def _hashes(self, user_id: str) -> set[str]:
         """Return all hashes that the person has had, also of keys that are retired."""
@@ -200,13 +195,6 @@ def _position_of(cursor: str | None) -> tuple[str, str] | None:
     if not is_stamp(created_at) or not question_id:
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
     return created_at, question_id
-
-
-def _as_cursor(place: str) -> str:
-    return base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()
-
-
-# What a person's answers have earned, and the leaderboard by points.
 
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:

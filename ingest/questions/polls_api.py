@@ -33,9 +33,6 @@ from rules.questions.responses import (
     public_id,
 )
 
-# Waiting for the answers to a question.
-
-
 WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5

@@ -1,6 +1,20 @@
 """The bodies and answers of the routes of questions, answers, stats and subscriptions, as JSON Schema."""
 
-from ingest.web.json_schema import FLAG, KEY, TEXT, Schema, closed_object, list_of, open_object
+from ingest.web.json_schema import (
+    ANY,
+    FLAG,
+    KEY,
+    TEXT,
+    Schema,
+    closed_object,
+    flag,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    text_or_null,
+    whole,
+)
 from rules.questions.answer_stats import CATEGORIES_KEPT
 from rules.questions.notifications import INTERVALS
 from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, QuestionStatus, QuestionType
@@ -11,33 +25,30 @@ UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 FINGERPRINT_HASH = r"^[0-9a-f]{32}$"
 
 
-OPTION: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+OPTION = text(minLength=1, maxLength=200)
 QUESTION = closed_object(
     {
         "idempotency_key": KEY | {"description": "scope: the agent; the same body again gives the question"},
-        "type": {"type": "string", "enum": [each.value for each in QuestionType]},
-        "prompt": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "plain text"},
-        "options?": {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": 10,
-            "items": OPTION,
-            "description": "of a multiple_choice question; they differ in more than case and spaces",
-        },
-        "audience?": {
-            "type": "array",
-            "maxItems": TAGS_MAX,
-            "items": {"type": "string", "pattern": TAG},
-            "description": "tags, one of which a person's token has; empty: everybody",
-        },
-        "category?": {"type": "string", "pattern": TAG, "description": f"default: {CATEGORY_DEFAULT}"},
-        "required_responses": {"type": "integer", "minimum": 1, "maximum": 1000},
-        "closes_at?": {
-            "type": "string",
-            "maxLength": 40,
-            "description": f"RFC 3339, at most {OPEN_MAX.days} days ahead; default: in"
+        "type": one_of(QuestionType),
+        "prompt": text("plain text", minLength=1, maxLength=1000),
+        "options?": list_of(
+            OPTION,
+            minItems=2,
+            maxItems=10,
+            description="of a multiple_choice question; they differ in more than case and spaces",
+        ),
+        "audience?": list_of(
+            text(pattern=TAG),
+            maxItems=TAGS_MAX,
+            description="tags, one of which a person's token has; empty: everybody",
+        ),
+        "category?": text(f"default: {CATEGORY_DEFAULT}", pattern=TAG),
+        "required_responses": whole("", 1, 1000),
+        "closes_at?": text(
+            f"RFC 3339, at most {OPEN_MAX.days} days ahead; default: in"
             f" {OPEN_DEFAULT.total_seconds() / 3600:.0f} hours",
-        },
+            maxLength=40,
+        ),
     },
     example={
         "idempotency_key": "q-1",
@@ -48,41 +59,26 @@ QUESTION = closed_object(
         "required_responses": 5,
     },
 )
-OPTION_NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 9}
 ANSWER = closed_object(
     {
-        "selected_option?": OPTION_NUMBER | {"description": "of multiple_choice: from 0"},
-        "answer?": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 2000,
-            "description": "of text: what the person says",
-        },
-        "confidence?": {"type": "integer", "minimum": 1, "maximum": 5},
-        "response_time_ms?": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
-        "timezone?": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "description": "IANA name or offset (-07:00); decides the activity date; default: UTC",
-        },
-        "fingerprint?": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 256,
-            "description": "agents: whose answer is relayed; kept as a keyed hash only",
-        },
+        "selected_option?": whole("of multiple_choice: from 0", 0, 9),
+        "answer?": text("of text: what the person says", minLength=1, maxLength=2000),
+        "confidence?": whole("", 1, 5),
+        "response_time_ms?": whole("", 0, 86_400_000),
+        "timezone?": text(
+            "IANA name or offset (-07:00); decides the activity date; default: UTC", minLength=1, maxLength=64
+        ),
+        "fingerprint?": text(
+            "agents: whose answer is relayed; kept as a keyed hash only", minLength=1, maxLength=256
+        ),
     },
     example={"selected_option": 0, "confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Madrid"},
 )
 
 
-# What the question routes answer, as JSON Schema.
-
-
-_NUMBER: Schema = {"type": "integer"}
-STATUS: Schema = {"type": "string", "enum": [each.value for each in QuestionStatus]}
-QUESTION_VIEW: Schema = open_object(
+_NUMBER = whole()
+STATUS = one_of(QuestionStatus)
+QUESTION_VIEW = open_object(
     {
         "question_id": TEXT,
         "agent_id": TEXT,
@@ -100,35 +96,34 @@ QUESTION_VIEW: Schema = open_object(
         "duplicate?": FLAG,
     }
 )
-QUESTIONS_VIEW: Schema = open_object(
+QUESTIONS_VIEW = open_object(
     {
         "questions": list_of(QUESTION_VIEW),
-        "cursor": {"type": ["string", "null"], "description": "where to go on, also after a short page"},
+        "cursor": text_or_null("where to go on, also after a short page"),
     }
 )
-ANSWER_RECEIPT: Schema = open_object(
+ANSWER_RECEIPT = open_object(
     {
         "question_id": TEXT,
         "response_id": TEXT,
-        "number": {"type": "integer", "minimum": 1, "description": "its place among the answers"},
+        "number": whole("its place among the answers", 1),
         "status": STATUS,
         "current_responses?": _NUMBER,
-        "points": {"type": "integer", "description": "before the daily cap"},
-        "points_for": {"type": "object"},
+        "points": whole("before the daily cap"),
+        "points_for": ANY,
         "created_at": TEXT,
         "activity_date?": TEXT,
         "timezone?": TEXT,
     }
 )
-RESPONSES_VIEW: Schema = open_object(
+RESPONSES_VIEW = open_object(
     {
         "question_id": TEXT,
         "status": STATUS,
         "current_responses": _NUMBER,
         "required_responses?": _NUMBER,
-        "responses": {
-            "type": "array",
-            "items": open_object(
+        "responses": list_of(
+            open_object(
                 {
                     "response_id": TEXT,
                     "number": _NUMBER,
@@ -138,17 +133,16 @@ RESPONSES_VIEW: Schema = open_object(
                     "response_time_ms?": _NUMBER,
                     "created_at": TEXT,
                 }
-            ),
-        },
-        "cursor": {"type": "string", "description": "for `after`"},
-        "done": {"type": "boolean", "description": "no answer will follow after the cursor"},
+            )
+        ),
+        "cursor": text("for `after`"),
+        "done": flag("no answer will follow after the cursor"),
     }
 )
-OWN_ANSWERS: Schema = open_object(
+OWN_ANSWERS = open_object(
     {
-        "answers": {
-            "type": "array",
-            "items": open_object(
+        "answers": list_of(
+            open_object(
                 {
                     "question_id": TEXT,
                     "response_id": TEXT,
@@ -158,17 +152,17 @@ OWN_ANSWERS: Schema = open_object(
                     "answer?": TEXT,
                     "confidence?": _NUMBER,
                     "response_time_ms?": _NUMBER,
-                    "points": {"type": "integer", "description": "before the daily cap"},
+                    "points": whole("before the daily cap"),
                     "created_at": TEXT,
                     "activity_date?": TEXT,
                     "timezone?": TEXT,
                 }
-            ),
-        },
-        "cursor": {"type": ["string", "null"]},
+            )
+        ),
+        "cursor": text_or_null(),
     }
 )
-STATS_VIEW: Schema = open_object(
+STATS_VIEW = open_object(
     {
         "fingerprint": TEXT,
         "alias": TEXT,
@@ -176,8 +170,8 @@ STATS_VIEW: Schema = open_object(
         "total_answers": _NUMBER,
         "streak_days": _NUMBER,
         "longest_streak_days": _NUMBER,
-        "streak_status": {"type": "string", "enum": ["active", "at_risk", "broken", "none"]},
-        "streak_last_date": {"type": ["string", "null"]},
+        "streak_status": one_of(["active", "at_risk", "broken", "none"]),
+        "streak_last_date": text_or_null(),
         "timezone": TEXT,
         "badges": list_of(TEXT),
         "badges_earned?": {
@@ -189,44 +183,34 @@ STATS_VIEW: Schema = open_object(
             "additionalProperties": _NUMBER,
             "description": f"the first {CATEGORIES_KEPT} categories; *: answers in all others",
         },
-        "created_at": {"type": ["string", "null"], "description": "of the first answer"},
+        "created_at": text_or_null("of the first answer"),
     }
 )
-LEADERS: Schema = open_object(
+LEADERS = open_object(
     {
-        "entries": {
-            "type": "array",
-            "items": closed_object(
+        "entries": list_of(
+            closed_object(
                 {"rank": _NUMBER, "alias": TEXT, "points": _NUMBER, "total_answers": _NUMBER, "is_me": FLAG}
-            ),
-        }
+            )
+        )
     }
 )
 
 
-# The bodies of the subscription routes, as JSON Schema.
+CLOCK = text(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
 
-
-CLOCK: Schema = {"type": "string", "pattern": r"^([01][0-9]|2[0-3]):[0-5][0-9]$"}
-
-AUDIENCE: Schema = {
-    "type": "array",
-    "maxItems": TAGS_MAX,
-    "uniqueItems": True,
-    "items": {"type": "string", "pattern": TAG},
-    "description": "those of the token's tags to hear of, beside questions without tags; default: all",
-}
+AUDIENCE = list_of(
+    text(pattern=TAG),
+    maxItems=TAGS_MAX,
+    uniqueItems=True,
+    description="those of the token's tags to hear of, beside questions without tags; default: all",
+)
 INTERVAL: Schema = {
     "type": "integer",
     "enum": list(INTERVALS),
     "description": "the least minutes between two announcements (default 60)",
 }
-ZONE: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 64,
-    "description": "IANA name or offset (-07:00); default UTC",
-}
+ZONE = text("IANA name or offset (-07:00); default UTC", minLength=1, maxLength=64)
 QUIET_HOURS: Schema = {
     "type": ["object", "null"],
     "required": ["from", "to"],
@@ -234,18 +218,14 @@ QUIET_HOURS: Schema = {
     "additionalProperties": False,
     "description": "wall-clock times, the first included; may wrap midnight; nothing is sent late",
 }
-REMINDERS: Schema = {
-    "type": "boolean",
-    "description": "a message in the evening while the streak would end tonight (default false)",
-}
+REMINDERS = flag("a message in the evening while the streak would end tonight (default false)")
 
-SUBSCRIPTION: Schema = closed_object(
+SUBSCRIPTION = closed_object(
     {
-        "fcm_token": {
-            "type": "string",
-            "pattern": r"^[!-~]{1,512}$",
-            "description": "of the phone; registered by another person, it is theirs from then on",
-        },
+        "fcm_token": text(
+            "of the phone; registered by another person, it is theirs from then on",
+            pattern=r"^[!-~]{1,512}$",
+        ),
         "audience?": AUDIENCE,
         "min_interval_minutes?": INTERVAL,
         "timezone?": ZONE,
@@ -261,9 +241,9 @@ SUBSCRIPTION: Schema = closed_object(
         "streak_reminders": True,
     },
 )
-SUBSCRIPTION_VIEW: Schema = open_object(
+SUBSCRIPTION_VIEW = open_object(
     {
-        "subscription_id": {"type": "string", "pattern": UUID},
+        "subscription_id": text(pattern=UUID),
         "audience": AUDIENCE,
         "min_interval_minutes": INTERVAL,
         "timezone": ZONE,

@@ -157,9 +157,6 @@ def _as_cursor(places: Places | None) -> str | None:
     return base64.urlsafe_b64encode(json.dumps({"after": places}, separators=(",", ":")).encode()).decode()
 
 
-# Takes new questions: each key once, and so many open ones an agent.
-
-
 def open_questions_key(agent_id: str) -> str:
     """Return the name under which the places of an agent's open questions are kept."""
     return f"open-questions#{agent_id}"

@@ -31,13 +31,6 @@ from ingest.web.validate import first_problem
 from rules.json_values import Pairs
 from rules.privacy.tombstones import user_subject
 
-# How much anybody may ask for in a minute: one check before each route of every function behind the API.
-#
-# Reads with a token count for the caller; admins are not counted. Writes have limits of their own kind.
-# Without a token nobody is known but the address, as the gateway saw it. No header says it: a sender writes
-# those.
-
-
 # A quarter of what the gateway lets through at the door of hooks.
 REQUESTS_OF_ADDRESS = 3_000
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -65,7 +58,12 @@ def _parts() -> tuple[RequestLimit, RequestLimit]:
 def check_allowance(
     app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]
 ) -> Response[Any]:
-    """Count a request, as a middleware of a router does; raises 429."""
+    """Count a request, as a middleware of a router does; raises 429.
+
+    Reads with a token count for the caller; admins are not counted. Writes have limits of their own kind.
+    Without a token nobody is known but the address, as the gateway saw it. No header says it: a sender writes
+    those.
+    """
     event: dict[str, Any] = app.current_event.raw_event
     (reads, requests), context = _parts(), event["requestContext"]
     if not context.get("authorizer"):
@@ -209,12 +207,6 @@ def _not_found(_: Exception) -> Response[str]:
     return error_response(ApiError(404, "not_found", "there is no such route"))
 
 
-# Who was erased is answered 410: one check before each route of people, whatever the route does (rule 10).
-#
-# A route concerns whom its path names; one that names nobody, whoever asks. Only those who may reach somebody
-# learn that they were erased: to all others the route answers as if they were there, which is 403.
-
-
 class Tombstones(Protocol):
     """What knows who was erased: adapters.privacy.tombstones, or what looks anew each time."""
 
@@ -223,8 +215,10 @@ class Tombstones(Protocol):
 
 
 def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> None:
-    """Let a function answer 410 wherever somebody who was erased asks, or is asked about.
+    """Let a function answer 410 wherever somebody who was erased asks, or is asked about (rule 10).
 
+    A route concerns whom its path names; one that names nobody, whoever asks. Only those who may reach
+    somebody learn that they were erased: to all others the route answers as if they were there, which is 403.
     tombstones: returns those of this process, once a request has come. but: names of the functions whose
     routes are for the erased.
     """

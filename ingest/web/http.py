@@ -88,9 +88,6 @@ def shorten_details(value: Any) -> Any:
     return cut_text(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
 
 
-# Writes decimal numbers to JSON exactly: 11.77 stays 11.77, and does not become the nearest float.
-
-
 def exact_json(value: Any) -> str:
     """Return JSON, as compact as that of `answer`. Decimals become numbers.
 

@@ -2,14 +2,11 @@
 every code that a refusal may have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Every code that a refusal may have, and its meaning. The OpenAPI document lists them.
-#
-# A test fails for a code that is used and not listed here, and for one that is listed and not used.
-
-
+# Every code that a refusal may have, and its meaning, as the OpenAPI document lists them. A test fails for a
+# code that is used and not listed, and for one that is listed and not used.
 CODES = {
     "already_answered": "this person has answered the question; the body has the first answer",
     "already_reversed": "the redemption has been reversed before",
@@ -71,6 +68,38 @@ FLAG: Schema = {"type": "boolean"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 NEXT_PAGE: Schema = {"type": ["string", "null"], "description": "null: no more"}
+
+
+def text(description: str = "", **keywords: Any) -> Schema:
+    """Return the schema of a text. keywords: further keywords of JSON Schema, here and below."""
+    return _described("string", description, keywords)
+
+
+def text_or_null(description: str = "", **keywords: Any) -> Schema:
+    """Return the schema of a text that may be null."""
+    return _described(["string", "null"], description, keywords)
+
+
+def flag(description: str) -> Schema:
+    """Return the schema of what is true or false."""
+    return _described("boolean", description, {})
+
+
+def whole(description: str = "", least: int | None = None, most: int | None = None) -> Schema:
+    """Return the schema of a whole number between two bounds, both included."""
+    bounds = {"minimum": least, "maximum": most}
+    return _described(
+        "integer", description, {name: each for name, each in bounds.items() if each is not None}
+    )
+
+
+def one_of(values: Iterable[str], description: str = "") -> Schema:
+    """Return the schema of a text that is one of these, such as the members of a StrEnum."""
+    return _described("string", description, {"enum": list(map(str, values))})
+
+
+def _described(kind: str | list[str], description: str, keywords: Mapping[str, Any]) -> Schema:
+    return {"type": kind, **keywords} | ({"description": description} if description else {})
 
 
 def list_of(items: Schema, **more: Any) -> Schema:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +20,8 @@ import pyarrow.parquet
 from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 
 DIGITS_MAX = 38  # of a decimal number, on every engine
-Tell = Callable[[str], None]
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+Tell = Callable[[str], None]  # shows a line of progress
 ROWS_SHOWN, CELL_MAX = 40, 40
 CUT, NULL, GAP = "…", "NULL", "  "
 WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
@@ -146,9 +146,6 @@ def _divide(count: int, size: int) -> tuple[int, int]:
 # Shows an answer: as a table on a terminal, or in a file.
 
 
-Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-
-
 def check_file(path: Path) -> None:
     """Raise ValueError unless the file's name says in which form it is to be written."""
     if path.suffix not in WRITERS:
@@ -212,10 +209,7 @@ def text_table(rows: pa.Table, width: int) -> str:
     while shown < len(columns) and (shown == 0 or used + len(GAP) + sizes[shown] <= width):
         used += len(GAP) * (shown > 0) + sizes[shown]
         shown += 1
-    lines = [
-        GAP.join(cells).rstrip()[: max(width, 1)]
-        for cells in islice(zip(*columns[:shown], strict=True), None)
-    ]
+    lines = [GAP.join(cells).rstrip()[: max(width, 1)] for cells in zip(*columns[:shown], strict=True)]
     if shown < len(columns):
         lines.append(f"({', '.join(rows.column_names[shown:])}: no room here, --out FILE has them)")
     return "\n".join(lines)

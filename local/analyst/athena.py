@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import awswrangler
@@ -128,12 +129,8 @@ def _paged_answer(athena: Any, execution: str, scanned: int) -> Answer:
         [pa.field(each["Name"], _type(each, [row[at] for row in rows])) for at, each in enumerate(columns)]
     )
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from_texts(schema, rows)
-        for page in pages:
-            yield from_texts(schema, _texts(page))
-
-    return Answer.of(ENGINE, schema, batches(), scanned)
+    batches = (from_texts(schema, some) for some in chain([rows], map(_texts, pages)))
+    return Answer.of(ENGINE, schema, batches, scanned)
 
 
 def _texts(page: dict[str, Any]) -> list[list[str | None]]:

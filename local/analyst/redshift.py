@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -94,12 +95,8 @@ def _paged_answer(data_api: Any, statement: str) -> Answer:
     ]
     schema = pa.schema(fields)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from_texts(schema, rows)
-        for page in pages:
-            yield from_texts(schema, _texts(page))
-
-    return Answer.of(ENGINE, schema, batches())
+    batches = (from_texts(schema, some) for some in chain([rows], map(_texts, pages)))
+    return Answer.of(ENGINE, schema, batches)
 
 
 def _type(column: dict[str, Any], seen: Sequence[str | None]) -> pa.DataType:

@@ -50,9 +50,6 @@ class Patience:
         time.sleep(pause)
 
 
-# Counts the messages in the stack's queues.
-
-
 WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
 PAUSE_SECONDS = 0.1
 # To be delivered, delivered or waiting, sent to be delivered later.
@@ -84,9 +81,6 @@ def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> 
     for name in names:
         while waiting := depth(stack, stack.outputs[f"{name}Url"]):
             patience.wait(f"messages still wait in {name}", waiting, PAUSE_SECONDS)
-
-
-# Waits until everything that was sent has been processed.
 
 
 # On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.

@@ -13,21 +13,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from local.cloud.shards import ShardReader, iterator_of, read_records, shards_of
 from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,
     Record,
-    ShardReader,
     deliver,
     discarded_message,
     function_name,
     is_wanted,
-    iterator_of,
     mapping_of,
-    read_records,
     reply_of,
     sequence_of,
-    shards_of,
 )
 from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
@@ -199,11 +196,11 @@ class Poller:
     def _shards_of(self, mapping: EventSourceMapping) -> list[str]:
         """Return the ids of a stream's shards. Those of a table never change here, and are asked for once."""
         if mapping.is_kinesis or mapping.source not in self.shards:
-            self.shards[mapping.source] = shards_of(self.stack, mapping)
+            self.shards[mapping.source] = shards_of(self.stack, mapping.source)
         for shard in self.shards[mapping.source]:
             if (mapping.source, shard) not in self.readers:
-                begin = partial(iterator_of, self.stack, mapping, shard)
-                reader = ShardReader(begin, partial(read_records, self.stack, mapping))
+                begin = partial(iterator_of, self.stack, mapping.source, shard)
+                reader = ShardReader(begin, partial(read_records, self.stack, mapping.source))
                 self.readers[mapping.source, shard] = reader
         return self.shards[mapping.source]
 

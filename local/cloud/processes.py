@@ -120,9 +120,6 @@ def working_in(folder: Path) -> list[int]:
     return found
 
 
-# Tools in environments of their own, because the emulator and the SAM CLI pin other versions than we do.
-
-
 def uv() -> str:
     """Return the path of the uv that runs this process, or of the one that is installed."""
     return os.environ.get("UV") or shutil.which("uv") or str(LOCAL / "bin" / "uv")

@@ -34,6 +34,14 @@ OPERATOR = Caller("operator", is_admin=True)
 Body = dict[str, Any]
 Send = Callable[[Sequence[Body]], Sequence[Mapping[str, Any]]]
 TAKEN = frozenset({"accepted", "duplicate"})
+ATTEMPTS_MAX = 8
+ATTEMPT_PAUSE_SECONDS = 1.0
+READERS = 8
+ROWS_AT_ONCE = 500_000  # are held in memory; a larger file is read several times
+PAUSE_SECONDS = 2.0
+SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
+HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
+WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
 
 
 def body_of(row: Row) -> Body | RefusedRow:
@@ -86,13 +94,6 @@ def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
     return RefusedRow(row.line, field, f"{reason} ({error.get('code', result['status'])})", row.values)
 
 
-# The door for imported events: POST /v1/events, as an admin, who may backfill.
-
-
-ATTEMPTS_MAX = 8
-ATTEMPT_PAUSE_SECONDS = 1.0
-
-
 class Calls(Protocol):
     """What calls the API: local.api.Api."""
 
@@ -133,17 +134,6 @@ def _results(answer: Any) -> list[Mapping[str, Any]]:
         return []
     found = answer.get("results") or (answer.get("error") or {}).get("details")
     return found if isinstance(found, list) else []
-
-
-# Holds each row of a history against the ledger: what the file says, and what the system has made of it.
-
-
-READERS = 8
-ROWS_AT_ONCE = 500_000  # are held in memory; a larger file is read several times
-PAUSE_SECONDS = 2.0
-SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
-HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
-WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
 
 
 @dataclass(frozen=True, slots=True)

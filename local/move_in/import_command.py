@@ -41,17 +41,19 @@ from rules.book.book import Books
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
-# How far a file has been taken in: a note in the deployment, so any machine goes on where one was killed.
-#
-# The note only saves work. Whatever comes twice changes nothing.
-
-
 NOTE = "rows-taken"
 STALLED_SECONDS = 60.0
+SENDERS = 8
+ROWS = 100  # of one sending: as many as a request may have
+AHEAD = SENDERS * 2  # sendings between two notes
 
 
 class MarkStore:
-    """Notes in the table IdempotencyKeys, under a name that no user can have."""
+    """How far a file has been taken in: noted in the deployment, so any machine goes on from there.
+
+    It is in the table IdempotencyKeys, under a name that no user can have. The note only saves work: whatever
+    comes twice changes nothing.
+    """
 
     def __init__(self, dynamodb: Any, table: str, digest: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -72,12 +74,6 @@ class MarkStore:
         )
 
 
-# Takes a file in: all rows are checked first, then sent in their order, from where a run was killed.
-
-
-SENDERS = 8
-ROWS = 100  # of one sending: as many as a request may have
-AHEAD = SENDERS * 2  # sendings between two notes
 Check = Callable[[Row], object]
 Take = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
 

@@ -32,8 +32,6 @@ from rules.engagement.opening_positions import OpeningPosition, has_position, po
 from rules.engagement.streak import shown_streak
 from rules.privacy.tombstones import user_subject
 
-# Writes opening positions (docs/rules.md, rule 20), each in one transaction: if nobody else has written.
-
 
 @dataclass(frozen=True, slots=True)
 class PositionImporter:

@@ -187,14 +187,14 @@ def _text(value: Any) -> str | int | float:
     return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
 
 
-# The file of refused lines: as they were, with line, field and reason. Mended, it is a file to import.
-
-
 SHOWN_MAX = 20
 
 
 class RefusedFile:
-    """Writes refused lines beside the file that they are of; without any there is no such file."""
+    """The file of refused lines, beside the one that they are of; without any there is no such file.
+
+    It has the lines as they were, with line, field and reason. Mended, it is a file to import.
+    """
 
     def __init__(self, source: Path, columns: Iterable[str]) -> None:
         self.is_csv = source.suffix.lower() == ".csv"

@@ -33,6 +33,10 @@ WEEK = 7
 LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 Rows = list[dict[str, Any]]
+MART_DAYS_SHOWN, MONTHS_SHOWN = 180, 18
+PLACES_SHOWN = 8
+RETENTION_SHOWN = 12
+CLEAN = "None."
 
 
 def scan_table(stack: Stack, table: str) -> Rows:
@@ -77,9 +81,6 @@ def _marts() -> list[Figure]:
     from analytics.warehouse.warehouse import warehouse_at
 
     return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
-
-
-# Figures of the live tables.
 
 
 def _recent(days: Rows) -> Iterator[tuple[date, Rows]]:
@@ -167,14 +168,6 @@ def _inequality(days: Rows) -> Figure:
         rows.append((f"{name.capitalize()}: {whole(len(head))}", sum(head) / sum(counts)))
     sentence = f"Who is active: the most active tenth of all people make {share(rows[1][1])} of all events."
     return bars("How unequal activity is", sentence, rows, share, ("People", "Share of events"))
-
-
-# Figures of the warehouse's marts.
-
-
-MART_DAYS_SHOWN, MONTHS_SHOWN = 180, 18
-PLACES_SHOWN = 8
-RETENTION_SHOWN = 12
 
 
 def _latest(mart: str, column: str, count: int) -> str:
@@ -374,11 +367,6 @@ def figures(warehouse: Warehouse) -> list[Figure]:
     )
     found = [(warehouse.rows(sql), draw) for sql, draw in plots]
     return [draw(rows) for rows, draw in found if rows]
-
-
-# What the last night found, from its report for people.
-
-CLEAN = "None."
 
 
 def night_html(text: str) -> str:

@@ -16,62 +16,11 @@ from typing import Any
 import click
 from botocore.exceptions import ClientError
 
-from local.cloud.streams import Record, kinesis_record, sequence_of, table_record
+from local.cloud.shards import iterator_at, read_records
+from local.cloud.streams import Record, sequence_of
 from local.command import command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import AwsError, Stack, sentence
-
-# Fetches a batch that Lambda has given up. The failure queue holds only its place in the stream.
-
-
-READ_MAX = 1000
-# A part of a shard may be empty although more follows; after so many empty ones in a row nothing does.
-EMPTY_MAX = 10
-GONE_CODES = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
-
-
-def records_of(stack: Stack, batch: dict[str, Any]) -> list[Record]:
-    """Return a discarded batch's records as the function gets them: none if the stream no longer has them.
-
-    batch: streamArn, shardId, startSequenceNumber, endSequenceNumber. Raises ClientError for anything but
-    records that are gone.
-    """
-    try:
-        return _read(stack, batch)
-    except ClientError as error:
-        if error.response["Error"]["Code"] in GONE_CODES:
-            return []
-        raise
-
-
-def _read(stack: Stack, batch: dict[str, Any]) -> list[Record]:
-    source, last = batch["streamArn"], int(batch["endSequenceNumber"])
-    is_kinesis = ":kinesis:" in source
-    client = stack.client("kinesis" if is_kinesis else "dynamodbstreams")
-    wrap = kinesis_record if is_kinesis else table_record
-    iterator, found, empty = _iterator(client, batch, is_kinesis), list[Record](), 0
-    while iterator and empty < EMPTY_MAX:
-        answer = client.get_records(ShardIterator=iterator, Limit=READ_MAX)
-        read = [wrap(each, source) for each in answer["Records"]]
-        found += [each for each in read if int(sequence_of(each)) <= last]
-        if read and int(sequence_of(read[-1])) >= last:
-            break
-        empty = 0 if read else empty + 1
-        iterator = answer.get("NextShardIterator")
-    return found
-
-
-def _iterator(client: Any, batch: dict[str, Any], is_kinesis: bool) -> str | None:
-    place = "StartingSequenceNumber" if is_kinesis else "SequenceNumber"
-    answer = client.get_shard_iterator(
-        **{"StreamARN" if is_kinesis else "StreamArn": batch["streamArn"]},
-        ShardId=batch["shardId"],
-        ShardIteratorType="AT_SEQUENCE_NUMBER",
-        **{place: batch["startSequenceNumber"]},
-    )
-    iterator: str | None = answer["ShardIterator"]
-    return iterator
-
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120
@@ -101,6 +50,63 @@ GONE = "the records are no longer in the stream: docs/runbook.md says what to do
 DISCARDED = "failures/discarded/"
 SHIPMENTS = "ShipmentFailures"  # messages of a partner, whom no function of ours serves
 OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "receiver"})
+# A part of a shard may be empty although more follows; after so many empty ones in a row nothing does.
+EMPTY_MAX = 10
+GONE_CODES = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
+
+
+queue_option = option(
+    "--queue", metavar="NAME", help="only this one, such as EngagementFailures", show_default="all"
+)
+id_argument = click.argument("message_id", metavar="ID")
+
+
+def _only(queue: str | None) -> str:
+    return "" if queue is None else consumer_of(queue)
+
+
+@command("queue list", "queue list --queue EngagementFailures")
+@queue_option
+def list_command(stack: Stack, queue: str | None) -> Any:
+    """Print what waits in the failure queues, with ids and reasons."""
+    return redrive(stack, only_list=True, only=_only(queue))["left"]
+
+
+@command("queue redrive", "queue redrive --queue EngagementFailures")
+@queue_option
+def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
+    """Send what waits to its consumer again. What fails again stays, and the command fails."""
+    found = redrive(stack, only=_only(queue))
+    show(found, as_json=as_json)
+    if found["left"]:
+        raise RuntimeError(
+            f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
+            "or give one up: `streakline queue discard ID --reason TEXT`"
+        )
+
+
+@command("queue discard 1d2c --reason 'a test of the vendor'")
+@id_argument
+@option("--reason", required=True, metavar="TEXT", help="why")
+@queue_option
+def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None) -> Any:
+    """Give one message up; it is kept for 30 days."""
+    return discard(stack, message_id, reason, only=_only(queue))
+
+
+@command("queue discarded")
+@queue_option
+def discarded_command(stack: Stack, queue: str | None) -> Any:
+    """Print what was given up in the last 30 days, by whom and why."""
+    return discarded(stack, only=_only(queue))
+
+
+@command("queue take-back 1d2c")
+@id_argument
+@queue_option
+def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
+    """Put what was given up into its queue again."""
+    return take_back(stack, message_id, only=_only(queue))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +346,33 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
     ]
 
 
+def records_of(stack: Stack, batch: dict[str, Any]) -> list[Record]:
+    """Return a discarded batch's records as the function gets them: none if the stream no longer has them.
+
+    batch: its place in the stream, which is all that a failure queue holds: streamArn, shardId,
+    startSequenceNumber, endSequenceNumber. Raises ClientError for anything but records that are gone.
+    """
+    try:
+        return _read(stack, batch)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in GONE_CODES:
+            return []
+        raise
+
+
+def _read(stack: Stack, batch: dict[str, Any]) -> list[Record]:
+    source, last = batch["streamArn"], int(batch["endSequenceNumber"])
+    iterator: str | None = iterator_at(stack, source, batch["shardId"], batch["startSequenceNumber"])
+    found, empty = list[Record](), 0
+    while iterator and empty < EMPTY_MAX:
+        read, iterator = read_records(stack, source, iterator)
+        found += [each for each in read if int(sequence_of(each)) <= last]
+        if read and int(sequence_of(read[-1])) >= last:
+            break
+        empty = 0 if read else empty + 1
+    return found
+
+
 def _stored(stack: Stack, url: str) -> Any:
     """Return a record that was too large for its message."""
     bucket, _, key = url.removeprefix("s3://").partition("/")
@@ -349,57 +382,3 @@ def _stored(stack: Stack, url: str) -> Any:
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the item's present state as NewImage. If the item has expired, the record goes out as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}
-
-
-queue_option = option(
-    "--queue", metavar="NAME", help="only this one, such as EngagementFailures", show_default="all"
-)
-id_argument = click.argument("message_id", metavar="ID")
-
-
-def _only(queue: str | None) -> str:
-    return "" if queue is None else consumer_of(queue)
-
-
-@command("queue list", "queue list --queue EngagementFailures")
-@queue_option
-def list_command(stack: Stack, queue: str | None) -> Any:
-    """Print what waits in the failure queues, with ids and reasons."""
-    return redrive(stack, only_list=True, only=_only(queue))["left"]
-
-
-@command("queue redrive", "queue redrive --queue EngagementFailures")
-@queue_option
-def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
-    """Send what waits to its consumer again. What fails again stays, and the command fails."""
-    found = redrive(stack, only=_only(queue))
-    show(found, as_json=as_json)
-    if found["left"]:
-        raise RuntimeError(
-            f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
-            "or give one up: `streakline queue discard ID --reason TEXT`"
-        )
-
-
-@command("queue discard 1d2c --reason 'a test of the vendor'")
-@id_argument
-@option("--reason", required=True, metavar="TEXT", help="why")
-@queue_option
-def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None) -> Any:
-    """Give one message up; it is kept for 30 days."""
-    return discard(stack, message_id, reason, only=_only(queue))
-
-
-@command("queue discarded")
-@queue_option
-def discarded_command(stack: Stack, queue: str | None) -> Any:
-    """Print what was given up in the last 30 days, by whom and why."""
-    return discarded(stack, only=_only(queue))
-
-
-@command("queue take-back 1d2c")
-@id_argument
-@queue_option
-def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
-    """Put what was given up into its queue again."""
-    return take_back(stack, message_id, only=_only(queue))

@@ -1,5 +1,7 @@
-"""What runs of a deployment, what waits, and what alarms say: of a stack on AWS, and of the laptop cloud,
-each part of which is asked itself.
+"""`streakline status` looks at what runs of a deployment, what waits, and what alarms say.
+
+Of a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch; of the laptop cloud each part
+itself. What is wrong then, local/operate/verdict.py says.
 """
 
 import json
@@ -11,96 +13,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.cloud import laptop_cloud, patience
-from local.cloud.deployment import ACCOUNT
+from local.cloud import health, patience
+from local.cloud.emulator_template import ACCOUNT
 from local.cloud.poller import place_name, read_checkpoints
-from local.cloud.streams import (
-    EventSourceMapping,
-    arrival_of,
-    function_name,
-    is_wanted,
-    iterator_of,
-    iterator_since,
-    mapping_of,
-    read_records,
-    shards_of,
-)
+from local.cloud.shards import iterator_of, iterator_since, read_records, shards_of
+from local.cloud.streams import EventSourceMapping, arrival_of, function_name, is_wanted, mapping_of
 from local.command import command, find_stack, show
 from local.operate import verdict
 from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
 from local.stack import AwsError, Stack, load, sentence
-
-# What a stream holds that its consumer has not processed, read from the stream itself.
-
-
-PAGES_MAX = 5  # of up to a thousand records
-FED = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """What a consumer of a shard has not processed. oldest, newest: when they arrived (epoch seconds).
-
-    newest: of all records that were read, also of those that the consumer's filter leaves out.
-    """
-
-    records: int = 0
-    oldest: float | None = None
-    newest: float | None = None
-    is_more: bool = False
-
-
-def unread(
-    stack: Stack, mapping: EventSourceMapping, iterator: str, *, since: float = 0.0, empty_max: int = 1
-) -> Unread:
-    """Read what follows an iterator, for some pages. since: older records (epoch seconds) are done.
-
-    empty_max: after so many empty pages nothing follows. Raises what botocore raises.
-    """
-    patterns = [json.loads(each) for each in mapping.patterns]
-    found, newest, empty, place = list[float](), None, 0, iterator
-    for _ in range(PAGES_MAX * empty_max):
-        records, following = read_records(stack, mapping, place)
-        arrived = [(arrival_of(each), each) for each in records]
-        found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
-        newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
-        empty = 0 if records else empty + 1
-        if not following or empty >= empty_max:
-            return Unread(len(found), min(found, default=None), newest)
-        place = following
-    return Unread(len(found), min(found, default=None), newest, is_more=True)
-
-
-def summed(
-    name: str, stack: Stack, found: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
-) -> Consumer:
-    """Return a consumer with what waits in all of its shards. states: those of its mappings."""
-    tables = {physical: logical for logical, physical in stack.tables.items()}
-    waiting: dict[str, int] = {}
-    for mapping, each in found:
-        stream = mapping.source.split("/")[1]
-        stream = tables.get(stream, "Events" if mapping.is_kinesis else stream)
-        waiting[stream] = waiting.get(stream, 0) + each.records
-    return Consumer(
-        name,
-        tuple(states),
-        waiting,
-        oldest_at=_instant(min((each.oldest for _, each in found if each.oldest), default=None)),
-        newest_at=_instant(max((each.newest for _, each in found if each.newest), default=None)),
-        is_more=any(each.is_more for _, each in found),
-    )
-
-
-def trouble(states: Sequence[str]) -> str:
-    """Return why a consumer gets nothing, from the states of its mappings; "" if it does."""
-    bad = sorted({each for each in states if each not in FED})
-    return f"an event source mapping is {', '.join(bad)}" if bad else ""
-
-
-def _instant(seconds: float | None) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
-
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
@@ -109,11 +31,51 @@ LOOKED_BACK = timedelta(minutes=15)
 QUIET, QUIET_LOOKED_BACK = timedelta(minutes=5), timedelta(hours=3)
 # CloudWatch's figures come some minutes late, so less would be told of what is long done.
 LATE = timedelta(minutes=5)
-EMPTY_MAX = 10  # a part of a table's shard may be empty although more follows
 PERIOD_SECONDS = 60
+PAGES_MAX = 5  # of up to a thousand records
+EMPTY_MAX = 10  # a part of a table's shard may be empty although more follows
 AT_ONCE = 8
 STANDBY = "standby"
+FED = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
 Described = dict[str, Any]
+LAPTOP = "the laptop cloud"
+PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
+PROCESS_MEND = "`streakline up` starts it again"
+PROCESS_MENDS = {
+    "ministack": "`streakline down` and `streakline up` begin anew: its data went with it",
+    "poller": f"{PROCESS_MEND}; it goes on where it stopped",
+    "redis": f"{PROCESS_MEND}; it is a cache, and filled anew",
+    "postgres": f"{PROCESS_MEND}; its data are still there, and what came meanwhile waits in LeadIngestion",
+}
+
+
+@command("status", "status --json --stack-name streakline")
+def status(stack_name: str | None, region: str | None, as_json: bool) -> None:
+    """Say whether all is well: what runs, what waits and for how long. Fails if something is wrong."""
+    try:
+        stack = find_stack(stack_name, region)
+    except SystemExit as nothing:  # no laptop cloud is up
+        if as_json:
+            text = str(nothing.code)
+            show({"is_well": False, "verdict": text, "problems": [{"what": text}]}, as_json=True)
+        raise
+    seen = look_at_laptop() if stack.is_laptop else look_at_stack(stack)
+    if as_json:
+        show(verdict.as_json(seen), as_json=True)
+    else:
+        print(verdict.as_text(seen))
+    if verdict.problems(seen):
+        raise SystemExit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a consumer of a shard has not processed. Instants are epoch seconds of arrival."""
+
+    records: int = 0
+    oldest: float | None = None
+    newest: float | None = None  # of all that were read, also of those that the consumer's filter leaves out
+    is_more: bool = False  # than were read
 
 
 def look_at_stack(stack: Stack) -> Deployment:
@@ -319,8 +281,8 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datet
 def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
     """Yield what each shard got after the minute in which its consumer last worked."""
     since = worked_at + timedelta(seconds=PERIOD_SECONDS)
-    for shard in shards_of(stack, mapping):
-        begin = iterator_since(stack, mapping, shard, since)
+    for shard in shards_of(stack, mapping.source):
+        begin = iterator_since(stack, mapping.source, shard, since)
         yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_MAX)
 
 
@@ -370,26 +332,10 @@ def _alarms(stack: Stack, name: str) -> Iterator[str]:
                 yield from _alarms(stack, each["PhysicalResourceId"])
 
 
-# What runs of the laptop cloud, and what waits.
-#
-# Each part is asked itself: that its process is there says little.
-
-
-LAPTOP = "the laptop cloud"
-PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
-PROCESS_MEND = "`streakline up` starts it again"
-PROCESS_MENDS = {
-    "ministack": "`streakline down` and `streakline up` begin anew: its data went with it",
-    "poller": f"{PROCESS_MEND}; it goes on where it stopped",
-    "redis": f"{PROCESS_MEND}; it is a cache, and filled anew",
-    "postgres": f"{PROCESS_MEND}; its data are still there, and what came meanwhile waits in LeadIngestion",
-}
-
-
 def look_at_laptop() -> Deployment:
     """Look at every part; raises SystemExit, with what to do, if no laptop cloud is up."""
     stack = load()
-    found = laptop_cloud.troubles(stack)
+    found = health.troubles(stack)
     parts = tuple(
         Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
         for process, why in found.items()
@@ -422,12 +368,12 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
     asked = [
         (mapping, shard)
         for mapping in (mapping_of(each) for each in described if each["UUID"] not in of_queues)
-        for shard in shards_of(stack, mapping)
+        for shard in shards_of(stack, mapping.source)
     ]
 
     def read(place: tuple[EventSourceMapping, str]) -> Unread:
         mapping, shard = place
-        begin = iterator_of(stack, mapping, shard, done.get(place_name(mapping, shard), ""))
+        begin = iterator_of(stack, mapping.source, shard, done.get(place_name(mapping, shard), ""))
         return unread(stack, mapping, begin)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -447,20 +393,52 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
             )
 
 
-@command("status", "status --json --stack-name streakline")
-def status(stack_name: str | None, region: str | None, as_json: bool) -> None:
-    """Say whether all is well: what runs, what waits and for how long. Fails if something is wrong."""
-    try:
-        stack = find_stack(stack_name, region)
-    except SystemExit as nothing:  # no laptop cloud is up
-        if as_json:
-            text = str(nothing.code)
-            show({"is_well": False, "verdict": text, "problems": [{"what": text}]}, as_json=True)
-        raise
-    seen = look_at_laptop() if stack.is_laptop else look_at_stack(stack)
-    if as_json:
-        show(verdict.as_json(seen), as_json=True)
-    else:
-        print(verdict.as_text(seen))
-    if verdict.problems(seen):
-        raise SystemExit(1)
+def unread(
+    stack: Stack, mapping: EventSourceMapping, iterator: str, *, since: float = 0.0, empty_max: int = 1
+) -> Unread:
+    """Read what follows an iterator, for some pages. since: older records (epoch seconds) are done.
+
+    empty_max: after so many empty pages nothing follows. Raises what botocore raises.
+    """
+    patterns = [json.loads(each) for each in mapping.patterns]
+    found, newest, empty, place = list[float](), None, 0, iterator
+    for _ in range(PAGES_MAX * empty_max):
+        records, following = read_records(stack, mapping.source, place)
+        arrived = [(arrival_of(each), each) for each in records]
+        found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
+        newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
+        empty = 0 if records else empty + 1
+        if not following or empty >= empty_max:
+            return Unread(len(found), min(found, default=None), newest)
+        place = following
+    return Unread(len(found), min(found, default=None), newest, is_more=True)
+
+
+def summed(
+    name: str, stack: Stack, found: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
+) -> Consumer:
+    """Return a consumer with what waits in all of its shards. states: those of its mappings."""
+    tables = {physical: logical for logical, physical in stack.tables.items()}
+    waiting: dict[str, int] = {}
+    for mapping, each in found:
+        stream = mapping.source.split("/")[1]
+        stream = tables.get(stream, "Events" if mapping.is_kinesis else stream)
+        waiting[stream] = waiting.get(stream, 0) + each.records
+    return Consumer(
+        name,
+        tuple(states),
+        waiting,
+        oldest_at=_instant(min((each.oldest for _, each in found if each.oldest), default=None)),
+        newest_at=_instant(max((each.newest for _, each in found if each.newest), default=None)),
+        is_more=any(each.is_more for _, each in found),
+    )
+
+
+def trouble(states: Sequence[str]) -> str:
+    """Return why a consumer gets nothing, from the states of its mappings; "" if it does."""
+    bad = sorted({each for each in states if each not in FED})
+    return f"an event source mapping is {', '.join(bad)}" if bad else ""
+
+
+def _instant(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -1,6 +1,6 @@
 """What `streakline status` says: from what was seen of a deployment to what is wrong with it, and what to do.
 
-Pure: local/operate/status.py and local/operate/status.py look.
+Pure: local/operate/status.py looks.
 """
 
 from collections.abc import Iterator, Mapping

@@ -137,9 +137,6 @@ def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
     return {service: each for service, each in found.items() if each}
 
 
-# ---- what ends first
-
-
 def limits(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> list[Limit]:
     """Return all limits with the load that a traffic's peak puts on them, the fullest one first."""
     a_second = traffic.peak / SECONDS_A_DAY
@@ -199,9 +196,6 @@ def _crossing(share: Callable[[float], float]) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if share(10**middle) >= 1 else (middle, high)
     return float(10**high)
-
-
-# ---- what is paid beside a month: once, in a second region, for what is old
 
 
 def operations(plan: CostPlan) -> dict[str, Amounts]:

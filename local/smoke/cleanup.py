@@ -13,8 +13,8 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
 from ingest.questions.questions import open_questions_key
-from local.api import users_of
 from local.operate.functions import invoke
+from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.parts import asked_id
 from local.smoke.steps import StepFailed, Subject

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from local.api import Api
-from local.api import subject as subject_of
+from local.sign_in import subject as subject_of
 from local.stack import Stack, sentence
 from rules.smoke_names import smoke_name
 

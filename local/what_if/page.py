@@ -2,113 +2,13 @@
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from local.paths import ROOT
 from local.plots import THEME
-from local.what_if.figures import lines
+from local.what_if.figures import Json
+from local.what_if.lines import lines
+from local.what_if.plots import Plot
 
-# Plots as inline SVG, before and after: bars beside each other, and steps. They need no script.
-
-
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 360, 8, 8, 24, 28
-# A text is 13 high, and "100%" 32 wide.
-BAR, GAP, AXIS_WIDTH = 16, 10, 40
-HEIGHT = 200
-LABELS_MAX = 6
-LEGEND = (
-    f'<text class="before" x="{LEFT}" y="12">before</text>'
-    f'<text class="after" x="{LEFT + 60}" y="12">after</text>'
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """title, text: what it shows, for those who hear it. rows: a name, a value before, and one after.
-
-    before is None where there is one value alone.
-    """
-
-    key: str
-    title: str
-    text: str
-    rows: Sequence[tuple[str, float | None, float]]
-    unit: str = ""
-    is_steps: bool = False
-
-    def svg(self) -> str:
-        """Return the plot."""
-        body, height = self._steps() if self.is_steps else self._bars()
-        names = f"{self.key}-title {self.key}-text"
-        return (
-            f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{names}">'
-            f'<title id="{self.key}-title">{html.escape(self.title)}</title>'
-            f'<desc id="{self.key}-text">{html.escape(self.text)}</desc>{body}</svg>'
-        )
-
-    def shown(self, value: float) -> str:
-        """Return a value with its unit."""
-        return f"{value:.1%}" if self.unit == "%" else f"{value:,.0f}"
-
-    @property
-    def is_pair(self) -> bool:
-        """Whether there are values before and after."""
-        return any(before is not None for _, before, _ in self.rows)
-
-    def _bars(self) -> tuple[str, int]:
-        """Return lying bars: a name above, one bar or two below, each with its value."""
-        most = max((max(before or 0, after) for _, before, after in self.rows), default=0) or 1
-        parts, y = [LEGEND] if self.is_pair else [], TOP if self.is_pair else 4
-        for name, before, after in self.rows:
-            parts.append(f'<text x="{LEFT}" y="{y + 10}">{html.escape(name)}</text>')
-            y += 14
-            for kind, value in (("before", before), ("after", after)):
-                if value is not None:
-                    size = max(0, value) / most * (WIDTH - LEFT - RIGHT - 80)
-                    at = f'x="{LEFT}" y="{y}" width="{size:.1f}" height="{BAR - 2}"'
-                    parts.append(f'<rect class="{kind}" {at}/>')
-                    x = LEFT + size + 4
-                    parts.append(f'<text x="{x:.1f}" y="{y + BAR - 4}">{self.shown(value)}</text>')
-                    y += BAR
-            y += GAP
-        return "".join(parts), y
-
-    def _steps(self) -> tuple[str, int]:
-        """Return two lines over names at even distances; values are shares of 1."""
-        return LEGEND + "".join(self._axes()) + "".join(self._lines()), HEIGHT
-
-    def _x(self, place: int) -> float:
-        return (
-            LEFT + AXIS_WIDTH + place * (WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14) / max(1, len(self.rows) - 1)
-        )
-
-    @staticmethod
-    def _y(value: float) -> float:
-        return TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
-
-    def _axes(self) -> Iterator[str]:
-        for part in (0.0, 0.5, 1.0):
-            y = self._y(part)
-            ends = f'x1="{LEFT + AXIS_WIDTH}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
-            yield f'<line class="grid" {ends}/>'
-            yield f'<text x="{LEFT}" y="{y + 4:.1f}">{part:.0%}</text>'
-        every = -(-len(self.rows) // LABELS_MAX)
-        for place, (name, _, _) in enumerate(self.rows):
-            if place % every == 0:
-                at = f'x="{self._x(place):.1f}" y="{HEIGHT - 8}"'
-                yield f'<text {at} text-anchor="middle">{html.escape(name)}</text>'
-
-    def _lines(self) -> Iterator[str]:
-        for kind, place in (("before", 1), ("after", 2)):
-            points = " ".join(
-                f"{self._x(number):.1f},{self._y(float(row[place] or 0)):.1f}"
-                for number, row in enumerate(self.rows)
-            )
-            yield f'<polyline class="line {kind}" points="{points}"/>'
-
-
-Json = dict[str, Any]
 STYLE = ROOT / "local" / "what_if" / "page.css"
 IMPOSSIBLE_SHOWN = 100
 MONTHS_MAX = 24
@@ -170,7 +70,7 @@ def _goals(found: Json) -> str:
         (each["title"] or each["name"], each["change"], f"{each['before']:,}", f"{each['after']:,}")
         for each in found["achievements"]
     )
-    told = ""
+    tables = ""
     if found["streaks"]:
         of_streaks = (
             "streak",
@@ -180,11 +80,11 @@ def _goals(found: Json) -> str:
             "users who have it now",
             "longest",
         )
-        told += _table("Streaks of the book that differ", of_streaks, streaks)
+        tables += _table("Streaks of the book that differ", of_streaks, streaks)
     if found["achievements"]:
         of_achievements = ("achievement", "is", "users who have it", "users who would")
-        told += _table("Achievements that differ", of_achievements, achievements)
-    return told
+        tables += _table("Achievements that differ", of_achievements, achievements)
+    return tables
 
 
 def _plots(found: Json) -> Iterator[Plot]:

@@ -17,7 +17,8 @@ from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
 from local.stores import lake_of
-from local.what_if.figures import lines, summary
+from local.what_if.figures import summary
+from local.what_if.lines import lines
 from local.what_if.page import page
 from rules.book.document import read_book
 
@@ -57,12 +58,12 @@ def what_if_command(
     """
     lake = lake_of(stack)
     name, found = ask(lake, book, datetime.now(UTC), since, until)
-    told = summary(found, name)
+    figures = summary(found, name)
     if html:
-        html.write_text(page(told), encoding="utf-8")
+        html.write_text(page(figures), encoding="utf-8")
     if users_file:
         pa_csv.write_csv(as_cells(found.users.select(USERS.names[:-1])), users_file)
-    print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
+    print(json.dumps(figures, indent=2) if as_json else "\n".join(lines(figures)))
 
 
 def ask(

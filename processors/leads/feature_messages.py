@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from adapters.leads.feature_store import LEADS_MAX
 from adapters.platform.queues import PoisonMessage
 from rules.days import stamp, unstamp
 from rules.leads.feature_changes import AHEAD_MAX
-
-LEADS_MAX = 50
 
 
 def check_instant(as_of: datetime, now: datetime) -> None:
@@ -20,13 +19,13 @@ def check_instant(as_of: datetime, now: datetime) -> None:
         raise ValueError(f"as_of {stamp(as_of)} is more than a day ahead of {stamp(now)}")
 
 
-def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
+def refresh_of(request: Any, now: datetime) -> tuple[datetime, list[str]]:
     """Read {"as_of": stamp, "leads": [id]}; raises PoisonMessage, with the field and the reason."""
-    leads = _leads(asked, "refresh")
+    leads = _leads(request, "refresh")
     try:
-        as_of = unstamp(asked["as_of"])
-        if stamp(as_of) != asked["as_of"]:
-            raise ValueError(asked["as_of"])
+        as_of = unstamp(request["as_of"])
+        if stamp(as_of) != request["as_of"]:
+            raise ValueError(request["as_of"])
     except (KeyError, ValueError, AttributeError, TypeError) as error:
         raise PoisonMessage(f"refresh.as_of is no stamp: {error!r}") from None
     try:
@@ -36,18 +35,18 @@ def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
     return as_of, leads
 
 
-def rebuild_of(asked: Any) -> tuple[list[str], bool]:
+def rebuild_of(request: Any) -> tuple[list[str], bool]:
     """Read {"leads": [id], "anew"?}; raises PoisonMessage, with the field and the reason.
 
     anew: what is stored is not believed, not even its version.
     """
-    return _leads(asked, "rebuild"), asked.get("anew") is True
+    return _leads(request, "rebuild"), request.get("anew") is True
 
 
-def _leads(asked: Any, name: str) -> list[str]:
-    if not isinstance(asked, Mapping):
+def _leads(request: Any, name: str) -> list[str]:
+    if not isinstance(request, Mapping):
         raise PoisonMessage(f"{name} is no object")
-    leads = asked.get("leads")
+    leads = request.get("leads")
     if (
         not isinstance(leads, list)
         or len(leads) > LEADS_MAX

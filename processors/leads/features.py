@@ -75,27 +75,27 @@ class FeatureProcessor:
     memory: GroupMemory
     events: PersonEvents
     counted: CountedEvents
-    mending: FeatureRepair
+    repair: FeatureRepair
     erased: ErasureCheck = NO_ERASURES
-    grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
+    grace_days: int = CAMPAIGN_GRACE_DAYS  # the setting: after which an unanswered campaign is ignored
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises PoisonMessage, or what a later attempt may get past."""
         if not isinstance(message, Mapping):
             raise PoisonMessage("the message is no object")
         if "refresh" in message:
-            as_of, listed = refresh_of(message["refresh"], now)
-            self._settle_all(self.store.get_many(listed), partial(self._change_for_time, as_of=as_of))
+            as_of, leads = refresh_of(message["refresh"], now)
+            self._settle_all(self.store.get_many(leads), partial(self._change_for_time, as_of=as_of))
             return
         if "rebuild" in message:
-            leads = self.mending.readable(*rebuild_of(message["rebuild"]))
-            self._settle_all(leads, partial(self._change_for_rebuild, now=now))
+            items = self.repair.readable(*rebuild_of(message["rebuild"]))
+            self._settle_all(items, partial(self._change_for_rebuild, now=now))
             return
         try:
             event = from_item(message)
             if is_erased(event, self.erased):
                 return
-            given = contributions(event)
+            added = contributions(event)
             entries = derive_entries(event) if event.event_type in CAMPAIGN_TYPES else []
             groups = groups_of(event)[1] if event.event_type in IDENTITY_TYPES else ()
         except MalformedLeadEvent as error:
@@ -106,24 +106,24 @@ class FeatureProcessor:
         hint = event.root_id
         if event.event_type in CAMPAIGN_TYPES:
             hint = self.memory.remember(event.lead_organization_id, hint, entries, now)
-        elif not given:
+        elif not added:
             return
-        self._apply(event, given, hint, now)
+        self._apply(event, added, hint, now)
 
-    def _apply(self, event: LeadEvent, given: Contributions, hint: str, now: datetime) -> None:
+    def _apply(self, event: LeadEvent, added: Contributions, hint: str, now: datetime) -> None:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:
                 self._write(item, self._change_from_leaves(item, ALL, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
-                if item.is_joining:  # again: what joins does not hold this event
+                if item.is_joining:  # others came meanwhile
                     return False
-            return self._write(item, self._change_for_event(item, event, given, now))
+            return self._write(item, self._change_for_event(item, event, added, now))
 
         _until_done(event.lead_organization_id, attempt)
 
     def _write(self, item: FeatureItem, change: Change | None) -> bool:
-        """Write a change, if there is one; whether that is done, or somebody else was first."""
+        """Write a change, if there is one; returns False if somebody else was first."""
         try:
             if change is not None:
                 self.store.write(item, change)
@@ -133,7 +133,7 @@ class FeatureProcessor:
         return True
 
     def _note(self, lead: str, change: Change) -> None:
-        """Note what a stored change counts without a mark; if the lead has moved on, its next build will."""
+        """Note what a stored change counts without a mark, unless the lead has changed since."""
         if not change.unnoted:
             return
         self.counted.note(change.unnoted)
@@ -143,7 +143,7 @@ class FeatureProcessor:
                 self.store.write(item, changes)
 
     def _change_for_event(
-        self, item: FeatureItem, event: LeadEvent, given: Contributions, now: datetime
+        self, item: FeatureItem, event: LeadEvent, added: Contributions, now: datetime
     ) -> Change | None:
         """Return what an event changes; None: nothing, since it is counted already.
 
@@ -151,11 +151,11 @@ class FeatureProcessor:
         event with both, and never with neither.
         """
         as_of = latest_instant(item, now, event.occurred)
-        unsure = item.unsure_marks(given) if item.is_current else []
+        unsure = item.unsure_marks(added) if item.is_current else []
         noted = self.counted.known(unsure) if unsure else ()
-        after = feature_changes.with_event(item, given, noted, as_of)
+        after = feature_changes.with_event(item, added, noted, as_of)
         if after is None:
-            return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, given), as_of)
+            return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, added), as_of)
         if leaving := item.leaving_marks(after):
             self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
@@ -199,7 +199,7 @@ class FeatureProcessor:
             _until_done(group.root, partial(self._settle, group.root, decide))
 
     def _settle(self, lead: str, decide: Decide) -> bool:
-        """Write what is decided of a lead as it is now; whether that is done, or somebody else was first."""
+        """Write what is decided of a lead as it is now; returns False if somebody else was first."""
         item = self.store.get(lead)
         return item is None or self._write(item, decide(item))
 

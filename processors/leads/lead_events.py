@@ -40,7 +40,7 @@ class LeadEventsSettings(ConsumerSettings):
 def announce(
     records: list[Record], topic: Topic, note: Note, erased: ErasureCheck = NO_ERASURES
 ) -> BatchResult:
-    """Announce new events, but those of leads that were erased. note: what is done with them first."""
+    """Announce new events, but not those of erased leads. note: is called with the events before."""
     outcome = BatchResult()
 
     def read(record: Record) -> tuple[LeadEvent, TopicMessage] | None:

@@ -1,7 +1,7 @@
 """memory-processing queue -> Memory. The evidence of an event is joined with what is remembered of its lead.
 
-Joining is idempotent and gives the same in any order (rules.leads.memory). adapters.leads.persons
-explains why that stays true while leads merge and part. For a change of identity, this processor sets the
+Joining is idempotent and gives the same in any order (rules.leads.memory). GroupMemory explains why that
+stays true while leads merge and part. For a change of identity, this processor sets the
 topology, unless the features processor has set it before. Then it joins what the leaves bring that came to a
 root, or rebuilds the memory of groups that parted.
 """

@@ -1,5 +1,6 @@
 """Delivers what waits in a share of an endpoint's lanes: in order per user, and each until it has arrived.
-Sends notifications again: a lane goes back to one of them, and all that come after it follow in order.
+
+A replay lets a lane go back to one of its notifications, and all that come after it follow in order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -60,17 +61,17 @@ class WebhookDeliverySettings(ConsumerSettings):
 
 
 class LaneOutcome(Enum):
-    """What came of a lane in a round. PASSED: others have it, or nothing was sent."""
+    """What came of a lane in a round."""
 
     ARRIVED = "arrived"
     REFUSED = "refused"
-    GONE = "gone"
-    PASSED = "passed"
+    GONE = "gone"  # the endpoint wants no more messages
+    PASSED = "passed"  # others have the lane, or nothing was sent
 
 
 @dataclass(frozen=True, slots=True)
 class Deliverer:
-    """Delivers."""
+    """Delivers notifications to endpoints."""
 
     endpoints: EndpointStore
     lanes: BacklogStore
@@ -91,7 +92,7 @@ class Deliverer:
         failures = self.workers.begin(endpoint_id, share, self.now())
         if failures is None:
             return 0
-        served, is_peace = 0, False
+        served, is_refused = 0, False
         try:
             for outcomes in self._rounds(endpoint, share, failures, is_over):
                 served += len(outcomes)
@@ -102,47 +103,47 @@ class Deliverer:
                     self.endpoints.set_disabled(endpoint_id, GONE_REASON)
                     break
                 elif refused >= REFUSED_MAX or (refused and failures):
-                    failures, is_peace = failures + 1, True
+                    failures, is_refused = failures + 1, True
                     break
         finally:
-            until = self.now() + backoff_after(failures) if is_peace else self.now()
+            until = self.now() + backoff_after(failures) if is_refused else self.now()
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
-    def replay(self, asked: Mapping[str, Any], now: datetime) -> EndpointShard:
+    def replay(self, request: Mapping[str, Any], now: datetime) -> EndpointShard:
         """Let a lane go back to one of its notifications; all that come after it follow in order.
 
-        asked: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
+        request: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
         from when on. Returns where they wait; raises PoisonMessage if there is nothing to send again.
         """
         try:
-            endpoint_id, holder = str(asked["endpoint_id"]), holder_of(asked)
-            first, since = int(asked.get("number", 1)), str(asked.get("since", ""))
+            endpoint_id, holder = str(request["endpoint_id"]), holder_of(request)
+            first, since = int(request.get("number", 1)), str(request.get("since", ""))
             self.endpoints.get(endpoint_id)
         except NoEndpoint:
             raise PoisonMessage(f"there is no endpoint {endpoint_id}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise PoisonMessage(reason_of(error)) from None
-        there = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
-        if not there:
+        numbers = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
+        if not numbers:
             raise PoisonMessage("nothing is kept of it from then on")
-        self.lanes.go_back(holder, endpoint_id, there[0], there[-1], now)
+        self.lanes.go_back(holder, endpoint_id, numbers[0], numbers[-1], now)
         return endpoint_shard(endpoint_id, holder)
 
     def _rounds(
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
     ) -> Iterator[list[LaneOutcome]]:
-        """Yield what came of rounds. An endpoint that has refused is asked with one lane first."""
+        """Yield what came of each round. An endpoint that has refused is asked with one lane first."""
         limit = 1 if failures else BACKLOGS_READ
         with ThreadPoolExecutor(self.writers) as pool:
             while not is_over():
                 lanes = self.lanes.due(endpoint.endpoint_id, share, self.now(), limit)
                 if not lanes:
                     return
-                yield list(pool.map(partial(self._lane, endpoint, is_over), lanes))
+                yield list(pool.map(partial(self._serve_lane, endpoint, is_over), lanes))
                 limit = BACKLOGS_READ
 
-    def _lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Backlog) -> LaneOutcome:
+    def _serve_lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Backlog) -> LaneOutcome:
         """Send what waits in a lane, in order, until an attempt fails."""
         taken = self.lanes.take(lane, self.now())
         if taken is None:
@@ -178,8 +179,8 @@ class Deliverer:
         is_first = arrived > taken.arrived or not taken.failing_since
         failures, since = (1, stamp(now)) if is_first else (taken.failures + 1, taken.failing_since)
         if is_given_up(unstamp(max(tried.at, since)), now):
-            place = {"endpoint_id": taken.endpoint_id, **holder_names(taken.holder), "number": tried.number}
-            self.failures.keep(CONSUMER, [(place, answer.reason)], now)
+            key = {"endpoint_id": taken.endpoint_id, **holder_names(taken.holder), "number": tried.number}
+            self.failures.keep(CONSUMER, [(key, answer.reason)], now)
             arrived = tried.number
         until = next_attempt(failures, now)
         self.lanes.wait(taken, until, arrived=arrived, failures=failures, failing_since=since)
@@ -211,7 +212,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if "Records" in event:
         shares, now = set[EndpointShard](), clock.now()
         replays = Consumer(CONSUMER, deliverer.failures, logger)
-        answer = replays.serve(event, lambda asked: shares.add(deliverer.replay(asked, now)), now)
+        answer = replays.serve(event, lambda request: shares.add(deliverer.replay(request, now)), now)
         for endpoint_id, share in sorted(shares):
             deliverer.run(endpoint_id, share, is_over)
         return answer

@@ -1,5 +1,7 @@
-"""Writes notifications that follow from changes of users, leads and questions, and from time. What records of
-streams may say, of whom, and which notifications each change adds.
+"""Writes the notifications that follow from changes of users, leads and questions, and from time.
+
+A holder is whoever notifications are about: a user, a lead or a question. Its state is what has been notified
+so far. Each change is a step from one state to the next, which may add notifications.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,52 +55,22 @@ from rules.outgoing.notices import (
 )
 from rules.questions.questions import Question, from_item
 
-# Reads from records of streams which changes may need notifications, and of whom.
-
-
 Change = Profile | Redemption | FeatureItem | Question
+Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to what it adds, and the next state
 ATTEMPTS_MAX = 5
 
-
-def read_change(record: Record) -> tuple[str, Change] | None:
-    """Return what a record says, and of which holder; None: nothing that gives notifications.
-
-    Raises KeyError, TypeError, ValueError and AttributeError for what cannot be read.
-    """
-    image = record["dynamodb"].get("NewImage")
-    if not image:
-        return None
-    if "lead_organization_id" in image:
-        item = feature_item_from(image)
-        return lead_holder(item.lead_organization_id), item
-    if "question_id" in image:
-        question = from_item(decode_item(image))
-        return question_holder(question.question_id), question
-    if "place" not in image:
-        profile = profile_from(decode_item(image))
-        return profile.user_id, profile
-    if record["eventName"] != "INSERT" or "fulfilment" not in image:
-        return None
-    found = redemption_from(image)
-    return (found.user_id, found) if found.fulfilment is Fulfilment.REQUESTED else None
-
-
-# The notifications that each change adds; some of them need a look elsewhere.
-
-
 logger = Logger(service="notifications")
-Step = Callable[[Any], tuple[list[Notice], Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes."""
+    """Makes steps of changes; some of them need a look elsewhere."""
 
-    achievements: AchievementReader | None = None  # achievements, leads: None where nobody is told of them
-    leads: LeadEventStore | None = None
+    achievements: AchievementReader | None = None  # None where nobody is notified of achievements
+    leads: LeadEventStore | None = None  # None where nobody is notified of leads
 
     def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
-        """Return what a holder's changes add, in order. looks: whether anybody is told of achievements."""
+        """Return what a holder's changes add, in order. looks: whether anybody wants achievements."""
         steps = [self._of(each, now) for each in changes]
         profiles = [each for each in changes if isinstance(each, Profile)]
         if profiles:
@@ -121,7 +93,7 @@ class NoticeSteps:
     def _lead_notices(
         self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
-        """A lead of which there is no event any more was erased: nobody is told of it."""
+        """Return the notices of a lead; none of one without any event, which was erased."""
         lead = item.lead_organization_id
         own = state.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
         return notices_of_lead(state, item, own, at) if own else ([], state)
@@ -140,7 +112,7 @@ class NoticeSteps:
         if books.newest.number < state.book:
             books = book_store.look()
         at = max(now, unstamp(state.looked_at)) if state.looked_at else now
-        declared, found = declared_achievements(books, at), dict[str, str]()
+        declared, achieved = declared_achievements(books, at), dict[str, str]()
         if declared:
             try:
                 reading = self.achievements.read(profile, declared, at, is_strong=True)
@@ -149,17 +121,11 @@ class NoticeSteps:
                 return [], state
             if not reading.is_settled and (profile.head or reading.history.head):
                 return [], state
-            found = dict(reading.achieved)
-        notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), found)
+            achieved = dict(reading.achieved)
+        notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), achieved)
         if later == state:
             return notices, state
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
-
-
-def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
-    if profile.version <= state.version:
-        return [], state
-    return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
 NO_LOOKUPS = NoticeSteps()
@@ -167,14 +133,14 @@ NO_LOOKUPS = NoticeSteps()
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """What became of a batch. counts: told (changes that were looked at)."""
+    """What became of a batch. counts: changes (that were looked at)."""
 
     shares: set[EndpointShard] = field(default_factory=set)  # in which something waits
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationWriter:
-    """Writes the notifications that follow from a change, or from time."""
+    """Writes notifications into the outboxes of those who want them."""
 
     dynamodb: Any
     profiles: str
@@ -182,7 +148,7 @@ class NotificationWriter:
     endpoints: EndpointStore
     steps: NoticeSteps = NO_LOOKUPS
 
-    def hear(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
+    def write(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
         """Write the notifications of records, holder by holder. A holder's records come again together."""
         outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
@@ -190,14 +156,14 @@ class NotificationWriter:
             if self._is_asked_for(change):
                 by_holder.setdefault(holder, []).append((record, change))
 
-        def tell(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
+        def write(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
             looks = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
             steps = self.steps.of([change for _, change in pairs], now, looks=looks)
-            outcome.shares |= self.tell(holder, steps, now)
-            outcome.counts["told"] += len(pairs)
+            outcome.shares |= self.write_steps(holder, steps, now)
+            outcome.counts["changes"] += len(pairs)
 
         for holder, pairs in by_holder.items():
-            outcome.attempt(pairs, partial(tell, holder), logger, (*TRANSIENT, OutboxConflict))
+            outcome.attempt(pairs, partial(write, holder), logger, (*TRANSIENT, OutboxConflict))
         return outcome
 
     def _is_asked_for(self, change: Change) -> bool:
@@ -209,26 +175,26 @@ class NotificationWriter:
     def _may_want(self, kind: NoticeType) -> bool:
         return any(each.may_want(kind) for each in self.endpoints.known())
 
-    def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
+    def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
         """Write what steps lead to, in one transaction; returns where something waits then.
 
         Raises OutboxConflict if others write about the holder all the time, and what DynamoDB raises.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
-            state, found = before, list[Notification]()
+            state, new = before, list[Notification]()
             for step in steps:
                 notices, later = step(state)
-                found += number_notices(holder, state.number, later.as_of, notices)
+                new += number_notices(holder, state.number, later.as_of, notices)
                 state = later
             if state == before:
                 return set()
-            wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in found)]
+            wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in new)]
             if not (wanting or is_user(holder)):
                 return set()
             due = due_at(state) if isinstance(state, UserNoticeState) else None
             try:
-                self.store.put(holder, OutboxWrite(state, revision, due, found, wanting), now)
+                self.store.put(holder, OutboxWrite(state, revision, due, new, wanting), now)
                 return {endpoint_shard(each, holder) for each in wanting}
             except OutboxConflict:
                 if attempt == ATTEMPTS_MAX - 1:
@@ -241,15 +207,46 @@ class NotificationWriter:
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
-            found = get_all(self.dynamodb, self.profiles, [{"user_id": user}])
-            if not found:  # erased: the index may still name who is gone
+            items = get_all(self.dynamodb, self.profiles, [{"user_id": user}])
+            if not items:  # erased: the index may still name who is gone
                 continue
             try:
-                at_rest = partial(_timed_notices, profile=profile_from(decode_item(found[0])), at=now)
-                shares |= self.tell(user, [at_rest], now)
+                at_rest = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
+                shares |= self.write_steps(user, [at_rest], now)
             except OutboxConflict:
                 continue
         return shares
+
+
+def read_change(record: Record) -> tuple[str, Change] | None:
+    """Return the holder of a record and what has changed; None: nothing that gives notifications.
+
+    The name of an item's partition key says which table it is of. Raises KeyError, TypeError, ValueError and
+    AttributeError for what cannot be read.
+    """
+    image = record["dynamodb"].get("NewImage")
+    if not image:
+        return None
+    if "lead_organization_id" in image:
+        item = feature_item_from(image)
+        return lead_holder(item.lead_organization_id), item
+    if "question_id" in image:
+        question = from_item(decode_item(image))
+        return question_holder(question.question_id), question
+    if "holder" not in image:
+        profile = profile_from(decode_item(image))
+        return profile.user_id, profile
+    if record["eventName"] != "INSERT" or "fulfilment" not in image:
+        return None  # a stock, or a redemption that is on its way
+    redemption = redemption_from(image)
+    is_new = redemption.fulfilment is Fulfilment.REQUESTED
+    return (redemption.user_id, redemption) if is_new else None
+
+
+def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
+    if profile.version <= state.version:
+        return [], state
+    return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
 def _timed_notices(

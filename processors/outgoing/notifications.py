@@ -1,8 +1,8 @@
 """Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
 
-A profile's record comes in order, maybe twice. The state of a user's notifications is kept, so the fold of
-rules/outgoing/derivation.py needs no older image, and what comes again is notified once. Without an endpoint
-nothing is read or written.
+A profile's records come in order, maybe twice. The state of a user's notifications is stored, so the fold of
+rules/outgoing/derivation.py needs no older image, and a record that comes again is notified once. Without an
+endpoint nothing is read or written.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ RESERVE_SECONDS = 20
 
 @dataclass(frozen=True)
 class NotificationSettings(ConsumerSettings):
-    """deliver_function is woken."""
+    """Tables, and the function that delivers."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -48,7 +48,7 @@ class NotificationSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    teller: NotificationWriter
+    writer: NotificationWriter
     lanes: BacklogStore
     waker: DeliveryInvoker
     erased: ErasureCheck
@@ -79,12 +79,12 @@ def _parts(config: NotificationSettings) -> _Parts:
 
 
 def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Write the notifications of what time has changed, and wake whoever delivers what is due."""
+    """Write the notifications of what time has changed, and wake the delivery of what is due."""
     parts, now = _parts(), clock.now()
-    shares = parts.teller.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
+    shares = parts.writer.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {
         (each.endpoint_id, share)
-        for each in parts.teller.endpoints.all()
+        for each in parts.writer.endpoints.all()
         if not each.disabled
         for share in range(BACKLOG_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
@@ -99,6 +99,6 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
 def handler(records: list[Record], now: datetime) -> NotificationBatch:
     """Lambda entry: a batch of a stream, or the schedule."""
     parts = _parts()
-    outcome = parts.teller.hear([each for each in records if not is_erased_record(each, parts.erased)], now)
+    outcome = parts.writer.write([each for each in records if not is_erased_record(each, parts.erased)], now)
     parts.waker.wake(outcome.shares)
     return outcome

@@ -1,4 +1,4 @@
-"""Sends one message to one phone, at most once: claim, send, settle. notify.py and reminders.py use it."""
+"""Sends one message to one phone, at most once: claim, send, settle. fan_out.py and reminders.py use it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -118,9 +118,9 @@ class Sender:
     def _leave(self, subscription: Subscription, endpoint: str) -> None:
         """Delete an endpoint that was prepared for nothing, if the subscription no longer has its token.
 
-        Another sender may have buried the token, or the person may have left, after `read` was read and
-        before the endpoint was made: nobody else knows of it. While the token is alive, the endpoint is the
-        other sender's too, because a token has one.
+        Another sender may have buried the token, or the person may have left, after the subscription was read
+        and before the endpoint was made: nobody else knows of it. While the token is alive, the endpoint is
+        the other sender's too, because a token has one.
         """
         stored = self.claims.store.get(subscription.subscription_id)
         if stored is None or stored.fcm_token != subscription.fcm_token:

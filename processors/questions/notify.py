@@ -78,7 +78,7 @@ def handler(records: list[Record], now: datetime) -> BatchResult:
     parts, outcome = _parts(), BatchResult()
     changed = [each for each in records if each["eventName"] == "MODIFY"]
     if parts.teller is not None and changed:
-        noticed = parts.teller.hear(changed, now)
+        noticed = parts.teller.write(changed, now)
         parts.waker.wake(noticed.shares)
         outcome.add(noticed)
     if parts.queue is not None:

@@ -39,11 +39,11 @@ WRITERS = 6  # messages on their way at the same time
 
 @dataclass(frozen=True, slots=True)
 class RemindersSettings:
-    """See processors.questions.fan_out.FanOutSettings."""
+    """Settings of the function that reminds people."""
 
     user_streaks_table: str
     subscriptions_table: str
-    platform_application_arn: str
+    platform_application_arn: str  # see NotifySettings
 
 
 def _now() -> datetime:
@@ -52,7 +52,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """Reminds people."""
+    """Reminds people of streaks that end tonight."""
 
     accounts: AccountStore
     reminders: ReminderStore
@@ -129,10 +129,10 @@ class Reminder:
         return outcome
 
     def _length(self, each: DueReminder, profile: Profile) -> int:
-        """The length of a streak of which its person is to be reminded at this instant; else 0."""
+        """Return the length of the streak of which a person is to be reminded now; 0: of none."""
         now, subscription = self.now(), each.subscription
-        timely = is_timely_reminder(each.due, now, subscription.timezone, subscription.quiet_hours)
-        return streak_at_risk(profile.streak, profile.cover, profile.zone, now) if timely else 0
+        is_timely = is_timely_reminder(each.due, now, subscription.timezone, subscription.quiet_hours)
+        return streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
 
     def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many there were."""

@@ -17,12 +17,6 @@ from rules.book.point_rules import Cap, Period
 from rules.book.rewards import Reward
 from rules.days import EPOCH
 
-# What answers earn in the stats of who answers (docs/rules.md, rule 5): a section of the book of rules.
-#
-# The events that answers are (QUESTION_ANSWERED) are a type of the book like any other, and not spoken of
-# here.
-
-
 # A date's points are kept in two digits of base 36 (rules/questions/answer_stats.py).
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # as the door takes it
@@ -34,7 +28,10 @@ NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A faster one was given without reading, a slower one was left lying."""
+    """Points for answers that took neither too short nor too long.
+
+    A faster answer was given without reading the question, a slower one was left lying.
+    """
 
     points: int  # of an answer that took from from_ms to to_ms milliseconds, both included
     from_ms: int
@@ -43,7 +40,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """What answers earn."""
+    """What answers earn in the stats of who answers (docs/rules.md, rule 5).
+
+    The events that answers are (QUESTION_ANSWERED) are a type of the book like any other.
+    """
 
     points: int  # of each answer
     day_points_max: int  # the most that a person's answers of one date earn
@@ -56,7 +56,8 @@ class AnswerRules:
         return self.points + self.confidence_points + (self.timing.points if self.timing else 0)
 
 
-# A book without the section caps nothing either: so the date on which a first one comes is no lost one.
+# Of a book without the section: answers earn nothing, and there is no cap. A cap of 0 would hold for all of
+# the date on which a section is first published, because a date has the cap in force when it begins.
 NO_ANSWERS = AnswerRules(0, DAY_POINTS_LIMIT)
 
 
@@ -147,12 +148,12 @@ class EventType:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Multiplies the points of events that occurred in [since, until). No event_types: of all types."""
+    """Multiplies the points of events that occurred in [since, until)."""
 
     since: datetime
     until: datetime
     factor: int
-    event_types: frozenset[str] = frozenset()
+    event_types: frozenset[str] = frozenset()  # whose points are multiplied; none: those of all types
 
     def applies(self, event_type: str, occurred: datetime) -> bool:
         """Whether an event's points are multiplied."""
@@ -251,16 +252,13 @@ class Book:
         return tuple(sorted(of_streaks | of_achievements))
 
 
-# Versions of the book: which one judges an event.
-#
-# A version is in force from its effective instant until the next later one of another version; of two with
-# the same instant the one with the higher number. It never changes. Publishing adds one, and never in the
-# past.
-
-
 @dataclass(frozen=True)
 class Version:
-    """A published book."""
+    """A published book. It never changes: publishing adds a version.
+
+    It is in force from its effective instant until the next later one of another version; of two with the
+    same instant the one with the higher number.
+    """
 
     number: int  # 1, 2, 3 ... in the order of publishing
     effective_at: datetime
@@ -293,8 +291,8 @@ class Terms:
     version: int
     points: int  # before the cap
     cap: Cap | None
-    keeps_streak: bool  # keeps_streak, declared_by: see rules.book.book.EventType
-    declared_by: Declarer
+    keeps_streak: bool  # see EventType
+    declared_by: Declarer  # see EventType
     expiry: str | None = None  # by which rule they expire (rules.book.point_rules)
     measured: tuple[str, ...] | None = None  # see Book.measured
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
@@ -400,9 +398,6 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
         version.book.measured(event_type),
         version.book.offline,
     )
-
-
-# How two books differ, in lines for people.
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:

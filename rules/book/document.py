@@ -29,12 +29,6 @@ from rules.book.point_rules import DAYS, Period
 from rules.book.rewards import read_rewards, reward_problems
 from rules.days import parse_moment
 
-# Data contracts: the JSON Schema that an event type's properties satisfy, and what may change in it.
-#
-# A contract uses the keywords in KEYWORDS alone. So two contracts can be compared: a new version of a type
-# may allow more than the old one, and never less, because its senders are out there and go on sending.
-
-
 Path = tuple[str | int, ...]
 Contract = Mapping[str, Any]
 
@@ -42,6 +36,8 @@ TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 # A lower bound, or an upper one: a new contract may move it outwards.
 LOWER = ("minimum", "minLength", "minItems")
 UPPER = ("maximum", "maxLength", "maxItems")
+# A contract uses these keywords alone, so two contracts can be compared. A new version of a type may allow
+# more than the old one, and never less, because its senders are out there and go on sending.
 KEYWORDS = frozenset(
     {"type", "enum", "pattern", "properties", "required", "additionalProperties", "items", "description"}
     | {*LOWER, *UPPER}

@@ -93,9 +93,6 @@ class StreakRule:
     is_opening: bool = False
 
 
-# Achievements that a book declares (docs/rules.md, rule 15): thresholds, all of them or any.
-
-
 class ConditionKind(StrEnum):
     """What a condition measures."""
 
@@ -125,9 +122,6 @@ class AchievementRule:
     stays: bool = True  # whether one that was shown is never withdrawn
     of_history: bool = False  # whether it is dated in the time before it was declared, too
     title: str = ""
-
-
-# The part of a book's document that declares streaks: its JSON Schema, its sense, and how it is read.
 
 
 Path = tuple[str | int, ...]
@@ -279,9 +273,6 @@ def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
         for each in said.get("all", said.get("any", ())):
             if "sum" in each:
                 yield ("achievements", name), each["sum"]["event_type"], each["sum"]["property"]
-
-
-# A book's achievements as its document declares them: their JSON Schema, their sense, how they are read.
 
 
 _THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}

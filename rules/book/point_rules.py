@@ -84,15 +84,11 @@ def total_points(points_by_cap: Mapping[int, int]) -> int:
     return total
 
 
-# When points expire (docs/rules.md, rule 11): on a date that follows from the one they were earned for.
-#
-# A rule is a text: `90d` for 90 days later, or the end of which period: month, quarter, year, next_month,
-# next_quarter, next_year.
-
-
 def expires_on(rule: str, earned_for: date) -> date:
-    """Return the first date on which points are no longer there.
+    """Return the first date on which points are no longer there (docs/rules.md, rule 11).
 
+    rule: `90d` for 90 days later, or the end of which period: month, quarter, year, next_month, next_quarter,
+    next_year.
     Raises ValueError for no such rule, and where the date is beyond the calendar.
     """
     if rule.endswith(DAYS):
@@ -134,9 +130,6 @@ def instant_of_expiry(on: date) -> datetime:
 def last_expired(now: datetime) -> date:
     """Return the newest date on which points have expired by now."""
     return (now.astimezone(UTC) - timedelta(hours=EXPIRES_AT.hour)).date()
-
-
-# How sums over events are counted: in whole thousandths, so they are exact in any order of their parts.
 
 
 def thousandths(number: float) -> int:

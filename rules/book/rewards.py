@@ -144,15 +144,11 @@ def _stocks(versions: Sequence[Mapping[str, Reward]], reward_id: str) -> list[in
     return [stock for stock in stocks if stock is not None]
 
 
-# How many of a reward are left, so that all may take at once (docs/rules.md, rule 13).
-#
 # A stock lies in slices, and each slice counts what was taken of its share. A share follows from the stock
 # alone, and what was taken only grows. So a slice that is full stays full until the stock is raised, and who
 # has seen all of them full need not ask them again. What comes back by a reversal is no slice's: it is in a
 # place of its own, the spares, and is taken last. So when somebody looks at the spares, nothing else can be
 # left: one look decides.
-
-
 def slice_size(stock: int, number: int) -> int:
     """Return how many of a stock belong to a slice: shares differ by one at most, and their sum is the stock.
 
@@ -175,9 +171,6 @@ def open_slices(stock: int, taken: Mapping[int, int]) -> tuple[int, ...]:
 def pieces_left(stock: int, taken: Mapping[int, int], spares: int) -> int:
     """Return how many are left in all."""
     return spares + sum(max(0, slice_size(stock, number) - taken.get(number, 0)) for number in range(SLICES))
-
-
-# A redeemed reward, until somebody has it in their hands (docs/rules.md, rule 13).
 
 
 class Fulfilment(StrEnum):

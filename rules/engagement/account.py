@@ -1,70 +1,131 @@
-"""How ledger entries, events and commands change an account: its profile and its days (rules 2 to 8)."""
+"""How ledger entries, events and commands change an account: its profile and its days (rules 2 to 8).
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+The ledger is the journal. A profile and its days are projections of it: `apply_entries` and `apply_to_days`
+count entries into them. An entry must be counted once only. `apply_to_days` skips what a day's watermark
+already covers; callers give `apply_entries` only entries newer than the profile's watermark.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import reduce
 
 from rules.days import EPOCH, UnknownZone, skipped_dates, stamp, unstamp
-from rules.engagement.account_state import (
-    Account,
-    Day,
-    Decision,
-    History,
-    NeedsHistory,
-    Profile,
-    active_dates,
-    is_active,
-    lost_dates,
-    with_amnesties,
-)
+from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile, is_active
+from rules.engagement.amnesty import with_amnesties
 from rules.engagement.earnings import assign_dates, cap_key, earnings, flight_gap_dates
-from rules.engagement.events import Event, is_old_import, with_measures
-from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, append_drafts
+from rules.engagement.events import Event, is_old_import, newest_position, with_measures
+from rules.engagement.ledger import (
+    EARNING,
+    Draft,
+    Entry,
+    EntryKind,
+    FreezeNote,
+    active_dates,
+    append_drafts,
+)
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-DATE_LENGTH = len("2026-05-01")
 # What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
 # in a device (rule 16).
 SETTLED_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
+DATE_LENGTH = len("2026-05-01")
 
 
-# Places in a table's stream: which of two records is newer.
-#
-# A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
-# `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
+@dataclass(frozen=True, slots=True)
+class _Observation:
+    """An account with all that is known of it, before its streak is folded."""
+
+    pending: Profile  # the stored profile with the pending entries counted in
+    profile: Profile  # the same, with the zones, clocks and flights that events show
+    days: Mapping[date, Day | None]  # all that were read, with the pending entries counted in
+    changed_days: Mapping[date, Day]  # those of them that the pending entries changed
+    events: Sequence[Event]  # those to apply, each with the date that it earns
+    earned: Sequence[Draft]  # what they earn
+    lost: Collection[date]  # dates that are active no more, but for these events
+
+    def first_folded(self, account: Account) -> date:
+        """Return the first date that may count differently than before; date.max if there is none."""
+        came = (event.activity_date for event in self.events if not event.is_passive)
+        return min([*came, *active_dates(account.pending), *self.lost], default=date.max)
 
 
-def newer_position(one: str, other: str) -> str:
-    """Return the newer of two places."""
-    return max(one, other, key=_key)
+def decide(
+    account: Account,
+    events: Sequence[Event],
+    now: datetime,
+    commands: Sequence[Draft] = (),
+    observed: Iterable[tuple[Event, date | None]] = (),
+) -> Decision:
+    """Apply events and commands to an account; forgive it what is declared, and review it (rules 17 and 8).
+
+    events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
+    noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
+    """
+    observed = list(observed)
+    seen = _observe(account, events, commands, [event for event, _ in observed])
+    forgiven = with_amnesties(seen.profile, account.amnesties, seen.first_folded(account))
+    decision = _apply(account, replace(seen, profile=forgiven), commands, now)
+    reviewed = with_review(decision, events, observed, now)
+    return replace(decision, profile=bump_version(account.profile, reviewed, now))
 
 
-def newest_position(places: Sequence[str]) -> str:
-    """Return the newest of some places; "" if one of them is unknown."""
-    return reduce(newer_position, places) if all(places) else ""
+def _observe(
+    account: Account, events: Sequence[Event], commands: Sequence[Draft], observed: Sequence[Event]
+) -> _Observation:
+    """Count in what is pending, and place the events; nothing of theirs is counted in yet."""
+    pending = apply_entries(account.profile, account.pending)
+    changed_days = apply_to_days(account.days, account.pending)
+    days = {**account.days, **changed_days}
+    events = assign_dates(events, days)
+    earned = earnings(events, days)
+    opened = _active_events([*(entry.draft for entry in account.pending), *earned])
+    profile = observe_events(pending, [*events, *observed])
+    profile = with_skipped(profile, flight_gap_dates(opened, days))
+    lost = lost_dates(days, account.pending, commands)
+    return _Observation(pending, profile, days, changed_days, events, earned, lost)
 
 
-def is_beyond(place: str, other: str) -> bool:
-    """Whether a place is newer than another one of the same stream."""
-    label, number = _key(place)
-    of, reached = _key(other)
-    return bool(place) and label == of and number > reached
+def _apply(account: Account, seen: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
+    """Return what events and commands make of an account.
+
+    The profile has the version that it had before.
+    """
+    streak = _streak_with(account, seen, with_freezes(seen.profile.cover, commands))
+    freezes = freeze_drafts(journalled_freezes(account.profile, account.pending), streak)
+    drafts = [*commands, *freezes, *seen.earned]
+    arrival = max((unstamp(event.created_at) for event in seen.events), default=EPOCH)
+    user, head = account.profile.user_id, seen.pending.head
+    entries = append_drafts(user, head, drafts, now, arrival) if drafts else []
+    entries = with_applied_through(entries, seen.pending, seen.events)
+    profile = replace(apply_entries(seen.profile, entries), streak=streak)
+    if seen.events and all(map(is_old_import, seen.events)):
+        profile = replace(profile, backfilled=account.profile.version + 1)
+    days = {**seen.changed_days, **apply_to_days(seen.days, entries)}
+    return Decision(account, head, entries, days, profile)
 
 
-def _key(place: str) -> tuple[str, int]:
-    label, _, number = place.partition("/")
-    return label, int(number or 0)
+def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
+    """Return a changed profile as its next version; the one before if nothing has changed."""
+    if changed == before:
+        return before
+    return replace(changed, version=before.version + 1, updated_at=stamp(now))
 
 
-# How ledger entries and events change a profile and its days (rules 2 to 8).
-#
-# The ledger is the journal. A profile and its days are projections of it: `apply_entries` and
-# `apply_to_days` count entries into them. An entry must be counted once only. `apply_to_days` skips what a
-# day's watermark already covers; callers give `apply_entries` only entries newer than the profile's
-# watermark.
+def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
+    """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
+    if zone == profile.timezone:
+        return profile
+    changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
+    changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
+    return bump_version(profile, changed, now)
+
+
+def release_account(profile: Profile, now: datetime) -> Profile:
+    """End an account's review (rule 8)."""
+    return bump_version(profile, end_review(profile, now), now)
 
 
 def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -127,6 +188,30 @@ def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
     return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
 
 
+def lost_dates(
+    days: Mapping[date, Day | None], pending: Iterable[Entry], commands: Iterable[Draft]
+) -> set[date]:
+    """Return the dates that are active no more, because the last of their events is reversed.
+
+    days: with what is pending counted in, and without the commands.
+    """
+    undone = Counter(
+        date.fromisoformat(each.activity_date)
+        for each in commands
+        if each.kind is EntryKind.CLAWBACK and each.activity_date and not each.is_passive
+    )
+    touched = {
+        date.fromisoformat(each.draft.activity_date)
+        for each in pending
+        if each.draft.kind is EntryKind.CLAWBACK and each.draft.activity_date
+    }
+    return {
+        when
+        for when in touched | undone.keys()
+        if (day := days.get(when)) and day.events_count - day.passive_events <= undone[when]
+    }
+
+
 def apply_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
 
@@ -182,20 +267,6 @@ def with_applied_through(entries: list[Entry], before: Profile, events: Sequence
     return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
 
 
-def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
-    """Return the dates that a freeze covers according to the ledger.
-
-    These are the dates in the profile's streak, changed by the pending entries.
-    """
-    spent = set(profile.streak.spent if profile.streak else ())
-    for entry in pending:
-        if entry.draft.freeze_date and entry.draft.freeze is FreezeNote.SPENT:
-            spent.add(date.fromisoformat(entry.draft.freeze_date))
-        elif entry.draft.freeze_date and entry.draft.freeze is FreezeNote.REFUNDED:
-            spent.discard(date.fromisoformat(entry.draft.freeze_date))
-    return spent
-
-
 def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
     """Note the zone that the newest event names, changes of zone, and the dates that zones skipped.
 
@@ -229,6 +300,38 @@ def _skipped_dates(event: Event) -> frozenset[date]:
         return frozenset()
 
 
+def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
+    """Yield the events that make a date an active one, each with that date."""
+    for draft in drafts:
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
+            yield draft.event_id, date.fromisoformat(draft.activity_date)
+
+
+def _streak_with(account: Account, seen: _Observation, cover: Cover) -> Streak | None:
+    """Return the streak with the dates of pending entries and of the events added, under a cover."""
+    # Days may hold what is pending, and the streak does not.
+    pending = active_dates(account.pending).difference(seen.lost)
+    changed = [*pending, *seen.lost, *_changed_before_the_last(account.profile, cover)]
+    came = {event.activity_date for event in seen.events if not event.is_passive}
+    new = {day for day in came if day in seen.lost or not is_active(account.days.get(day))}
+    history = account.history
+    if history and seen.lost:
+        history = replace(history, dates=[day for day in history.dates if day not in seen.lost])
+    return streak_after(account.profile.streak, cover, new | pending, history, changed)
+
+
+def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
+    """Return the dates before the streak's last active one from which a cover differs from the profile's."""
+    if profile.streak is None or cover == profile.cover:
+        return []
+    changed = [
+        *(cover.skipped ^ profile.cover.skipped),
+        *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
+        *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
+    ]
+    return [day for day in changed if day < profile.streak.last]
+
+
 def streak_after(
     old: Streak | None,
     cover: Cover,
@@ -252,6 +355,20 @@ def streak_after(
     return old
 
 
+def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
+    """Return the dates that a freeze covers according to the ledger.
+
+    These are the dates in the profile's streak, changed by the pending entries.
+    """
+    spent = set(profile.streak.spent if profile.streak else ())
+    for entry in pending:
+        if entry.draft.freeze_date and entry.draft.freeze is FreezeNote.SPENT:
+            spent.add(date.fromisoformat(entry.draft.freeze_date))
+        elif entry.draft.freeze_date and entry.draft.freeze is FreezeNote.REFUNDED:
+            spent.discard(date.fromisoformat(entry.draft.freeze_date))
+    return spent
+
+
 def freeze_drafts(journalled: set[date], streak: Streak | None) -> list[Draft]:
     """Return the entries that make the ledger agree with the freezes that the streak uses now.
 
@@ -267,119 +384,3 @@ def freeze_drafts(journalled: set[date], streak: Streak | None) -> list[Draft]:
         Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.SPENT, freeze_date=day.isoformat())
         for day in sorted(spent - journalled)
     ]
-
-
-def decide(
-    account: Account,
-    events: Sequence[Event],
-    now: datetime,
-    commands: Sequence[Draft] = (),
-    observed: Iterable[tuple[Event, date | None]] = (),
-) -> Decision:
-    """Apply events and commands to an account, and put it under review if they give a reason (rule 8).
-
-    events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
-    noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
-    """
-    observed = list(observed)
-    decision = _apply(account, events, now, commands, [event for event, _ in observed])
-    profile = with_review(decision, events, observed, now)
-    return replace(decision, profile=bump_version(account.profile, profile, now))
-
-
-def _apply(
-    account: Account,
-    events: Sequence[Event],
-    now: datetime,
-    commands: Sequence[Draft],
-    observed: Sequence[Event],
-) -> Decision:
-    """Return what events and commands make of an account, by the rules alone.
-
-    The profile has the version that it had before.
-    """
-    before, pending = account.profile, account.pending
-    repaired, days = apply_entries(before, pending), apply_to_days(account.days, pending)
-    all_days = {**account.days, **days}
-    events = assign_dates(events, all_days)
-    earned, lost = earnings(events, all_days), lost_dates(all_days, pending, commands)
-    opened = _active_events([*(entry.draft for entry in pending), *earned])
-    profile = with_skipped(observe_events(repaired, [*events, *observed]), flight_gap_dates(opened, all_days))
-    profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
-    streak = _streak_with(account, events, with_freezes(profile.cover, commands), lost)
-    drafts = [*commands, *freeze_drafts(journalled_freezes(before, pending), streak), *earned]
-    arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
-    entries = append_drafts(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
-    entries = with_applied_through(entries, repaired, events)
-    changed = replace(apply_entries(profile, entries), streak=streak)
-    if events and all(map(is_old_import, events)):
-        changed = replace(changed, backfilled=before.version + 1)
-    return Decision(account, repaired.head, entries, days | apply_to_days(all_days, entries), changed)
-
-
-def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:
-    """Return the first date that may count differently than before; date.max if there is none."""
-    came = (event.activity_date for event in events if not event.is_passive)
-    return min([*came, *active_dates(account.pending), *lost], default=date.max)
-
-
-def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
-    """Yield the events that make a date an active one, each with that date."""
-    for draft in drafts:
-        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
-            yield draft.event_id, date.fromisoformat(draft.activity_date)
-
-
-def _streak_with(
-    account: Account, events: Iterable[Event], cover: Cover, lost: Collection[date]
-) -> Streak | None:
-    """Return the streak with the dates of pending entries and of these events added, under a cover.
-
-    lost: dates that are active no more, but for these events.
-    """
-    # Days may hold what is pending, and the streak does not.
-    pending = active_dates(account.pending).difference(lost)
-    changed = [*pending, *lost, *_changed_before_the_last(account.profile, cover)]
-    dates = _dates_new_to(account, events, lost) | pending
-    history = account.history
-    if history and lost:
-        history = replace(history, dates=[day for day in history.dates if day not in lost])
-    return streak_after(account.profile.streak, cover, dates, history, changed)
-
-
-def _dates_new_to(account: Account, events: Iterable[Event], lost: Container[date]) -> set[date]:
-    dates = {event.activity_date for event in events if not event.is_passive}
-    return {day for day in dates if day in lost or not is_active(account.days.get(day))}
-
-
-def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
-    """Return the dates before the streak's last active one from which a cover differs from the profile's."""
-    if profile.streak is None or cover == profile.cover:
-        return []
-    changed = [
-        *(cover.skipped ^ profile.cover.skipped),
-        *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
-        *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
-    ]
-    return [day for day in changed if day < profile.streak.last]
-
-
-def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
-    """Return a changed profile as its next version; the one before if nothing has changed."""
-    if changed == before:
-        return before
-    return replace(changed, version=before.version + 1, updated_at=stamp(now))
-
-
-def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
-    """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
-    if zone == profile.timezone:
-        return profile
-    changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
-    changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
-    return bump_version(profile, changed, now)
-
-
-def release_account(profile: Profile, now: datetime) -> Profile:
-    """End an account's review (rule 8)."""
-    return bump_version(profile, end_review(profile, now), now)

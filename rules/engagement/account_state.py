@@ -1,64 +1,14 @@
-"""One user's account as it is read and written: profile, days, and what is decided about them. Which dates
-are active ones, and which amnesties make neutral (rule 17).
-"""
+"""One user's account as it is read and written: profile, days, and what is decided about them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import date, datetime
 
-from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, stamp, today, zone
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head
+from rules.days import today
+from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
+from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import Cover, Streak
-
-# What was declared of amnesties (rule 17).
-
-
-TICK = timedelta(microseconds=1)
-# A longer outage is declared in parts: nobody makes a year neutral by a slip of a digit.
-LENGTH_MAX = timedelta(days=14)
-
-
-@dataclass(frozen=True, slots=True)
-class Amnesty:
-    """One amnesty, as it was declared."""
-
-    number: int
-    since: datetime  # since, until: when the outage began and was over
-    until: datetime
-    zones: frozenset[str] = frozenset()  # names of the zones whose users it concerns; none: all
-    is_listed: bool = False  # it concerns those alone for whom it is applied by name
-    reason: str = ""
-    author: str = ""
-    declared_at: str = ""  # declared_at, author, reason: when, by whom, why
-    revoked_at: str = ""  # since when it is none any more; "": it is one
-
-    def dates_in(self, name: str) -> frozenset[date]:
-        """Return the local dates of a zone that the outage touched; none if it does not concern the zone."""
-        if self.zones and name not in self.zones:
-            return frozenset()
-        there = zone(name)
-        day, last = (each.astimezone(there).date() for each in (self.since, self.until - TICK))
-        return frozenset(day + timedelta(days=number) for number in range((last - day).days + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Amnesties:
-    """All that are known."""
-
-    known: tuple[Amnesty, ...] = ()
-    named: frozenset[int] = frozenset()  # numbers of those that are applied by name to the account at hand
-
-
-NO_AMNESTIES = Amnesties()
-
-
-def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
-    """Return the first and the last date that the outage touched in any zone there is."""
-    first = amnesty.since.astimezone(UTC) + LEAST_OFFSET
-    last = amnesty.until.astimezone(UTC) - TICK + GREATEST_OFFSET
-    return first.date(), last.date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +31,8 @@ class Day:
     passive_events: int = 0  # those of events_count that keep no streak
     lots: Mapping[str, int] = field(default_factory=dict)  # points by the date on which they expire
     reversed_events: int = 0  # reversed ones that kept the streak
-    measures: Mapping[str, int] = field(
-        default_factory=dict
-    )  # what events add to streaks (rules/engagement/events.py)
+    # What events add to streaks (rules/engagement/events.py)
+    measures: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_active(self) -> bool:
@@ -125,7 +74,7 @@ class Profile:
     released_at: str = ""  # when the last review ended
     alias: str | None = None  # the name that the user chose for the boards
     updated_at: str = ""
-    # Every event up to this place in the stream of events is applied (rules.engagement.account); "": unknown.
+    # Every event up to this place in the stream of events is applied (rules.engagement.events); "": unknown.
     applied_through: str = ""
     holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
     expiry: Expiry = field(default_factory=Expiry)  # which points expire next
@@ -197,113 +146,3 @@ class NeedsHistory(Exception):
     def __init__(self, since: date) -> None:
         super().__init__(f"{since} and later dates count anew")
         self.since = since
-
-
-# Which dates amnesties make neutral for a user (rule 17).
-
-
-def zone_at(profile: Profile, at: datetime) -> str:
-    """Return the zone that decided at an instant which date it was for the user (rule 8), as far as is known.
-
-    That is the zone that the user had set by then, else the one that events named by then, else today's.
-    """
-    chosen = [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]
-    if chosen:
-        return chosen[-1]
-    seen = [name for since, name in profile.zones_seen if since <= stamp(at)]
-    if seen and not profile.timezone:
-        return seen[-1]
-    return profile.zone
-
-
-def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profile:
-    """Return a profile for which the dates of amnesties are neutral, and those of revoked ones are not.
-
-    since: the first date that is folded anyway. What lies before it and before the last active date is left
-    as it is, unless the amnesty is applied by name: then no event costs the reading of the past.
-    """
-    if not amnesties.known:
-        return profile
-    marks = {number: frozenset(dates) for number, dates in profile.amnesties}
-    own = profile.cover.skipped.difference(*marks.values())
-    last = profile.streak.last if profile.streak else date.max
-    for each in amnesties.known:
-        if each.revoked_at:
-            marks.pop(each.number, None)
-            continue
-        is_named = each.number in amnesties.named
-        is_new = not is_named and each.number not in marks
-        if is_new and (each.is_listed or each.until.date() + DAY < min(since, last)):
-            continue
-        touched = (
-            day
-            for day in each.dates_in(zone_at(profile, each.since))
-            if is_named or day >= since or day > last
-        )
-        if dates := marks.get(each.number, frozenset()).union(touched) - own:
-            marks[each.number] = dates
-    return _with_neutral_dates(profile, own, sorted(marks.items()))
-
-
-def _with_neutral_dates(
-    profile: Profile, own: frozenset[date], marks: list[tuple[int, frozenset[date]]]
-) -> Profile:
-    noted = tuple((number, tuple(sorted(dates))) for number, dates in marks)
-    if noted == profile.amnesties:
-        return profile
-    skipped = own.union(*(dates for _, dates in marks))
-    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=noted)
-
-
-def amnesty_of(profile: Profile, day: date) -> int | None:
-    """Return the number of the first amnesty that makes a date neutral for the user; None for none."""
-    return next((number for number, dates in profile.amnesties if day in dates), None)
-
-
-# Which dates are active ones, by the events of a ledger that nobody has reversed (rules 2 and 12).
-
-
-def active_dates(entries: Iterable[Entry]) -> set[date]:
-    """Return the dates that entries make active ones: those of events that none of them reverses."""
-    drafts = [entry.draft for entry in entries if entry.draft.activity_date and not entry.draft.is_passive]
-    gone = {each.event_id for each in drafts if each.kind is EntryKind.CLAWBACK}
-    return {
-        date.fromisoformat(each.activity_date or "")
-        for each in drafts
-        if each.kind is EntryKind.EARN and each.event_id not in gone
-    }
-
-
-def active_events(entries: Iterable[Entry]) -> Counter[date]:
-    """Return how many events more, or fewer, make each date an active one by some entries."""
-    counts: Counter[date] = Counter()
-    for each in entries:
-        draft = each.draft
-        change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
-        if change and draft.activity_date and not draft.is_passive:
-            counts[date.fromisoformat(draft.activity_date)] += change
-    return counts
-
-
-def lost_dates(
-    days: Mapping[date, Day | None], pending: Iterable[Entry], commands: Iterable[Draft]
-) -> set[date]:
-    """Return the dates that are active no more, because the last of their events is reversed.
-
-    days: with what is pending counted in, and without the commands.
-    """
-    undone = Counter(
-        date.fromisoformat(each.activity_date)
-        for each in commands
-        if each.kind is EntryKind.CLAWBACK and each.activity_date and not each.is_passive
-    )
-    touched = {
-        date.fromisoformat(each.draft.activity_date)
-        for each in pending
-        if each.draft.kind is EntryKind.CLAWBACK and each.draft.activity_date
-    }
-    return {
-        when
-        for when in touched | undone.keys()
-        if (day := days.get(when)) and day.events_count - day.passive_events <= undone[when]
-    }

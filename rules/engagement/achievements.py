@@ -47,8 +47,6 @@ MANY_ENTRIES = 1_000
 # costs.
 ANSWERED_ENTRIES = 200
 
-# A user's history in order.
-
 
 @dataclass(frozen=True)
 class UserHistory:
@@ -127,9 +125,6 @@ def added_totals(entry: Entry) -> dict[str, int]:
     draft, kind = entry.draft, entry.draft.event_type or ""
     measured = amounts(kind, draft.measures) if draft.measures else {day_key(kind): 1}
     return {POINTS: draft.points, **measured}
-
-
-# The entry at which an achievement became true.
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,25 +253,21 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
     return None
 
 
-# What is kept of a user's achievements, so that nobody reads a whole ledger twice.
-#
-# Whoever has read the ledger keeps a snapshot: the history up to a date as totals, and what was earned in it.
-# Of a long history the whole answer is kept, too, until anything changes that it follows from: so asking
-# again costs no more than asking about a short history.
-#
-# The snapshot is stale, and the whole ledger is read once more, if
-#
-# (a) an entry has come that counts for a date before `until`,
-# (b) freezes or pauses before `until` have changed,
-# (c) a version of the book took effect in the past, or
-# (d) an achievement is asked for that it does not have in this form.
-#
-# What was shown of achievements that are never withdrawn (`shown`) is nowhere else: it outlives a snapshot.
-
-
 @dataclass(frozen=True, slots=True)
 class AchievementSnapshot:
-    """What is kept of a user's achievements."""
+    """What is kept of a user's achievements, so that nobody reads a whole ledger twice.
+
+    Whoever has read the ledger keeps the history up to a date as totals, and what was earned in it. Of a long
+    history the whole answer is kept, too, until anything changes that it follows from: so asking again costs
+    no more than asking about a short history. It is stale, and the whole ledger is read once more, if
+
+    (a) an entry has come that counts for a date before `until`,
+    (b) freezes or pauses before `until` have changed,
+    (c) a version of the book took effect in the past, or
+    (d) an achievement is asked for that it does not have in this form.
+
+    What was shown of achievements that are never withdrawn (`shown`) is nowhere else: it outlives a snapshot.
+    """
 
     # The history up to a date, and what was earned in it.
     until: date = date.min  # totals are of the dates before it; date.min: nothing is kept
@@ -425,9 +416,6 @@ def next_snapshot(
         return following
     answer_of = answer_digest(following.head, declared, streaks)
     return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())
-
-
-# From when the streaks and achievements of a published version count (docs/rules.md, rules 14 and 15).
 
 
 @dataclass(frozen=True, slots=True)

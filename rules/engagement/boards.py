@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 from rules.days import OTHER_REGION, REGIONS, region_of
@@ -164,20 +163,19 @@ def is_due(last_at: datetime, users: int, now: datetime) -> bool:
 
 def pack_rows(rows: Iterable[Standing]) -> bytes:
     """Pack rows."""
-    plain = [[each.user_id, each.score, each.alias] for each in rows]
-    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
+    return _packed([[each.user_id, each.score, each.alias] for each in rows])
 
 
 def unpack_rows(data: bytes) -> list[Standing]:
     """Read what pack_rows wrote."""
-    return [Standing(score, user, alias) for user, score, alias in json.loads(zlib.decompress(data))]
+    return [Standing(score, user, alias) for user, score, alias in _unpacked(data)]
 
 
 def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:
     """Pack how many users have each score, into chunks from the highest score to the lowest.
 
-    A chunk is a row of whole numbers of variable length: how many users are above it; its first score and how
-    many have that; then for each further score, by how much it is lower, and how many have it.
+    A chunk is a list of numbers: how many users are above it; its first score and how many have that; then
+    for each further score, by how much it is lower, and how many have it.
     """
     scores, above, chunks = sorted(counts, reverse=True), 0, []
     for begin in range(0, len(scores), SCORES_IN_CHUNK):
@@ -186,30 +184,24 @@ def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:
         for score in part:
             numbers += [last - score if last else score, counts[score]]
             above, last = above + counts[score], score
-        chunks.append(ScoreChunk(part[0], pack_numbers(numbers)))
+        chunks.append(ScoreChunk(part[0], _packed(numbers)))
     return chunks
 
 
 def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
     """Pack the chunks' first scores."""
-    firsts = [each.first for each in chunks]
-    return pack_numbers([firsts[0], *(a - b for a, b in pairwise(firsts))])
+    return _packed([each.first for each in chunks])
 
 
 def chunk_of(index: bytes, score: int) -> int | None:
     """Return the number of the chunk that shows how many are above a score; None if nobody is."""
-    found, first = None, 0
-    for number, value in enumerate(unpack_numbers(index)):
-        first = first - value if number else value
-        if first <= score:
-            break
-        found = number
-    return found
+    above = sum(first > score for first in _unpacked(index))
+    return above - 1 if above else None
 
 
 def count_above(data: bytes, score: int) -> int:
     """Return how many have a higher score. data: of the chunk that chunk_of names."""
-    numbers = unpack_numbers(data)
+    numbers: Iterator[int] = iter(_unpacked(data))
     above, last = next(numbers), 0
     for value in numbers:
         users = next(numbers)
@@ -220,24 +212,10 @@ def count_above(data: bytes, score: int) -> int:
     return above
 
 
-def pack_numbers(numbers: Iterable[int]) -> bytes:
-    """Write whole numbers from 0 upwards, seven bits a byte, the lowest first."""
-    out = bytearray()
-    for number in numbers:
-        rest = number
-        while rest > 0x7F:
-            out.append(rest & 0x7F | 0x80)
-            rest >>= 7
-        out.append(rest)
-    return bytes(out)
+def _packed(plain: list[Any]) -> bytes:
+    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
 
 
-def unpack_numbers(data: bytes) -> Iterator[int]:
-    """Yield what pack_numbers wrote."""
-    number = shift = 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            yield number
-            number = shift = 0
+def _unpacked(data: bytes) -> list[Any]:
+    found: list[Any] = json.loads(zlib.decompress(data)) if data else []
+    return found

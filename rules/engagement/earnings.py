@@ -104,9 +104,6 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
     return [placed[event.event_id] for event in events]
 
 
-# What a user's events have earned so far under each cap (docs/rules.md, rule 5), as days hold it.
-
-
 def cap_key(event_type: str, cap: Cap | None) -> str:
     """Return how a day names a type and the cap that its event had: `CHECK_IN 5/day`."""
     return f"{event_type} {cap.text}" if cap else event_type

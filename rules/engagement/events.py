@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
@@ -28,6 +29,12 @@ STEADY = timedelta(minutes=2)
 # The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
 APPS = "api"
 UTC_OFFSET = "+00:00"
+# Fields of an event that its table and the lake have as they are.
+REQUIRED_TEXTS = (
+    *("user_id", "event_id", "idempotency_key", "event_type", "occurred_at", "zone", "source", "created_at"),
+)
+NUMBERS = ("points_awarded", "rules_version")
+OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "properties")
 
 
 # What an event contributes to streaks (docs/rules.md, rule 14). It is fixed when the event is accepted.
@@ -124,7 +131,7 @@ class Event:
     offline_since: str | None = None
     timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
-    # Where it stands in its table's stream (rules.engagement.account), if read there; it is not stored
+    # Where it stands in its table's stream (newer_position), if read there; it is not stored
     place: str = ""
 
 
@@ -185,29 +192,13 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
 
 def to_item(event: Event) -> dict[str, Any]:
     """Return the event as table attributes."""
-    arrived = unstamp(event.created_at)
     item = {
-        "user_id": event.user_id,
-        "event_id": event.event_id,
-        "idempotency_key": event.idempotency_key,
-        "event_type": event.event_type,
-        "occurred_at": event.occurred_at,
+        **{name: getattr(event, name) for name in (*REQUIRED_TEXTS, *NUMBERS, *OPTIONAL)},
         "activity_date": event.activity_date.isoformat(),
-        "zone": event.zone,
-        "device_time": event.device_time,
-        "offline_since": event.offline_since,
-        "timezone": event.timezone,
-        "points_awarded": event.points_awarded,
-        "rules_version": event.rules_version,
         "cap": event.cap and event.cap.text,
         "is_passive": event.is_passive or None,
-        "expiry": event.expiry,
         "by_server": event.by_server or None,
-        "measures": event.measures,
-        "source": event.source,
-        "properties": event.properties,
-        "created_at": event.created_at,
-        "ttl": int((arrived + RETENTION).timestamp()),
+        "ttl": int((unstamp(event.created_at) + RETENTION).timestamp()),
     }
     return {name: value for name, value in item.items() if value is not None}
 
@@ -215,27 +206,15 @@ def to_item(event: Event) -> dict[str, Any]:
 def from_item(item: Mapping[str, Any], place: str = "") -> Event:
     """Read a stored event; raises MalformedItem, with the attribute and the reason. place: see Event."""
     try:
+        plain: dict[str, Any] = {name: text_of(item, name) for name in REQUIRED_TEXTS}
+        plain |= {name: count_of(item, name) for name in NUMBERS}
+        plain |= {name: item.get(name) for name in OPTIONAL}
         event = Event(
-            user_id=text_of(item, "user_id"),
-            event_id=text_of(item, "event_id"),
-            idempotency_key=text_of(item, "idempotency_key"),
-            event_type=text_of(item, "event_type"),
-            occurred_at=text_of(item, "occurred_at"),
+            **plain,
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
-            zone=text_of(item, "zone"),
-            points_awarded=count_of(item, "points_awarded"),
-            source=text_of(item, "source"),
-            created_at=text_of(item, "created_at"),
-            rules_version=count_of(item, "rules_version"),
             cap=Cap.of(item.get("cap")),
             is_passive=bool(item.get("is_passive")),
-            expiry=item.get("expiry"),
             by_server=bool(item.get("by_server")),
-            measures=item.get("measures"),
-            device_time=item.get("device_time"),
-            offline_since=item.get("offline_since"),
-            timezone=item.get("timezone"),
-            properties=item.get("properties"),
             place=place,
         )
         unstamp(event.created_at)
@@ -264,6 +243,34 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise MalformedItem(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
     return value
+
+
+# An event's place in its table's stream: which of two records is newer.
+#
+# A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
+# `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
+
+
+def newer_position(one: str, other: str) -> str:
+    """Return the newer of two places."""
+    return max(one, other, key=_place_key)
+
+
+def newest_position(places: Sequence[str]) -> str:
+    """Return the newest of some places; "" if one of them is unknown."""
+    return reduce(newer_position, places) if all(places) else ""
+
+
+def is_beyond(place: str, other: str) -> bool:
+    """Whether a place is newer than another one of the same stream."""
+    label, number = _place_key(place)
+    other_label, reached = _place_key(other)
+    return bool(place) and label == other_label and number > reached
+
+
+def _place_key(place: str) -> tuple[str, int]:
+    label, _, number = place.partition("/")
+    return label, int(number or 0)
 
 
 # How wrong a device's clock is, and when its events happened by a right one (rule 16).

@@ -218,21 +218,19 @@ def shown_goal_streak(
     return state, status
 
 
-# What is kept of a user's streaks, so that nobody reads ten years of days: a letter a period.
-#
-# It covers the periods that ended before a date, and is kept by whoever has read their days. It follows from
-# them alone, so it may be thrown away at any time. An entry that changes a day of before says so in the
-# profile (Profile.past_entry), and what was kept before that entry is no longer used. Nor is what was kept
-# before a version that took effect in the past.
-
-
 @dataclass(frozen=True, slots=True)
 class SettledGoals:
-    """Periods that ended before a date, by the name of the streak."""
+    """What is kept of a user's streaks, so that nobody reads ten years of days: a letter a period.
 
-    until: date
+    It covers the periods that ended before a date, and is kept by whoever has read their days. It follows
+    from them alone, so it may be thrown away at any time. An entry that changes a day of before says so in
+    the profile (Profile.past_entry), and what was kept before that entry is no longer used. Nor is what was
+    kept before a version that took effect in the past.
+    """
+
+    until: date  # the periods ended before it
     head: str = ""  # the profile's newest entry then
-    past: Mapping[str, PastPeriods] = field(default_factory=dict)
+    past: Mapping[str, PastPeriods] = field(default_factory=dict)  # by the name of the streak
     version: int = 0  # the newest of the book that was known then
 
     @property
@@ -350,9 +348,6 @@ class KnownPeriods:
         letter = outcome(rule_of(self.books, name)(first), per, first, self.days)
         past = self.before(name, per, first)
         return past.then(letter) if letter is Outcome.REACHED else past
-
-
-# Why a period counts for a streak that the book declares, or does not (docs/rules.md, rule 14).
 
 
 class PeriodReason(StrEnum):

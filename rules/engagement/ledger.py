@@ -1,11 +1,16 @@
-"""The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head. Several
-entries may be written at once: one is written dearly, and names those before it.
+"""The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head.
+
+Several entries may be written at once. The transaction then writes only the carriers among them. A carrier
+names EARN entries just before it, the carried entries. The writer puts those afterwards, at half the price.
+If it dies first, the next one rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example:
+twenty events are three carriers and seventeen carried entries.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -96,6 +101,37 @@ class Draft:
     measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
 
 
+# Fields of a draft that a table and the lake have as they are, if at all.
+PLAIN_FIELDS = tuple(
+    each.name for each in fields(Draft) if each.name not in ("kind", "points", "freeze", "cap", "is_passive")
+)
+
+
+def draft_values(draft: Draft) -> dict[str, Any]:
+    """Return a draft's fields as plain values; None for what it does not have."""
+    return {
+        "kind": draft.kind.value,
+        "points": draft.points,
+        **{name: getattr(draft, name) for name in PLAIN_FIELDS},
+        "freeze": draft.freeze and draft.freeze.value,
+        "cap": draft.cap and draft.cap.text,
+        "is_passive": draft.is_passive or None,
+    }
+
+
+def draft_from(values: Mapping[str, Any]) -> Draft:
+    """Return the draft that has these plain values, among others. Raises KeyError, ValueError."""
+    freeze = values.get("freeze")
+    return Draft(
+        kind=EntryKind(values["kind"]),
+        points=values["points"],
+        **{name: values.get(name) for name in PLAIN_FIELDS},
+        freeze=FreezeNote(freeze) if freeze else None,
+        cap=Cap.of(values.get("cap")),
+        is_passive=bool(values.get("is_passive")),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """What the next entry builds on: the newest one."""
@@ -174,19 +210,39 @@ def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
     }
 
 
+def active_dates(entries: Iterable[Entry]) -> set[date]:
+    """Return the dates that entries make active ones: those of events that none of them reverses."""
+    drafts = [entry.draft for entry in entries if entry.draft.activity_date and not entry.draft.is_passive]
+    gone = {each.event_id for each in drafts if each.kind is EntryKind.CLAWBACK}
+    return {
+        date.fromisoformat(each.activity_date or "")
+        for each in drafts
+        if each.kind is EntryKind.EARN and each.event_id not in gone
+    }
+
+
+def active_events(entries: Iterable[Entry]) -> Counter[date]:
+    """Return how many events more, or fewer, make each date an active one by some entries."""
+    counts: Counter[date] = Counter()
+    for each in entries:
+        draft = each.draft
+        change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
+        if change and draft.activity_date and not draft.is_passive:
+            counts[date.fromisoformat(draft.activity_date)] += change
+    return counts
+
+
 def debt_of(balance: int) -> int:
     """Return what an account owes: what is earned next pays it."""
     return max(0, -balance)
 
 
-# An entry's kind as one text: its event type, and what its event was judged by.
-#
-# Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
-# what the event adds to streaks.
-
-
 def kind_of(draft: Draft) -> str:
-    """Return an entry's event type and what its event was judged by, as one text."""
+    """Return an entry's event type and what its event was judged by, as one text.
+
+    Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
+    what the event adds to streaks.
+    """
     lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
     more = lasts, draft.measures
     return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive, more)
@@ -219,36 +275,31 @@ def _kind(
 def fields_of_kind(kind: str) -> dict[str, Any]:
     """Return the fields of a draft that a kind contains; raises ValueError."""
     event_type, *judged = kind.split(" ")
-    fields: dict[str, Any] = {"event_type": event_type}
+    found: dict[str, Any] = {"event_type": event_type}
     for each in judged:
         if each.startswith("v"):
-            fields["rules_version"] = int(each[1:])
+            found["rules_version"] = int(each[1:])
         elif each == PASSIVE:
-            fields["is_passive"] = True
+            found["is_passive"] = True
         elif each.startswith(LASTS):
-            fields["lasts"] = int(each.removeprefix(LASTS))
+            found["lasts"] = int(each.removeprefix(LASTS))
         elif each.startswith(MEASURED):
-            fields["measures"] = each.removeprefix(MEASURED)
+            found["measures"] = each.removeprefix(MEASURED)
         else:
-            fields["cap"] = Cap.of(each)
-    return fields
-
-
-# What a carrier names, so that an operator can read it: the kinds, each once, and a line for each entry.
+            found["cap"] = Cap.of(each)
+    return found
 
 
 @dataclass(slots=True)
 class CarriedDrafts:
-    """EARN drafts that one carrier names. size: how many bytes they take in a table, all of them.
-
-    kinds: see kind_of. lines: the number of its kind, its points, its date and its event's id, such as
-    `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`.
-    """
+    """EARN drafts that one carrier names, as texts that an operator can read."""
 
     drafts: list[Draft] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)  # see kind_of; each once
+    # For each draft the number of its kind, its points, its date and its event's id, such as
+    # `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`
     lines: list[str] = field(default_factory=list)
-    size: int = FRAME_BYTES
+    size: int = FRAME_BYTES  # how many bytes all of them take in a table
 
     def takes(self, draft: Draft, room: int) -> bool:
         """Add a draft if all of them then take `room` bytes at most; whether it was added."""
@@ -284,10 +335,10 @@ def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
     drafts = []
     for line in text["lines"]:
         number, points, activity_date, event_id = line.split(" ")
-        fields = dict(kinds[int(number)])
-        if (lasts := fields.pop("lasts", None)) is not None:
-            fields["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
-        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **fields))
+        judged = dict(kinds[int(number)])
+        if (lasts := judged.pop("lasts", None)) is not None:
+            judged["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
+        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **judged))
     return drafts
 
 
@@ -308,14 +359,6 @@ def _is_date(text: str) -> bool:
     with suppress(ValueError):
         return bool(DATE.fullmatch(text) and date.fromisoformat(text))
     return False
-
-
-# Several ledger entries at once (docs/rules.md, rule 6): one is written dearly, and names those before it.
-#
-# The transaction writes only the carriers among the new entries. A carrier names EARN entries just before it,
-# the carried entries. The writer puts those afterwards, at half the price. If it dies first, the next one
-# rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example: twenty events are three
-# carriers and seventeen carried entries.
 
 
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -12,12 +12,6 @@ from rules.book.point_rules import instant_of_expiry, last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
-# Holds: points that are reserved and not spent yet (docs/rules.md, rule 11).
-#
-# A hold is in the profile while it is open. It writes no ledger entry: capturing it does, as a redemption. At
-# its deadline it is released without anybody's doing, because whoever reads counts only what is still held.
-
-
 OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
@@ -26,7 +20,12 @@ DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Points reserved for a reward."""
+    """Points reserved for a reward, and not spent yet.
+
+    A hold is in the profile while it is open. It writes no ledger entry: capturing it does, as a redemption.
+    At its deadline it is released without anybody's doing, because whoever reads counts only what is still
+    held.
+    """
 
     hold_id: str
     points: int

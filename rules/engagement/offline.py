@@ -1,5 +1,9 @@
 """Which late events count, because their device is known to have been offline (rule 16): by time receipts,
 the service's word that a device was in touch with it at an instant.
+
+A receipt is `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a
+keyed hash of user and device, so that a receipt in a log names nobody. SIGNATURE: over both. Who has the key
+checks it. Nothing is stored when a receipt is given out.
 """
 
 import hmac
@@ -11,13 +15,6 @@ from datetime import datetime, timedelta
 from rules.book.book import OfflineRules
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
-
-# Time receipts: the service's word that a device was in touch with it at an instant (rule 16).
-#
-# A receipt is `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a
-# keyed hash of user and device, so that a receipt in a log names nobody. SIGNATURE: over both. Who has the
-# key checks it. Nothing is stored when a receipt is given out.
-
 
 FORMAT = "1"
 OWNER_DIGITS, SIGNATURE_DIGITS = 16, 32

@@ -18,9 +18,9 @@ from rules.engagement.account import (
     freeze_drafts,
     journalled_freezes,
 )
-from rules.engagement.account_state import Account, Decision, NeedsHistory, active_dates
+from rules.engagement.account_state import Account, Decision, NeedsHistory
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
-from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append_drafts
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
 
@@ -136,9 +136,6 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
     if position.last_date and first < position.last_date - BESIDE:
         reason = f"has a history here since {first}: a position would count it twice"
         raise InputRefused("conflict", "user_id", reason)
-
-
-# Reads an opening position from a row of a file, and refuses what cannot be (docs/rules.md, rule 20).
 
 
 def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time
 from rules.book.book import Books
 from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_of, points_left, total_points
 from rules.days import DAY, stamp
-from rules.engagement.earnings import instant_of, week_of
+from rules.engagement.earnings import instant_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
 AS_OF_MAX = 400 * DAY  # how long ago the instant may lie that somebody asks about
@@ -65,6 +65,11 @@ def is_earning(entry: Draft) -> bool:
 def monday_of(day: date) -> date:
     """Return the first date of a date's week (ISO 8601)."""
     return day - day.weekday() * DAY
+
+
+def place_before(day: date) -> str:
+    """Return a place after which all entries of events stand that count for a date or a later one."""
+    return stamp(datetime.combine(day, time(), UTC) - APART_MAX)
 
 
 def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[Draft]:
@@ -191,9 +196,6 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
     ]
 
 
-# What a user's events earned in each week, by the ledger and by the book (docs/rules.md, rule 5).
-
-
 @dataclass(slots=True)
 class EarnedWeek:
     """What a week has earned."""
@@ -214,7 +216,7 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     gone = reversed_events(entries)
     for each in entries:
         day, kind = date.fromisoformat(each.activity_date or ""), each.event_type or ""
-        monday = week_of(day)[0]
+        monday = monday_of(day)
         weeks[monday].earned += each.points
         if each.kind is not EntryKind.EARN or each.event_id in gone:
             continue
@@ -229,16 +231,12 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     return dict(weeks)
 
 
-# What was true of a balance at an instant, by what was written until now (docs/rules.md, rule 11).
-
-
 Group = tuple[str, date]  # an event type, the Monday of a week
 
 
 def first_place(instant: datetime) -> str:
     """Return the place after which all entries stand that `points_added_later` asks for."""
-    monday = monday_of((instant.astimezone(UTC) - APART_MAX).date())
-    return stamp(datetime.combine(monday, time(), UTC) - APART_MAX)
+    return place_before(monday_of((instant.astimezone(UTC) - APART_MAX).date()))
 
 
 def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:

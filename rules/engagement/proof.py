@@ -255,9 +255,6 @@ def root_by_path(digest: bytes, path: Iterable[tuple[str, bytes]]) -> bytes:
     return digest
 
 
-# A small file that proves one entry, and what came after it, against a root (rule 19).
-
-
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:
     """Return what proves an entry. chain: of the whole journal that it is in.
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import apply_entries, apply_to_days
-from rules.engagement.account_state import Day, Profile, active_dates
-from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind, active_dates
 from rules.engagement.lots import expiry_of
 from rules.engagement.streak import fold
 
@@ -34,9 +34,6 @@ LOOKS_MIN = 2
 HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
 HASHES = 4096  # this many values have three digits
 SHARES = 8  # of all users in a night, whatever their number: a share keeps what it knows from night to night
-
-
-# What an account's profile and days must be, by its ledger alone (rule 6).
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:

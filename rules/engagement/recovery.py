@@ -7,8 +7,8 @@ from typing import Any
 
 from rules.book.point_rules import Cap
 from rules.days import stamp
-from rules.engagement.events import Event
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.events import NUMBERS, OPTIONAL, REQUIRED_TEXTS, Event
+from rules.engagement.ledger import Draft, Entry, draft_from
 from rules.engagement.seals import ZERO, content_of, link_hash
 
 Row = Mapping[str, Any]
@@ -79,28 +79,14 @@ def with_hashes(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _entry(row: Row) -> Entry:
-    draft = Draft(
-        kind=EntryKind(row["kind"]),
-        points=row["points"],
-        event_id=row["event_id"],
-        event_type=row["event_type"],
-        activity_date=_text(row["activity_date"]),
-        reward_id=row["reward_id"],
-        reverses=row["reverses"],
-        freeze=FreezeNote(row["freeze"]) if row["freeze"] else None,
-        freeze_date=_text(row["freeze_date"]),
-        rules_version=row["rules_version"],
-        cap=Cap.of(row["cap"]),
-        is_passive=bool(row["is_passive"]),
-        expires_on=_text(row["expires_on"]),
-        held_at=row["held_at"],
-        reason=row["reason"],
-        brand=row["brand"],
-        measures=row["measures"],
-    )
-    begins = bytes.fromhex(row["seal"] or "")
+    dates = {name: _text(row[name]) for name in ("activity_date", "freeze_date", "expires_on")}
     return Entry(
-        row["account_id"], stamp(row["created_at"]), row["seq"], row["balance"], draft, begins=begins
+        account_id=row["account_id"],
+        created_at=stamp(row["created_at"]),
+        seq=row["seq"],
+        balance=row["balance"],
+        draft=draft_from({**row, **dates}),
+        begins=bytes.fromhex(row["seal"] or ""),
     )
 
 
@@ -108,30 +94,14 @@ def _text(day: date | None) -> str | None:
     return day.isoformat() if day else None
 
 
-# A stored event from its row in the lake (rule 21).
-
-
 def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
     """Return the event of a row as it is curated. by_server: what its claim says, which the row does not."""
+    plain = {name: row[name] for name in (*REQUIRED_TEXTS, *NUMBERS, *OPTIONAL) if name in row}
+    texts = {"occurred_at": row["occurred_local"], "created_at": stamp(row["created_at"])}
     return Event(
-        user_id=row["user_id"],
-        event_id=row["event_id"],
-        idempotency_key=row["idempotency_key"],
-        event_type=row["event_type"],
-        occurred_at=row["occurred_local"],
+        **plain | texts,
         activity_date=row["activity_date"],
-        zone=row["zone"],
-        points_awarded=row["points_awarded"],
-        source=row["source"],
-        created_at=stamp(row["created_at"]),
-        rules_version=row["rules_version"],
         cap=Cap.of(row["cap"]),
         is_passive=bool(row["is_passive"]),
-        expiry=row["expiry"],
         by_server=by_server,
-        measures=row["measures"],
-        device_time=row["device_time"],
-        offline_since=row["offline_since"],
-        timezone=row["timezone"],
-        properties=row["properties"],
     )

@@ -1,5 +1,9 @@
 """Seals (rule 19): what is hashed, and how; an entry's canonical form, and the hash that it gets when it is
-appended. A digest has 32 bytes: SHA-256, with a first byte for what it is of.
+appended.
+
+A digest has 32 bytes: SHA-256, with a first byte for what it is of. Leaves and nodes of the tree have 0 and
+1, as in RFC 6962. local/check_proof.py has the same a second time, on purpose: a verifier shares nothing with
+the writer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +16,6 @@ from typing import Any
 from rules.days import stamp
 from rules.engagement.account_state import Decision
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head
-
-# What is hashed, and how (rule 19). A digest has 32 bytes: SHA-256, with a first byte for what it is of.
-#
-# Leaves and nodes of the tree have 0 and 1, as in RFC 6962. local/check_proof.py has the same a second
-# time, on purpose: a verifier shares nothing with the writer.
-
 
 DIGEST_BYTES = 32
 SALT_BYTES = 16
@@ -112,67 +110,45 @@ HIDDEN_FIELDS: Mapping[str, str] = {
 
 def shown_fields(entry: Entry) -> list[Field]:
     """Return the fields of an entry that stay when the person is erased."""
-    draft = entry.draft
+    return [*_own_fields(entry), *_common_fields(*_common_values(entry.draft))]
+
+
+def shown_bytes(entry: Entry) -> bytes:
+    """Return shown_fields, encoded."""
+    return encoded_fields(_own_fields(entry)) + _common_bytes(*_common_values(entry.draft))
+
+
+def _own_fields(entry: Entry) -> list[Field]:
     return [
         ("seq", INTEGER, str(entry.seq)),
-        ("kind", TEXT, draft.kind.value),
-        ("points", INTEGER, str(draft.points)),
+        ("kind", TEXT, entry.draft.kind.value),
+        ("points", INTEGER, str(entry.draft.points)),
         ("balance", INTEGER, str(entry.balance)),
-        *_common(*_common_values(draft)),
     ]
 
 
 def _common_values(draft: Draft) -> tuple[Any, ...]:
-    """Return the values that many entries share."""
+    """Return the values that many entries share, in the order of SHOWN_FIELDS."""
     return (
         *(draft.event_type, draft.activity_date, draft.freeze, draft.freeze_date, draft.rules_version),
         *(draft.cap, draft.is_passive, draft.expires_on, draft.brand, draft.measures),
     )
 
 
-@lru_cache(maxsize=4096)
-def _common(*values: Any) -> tuple[Field, ...]:
-    event_type, activity_date, freeze, freeze_date, version, cap, is_passive, expires_on, brand, measures = (
-        values
-    )
-    fields: tuple[tuple[str, str, str | None], ...] = (
-        *(("event_type", TEXT, event_type), ("activity_date", TEXT, activity_date)),
-        *(("freeze", TEXT, freeze and freeze.value), ("freeze_date", TEXT, freeze_date)),
-        *(("rules_version", INTEGER, None if version is None else str(version)),),
-        *(("cap", TEXT, cap and cap.text), ("is_passive", YES, "1" if is_passive else None)),
-        *(("expires_on", TEXT, expires_on), ("brand", TEXT, brand), ("measures", TEXT, measures)),
-    )
-    return tuple((name, kind, value) for name, kind, value in fields if value is not None)
+def _common_fields(*values: Any) -> list[Field]:
+    names = list(SHOWN_FIELDS)[-len(values) :]
+    plain = (getattr(each, "value", getattr(each, "text", each)) for each in values)  # of a freeze, of a cap
+    return fields_of(dict(zip(names, plain, strict=True)), SHOWN_FIELDS)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # a writer asks for each event, and there are few kinds and dates
 def _common_bytes(*values: Any) -> bytes:
-    return encoded_fields(_common(*values))
-
-
-def shown_bytes(entry: Entry) -> bytes:
-    """Return shown_fields, encoded: in a third of the time, because this is done for each event."""
-    draft = entry.draft
-    seq, balance = str(entry.seq), str(entry.balance)
-    own = f"3:seqi{len(seq)}:{seq}{_earning_text(draft.kind, draft.points)}7:balancei{len(balance)}:{balance}"
-    return own.encode() + _common_bytes(*_common_values(draft))
-
-
-@lru_cache(maxsize=1024)
-def _earning_text(kind: EntryKind, points: int) -> str:
-    return encoded_fields([("kind", TEXT, kind.value), ("points", INTEGER, str(points))]).decode()
+    return encoded_fields(_common_fields(*values))
 
 
 def hidden_bytes(entry: Entry) -> bytes:
-    """Return hidden_fields, encoded: in a third of the time for what an event has earned."""
-    draft, account, at = entry.draft, entry.account_id, entry.created_at
-    event = draft.event_id
-    if event is None or draft.reward_id or draft.reverses or draft.held_at or draft.reason:
-        return encoded_fields(hidden_fields(entry))
-    text = (
-        f"10:account_idt{len(account)}:{account}10:created_att{len(at)}:{at}8:event_idt{len(event)}:{event}"
-    )
-    return text.encode() if text.isascii() else encoded_fields(hidden_fields(entry))
+    """Return hidden_fields, encoded."""
+    return encoded_fields(hidden_fields(entry))
 
 
 def hidden_fields(entry: Entry) -> list[Field]:

@@ -9,46 +9,37 @@ from datetime import date, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
-# What a profile keeps of the protection that it has put away (rules.engagement.archive).
+from rules.days import DAY
+
+YEAR = timedelta(days=365)
+NEWEST_KEPT = 2  # of the checkpoints
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMark:
-    """until: the active date up to which freezes, covered dates and old pauses are in the archive.
+    """What a profile keeps of the protection that it has put away (rules.engagement.archive)."""
 
-    left: freezes granted up to that date, less the dates that freezes covered; below 0 for a debt. spent: how
-    many dates freezes covered. digest: of the archive that belongs to this profile.
-    """
-
-    until: date
-    left: int
-    spent: int
-    digest: str
-
-
-# Where a fold can be taken up again (docs/rules.md, rule 3): checkpoints of months and years that are over.
-#
-# A checkpoint is the streak's state at the last active date of a month. The newest two are kept, and of each
-# year the last one. So a late event, or a question about the past, needs the active dates after one
-# checkpoint, and not all of them: those of three months at most for what arrives within the late window,
-# those of a year for any date.
-#
-# Checkpoints follow from the active dates and the cover alone, as the streak does. So the order in which
-# events arrive changes none of them.
-
-
-NEWEST_KEPT = 2
+    until: date  # the active date up to which freezes, covered dates and old pauses are in the archive
+    left: int  # freezes granted up to that date, less the dates that freezes covered; below 0: a debt
+    spent: int  # how many dates freezes covered
+    digest: str  # of the archive that belongs to this profile
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A streak after an active date. spent: how many dates freezes covered."""
+    """The streak's state at the last active date of a month, where a fold can be taken up again (rule 3).
+
+    The newest two are kept, and of each year the last one. So a late event, or a question about the past,
+    needs the active dates after one checkpoint, and not all of them: those of three months at most for what
+    arrives within the late window, those of a year for any date. Checkpoints follow from the active dates and
+    the cover alone, as the streak does. So the order in which events arrive changes none of them.
+    """
 
     last: date
     length: int
     longest: int
     active_days: int
-    spent: int
+    spent: int  # how many dates freezes covered
 
     @property
     def text(self) -> str:
@@ -81,9 +72,6 @@ def checkpoint_index(checkpoints: tuple[Checkpoint, ...], since: date) -> int | 
     return max((place for place, each in enumerate(checkpoints) if each.last < since), default=None)
 
 
-DAY = timedelta(days=1)
-
-
 class StreakStatus(StrEnum):
     """What a streak looks like on a given date."""
 
@@ -95,19 +83,17 @@ class StreakStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What protects a streak.
+    """What protects a streak."""
 
-    freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each that
-    was returned. A freeze may be returned after it was spent: then the sum is one lower than what is left,
-    until the next grant. pauses: (first, last) dates, both included. skipped: dates that the user's zone
-    never had. archived: what was put away of the first two; the cover is that of later dates then. opening:
-    the streak that was imported from another system; dates up to its end are already in it (rule 20).
-    """
-
+    # (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each that was
+    # returned. A freeze may be returned after it was spent: then the sum is one lower than what is left,
+    # until the next grant.
     freezes: tuple[tuple[date, int], ...] = ()
-    pauses: tuple[tuple[date, date], ...] = ()
-    skipped: frozenset[date] = frozenset()
+    pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
+    skipped: frozenset[date] = frozenset()  # dates that the user's zone never had, or that are forgiven
+    # What was put away of freezes and pauses; the cover is that of later dates then
     archived: ArchiveMark | None = None
+    # The streak that was imported from another system; dates up to its end are already in it (rule 20)
     opening: Checkpoint | None = None
 
     def is_neutral(self, day: date) -> bool:
@@ -122,17 +108,14 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
+    """The fold's state after an active date."""
 
-    checkpoints: where the fold can be taken up again.
-    Both leave out what was put away (Cover.archived).
-    """
-
-    last: date
+    last: date  # the active date
     length: int
     longest: int
     active_days: int
-    spent: tuple[date, ...] = ()
+    # What was put away (Cover.archived) is left out of these two.
+    spent: tuple[date, ...] = ()  # dates that a freeze covered, ascending
     checkpoints: tuple[Checkpoint, ...] = field(default=(), compare=False)
 
     @property
@@ -283,9 +266,6 @@ def return_date(state: Streak | None, cover: Cover, granted: date, today: date) 
     return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)
 
 
-# Why a date counts for a streak or does not (docs/rules.md, rule 2).
-
-
 class DateReason(StrEnum):
     """Why a date counts or does not."""
 
@@ -320,9 +300,6 @@ def explain_date(upto: Streak | None, cover: Cover, asked: date, today: date) ->
     return (DateReason.FREEZE, length) if asked in spent else (DateReason.MISSED, 0)
 
 
-# Which dates without activity end no streak, over a span of dates (docs/rules.md, rules 2 and 3).
-
-
 def covered_dates(
     streak: Streak | None, cover: Cover, span: tuple[date, date], today: date
 ) -> list[tuple[date, DateReason]]:
@@ -347,12 +324,6 @@ def covered_dates(
     return found
 
 
-# A streak that is settled up to a date: what of a cover has made it, and whether another cover leaves it so.
-#
-# A fold goes on from a state (`advance`). That is right as long as the cover of
-# the dates before still is what it was, or differs in nothing that those dates have used.
-
-
 def cover_until(cover: Cover, last: date) -> Cover:
     """Return the part of a cover that a fold of dates up to a date can use.
 
@@ -368,6 +339,9 @@ def cover_until(cover: Cover, last: date) -> Cover:
 
 def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     """Whether a fold gives the same state with another cover. Both covers end at the same date.
+
+    A fold goes on from a state (`advance`). That is right as long as the cover of the dates before still is
+    what it was, or differs in nothing that those dates have used.
 
     It may say no where the state would be the same; then all dates have to be folded anew. Freezes that are
     gone change nothing as long as each date that a freeze covered still has one: where a freeze was lacking
@@ -392,12 +366,6 @@ def is_possible_streak(state: Streak) -> bool:
         and one.spent == sum(day < one.last for day in state.spent)
         for one, other in pairwise(steps)
     )
-
-
-# How many dates a user pauses (docs/rules.md, rule 2).
-
-
-YEAR = timedelta(days=365)
 
 
 def paused_dates_a_year(pauses: Iterable[tuple[date, date]]) -> int:

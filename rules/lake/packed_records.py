@@ -9,7 +9,7 @@ Firehose bills each record rounded up to 5 KB, and a row has 300 to 500 bytes. S
 
 That is one JSON document, whose dt and hour name the partition for Firehose. Each row has a line of its own,
 so no reader parses the document. Its first and last line are the frame. A reader looks at each line alone: it
-leaves out a line of the frame, and the comma behind a row. A plain row, as all were before, is read by the
+leaves out a line of the frame, and the comma behind a row. A plain row, as nights write them, is read by the
 same rule. So each whole row is found wherever a text was cut, and in any mixture. The null at the end lets
 all rows end alike: curation reads lines of one shape fastest.
 """

@@ -239,8 +239,8 @@ def change_by_time(
     """Return what time alone has changed of the features of due inputs; None: nothing."""
     state = {each: drop_old_dates(item.series(each), each, as_of) for each in SERIES}
     contacts = item.unanswered_campaigns()
-    found = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
-    values = {name: value for name, value in found.items() if value != item.features.get(name)}
+    features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
+    values = {name: value for name, value in features.items() if value != item.features.get(name)}
     moved = {each.input for each in FEATURES if each.name in values}
     active_on = listing_date(state, contacts, as_of)
     if not values and active_on == item.active_on:

@@ -24,18 +24,19 @@ from rules.leads.features import (
     Value,
     shown_value,
 )
+from rules.leads.lead_events import SENTIMENT_MILLI_MAX
 from rules.leads.series import (
     AMOUNT_MINOR_MAX,
     EMPTY_STATE,
     ID_CHARACTERS,
     KEPT_DAYS,
     SEEN_MAX,
-    SENTIMENT_MILLI_MAX,
     SERIES,
     Contribution,
     Mark,
     Series,
     State,
+    Sums,
     decode_contacts,
     decode_series,
 )
@@ -45,7 +46,6 @@ from rules.leads.series import (
 STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
-Sums = tuple[int, int]  # count, amount
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -191,10 +191,10 @@ def features_at(
         return dict(item.features), dict(item.as_of)
     as_of = latest_instant(item, now)
     inputs = {Input(each) for each in item.as_of}
-    found = compute_features(inputs, item.state(), item.unanswered_campaigns(), as_of, grace_days=grace_days)
-    return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
-        inputs, stamp(as_of)
-    )
+    campaigns = item.unanswered_campaigns()
+    features = compute_features(inputs, item.state(), campaigns, as_of, grace_days=grace_days)
+    known: dict[str, ShownValue] = {name: each for name, each in features.items() if each is not None}
+    return known, dict.fromkeys(inputs, stamp(as_of))
 
 
 def compute_features(  # noqa: PLR0913 (what a value follows from)

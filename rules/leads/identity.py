@@ -89,29 +89,6 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
     return tuple(sorted(once.values(), key=lambda each: (RANKS[each.channel], each.external_id)))
 
 
-# Values that identify nobody, though they have an identity's shape: what forms get from people in a hurry.
-#
-# Examples: test@example.com, asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose:
-# a value that many people type without being listed is caught by the cap of claims (below).
-# Whoever has a domain of their own may be mail@ it, or have their name on both sides: that is an address as
-# any other.
-
-
-def is_worthless(channel: str, external_id: str) -> bool:
-    """Whether an identity, in its one spelling, identifies nobody. external_id: without its scope."""
-    if channel == "email":
-        local, _, domain = external_id.partition("@")
-        is_repeated = len(local) > 2 and len(set(local)) == 1
-        is_twice = local == domain.partition(".")[0] and (local in TWICE or len(local) <= TWICE_SHORT)
-        return local in LOCAL_PARTS or is_repeated or is_twice
-    if channel == "phone":
-        return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
-    return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None
-
-
-# What the database knows of an event's identities, and what is planned for them.
-
-
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
     """An identity that the database has."""
@@ -128,9 +105,8 @@ class IdentityFacts:
     """What the database knows of an event's identities."""
 
     known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
-    # For each root among `known`, the strong identities of its whole group, each as it is held: verified or
-    # claimed
-    held: Mapping[int, Collection[Identity]] = field(default_factory=dict)
+    # The strong identities of the whole group of each root among `known`, each verified or claimed
+    identities_of: Mapping[int, Collection[Identity]] = field(default_factory=dict)
     # Pairs of these roots; an operator has parted a lead of one group from a lead of the other
     apart: Collection[frozenset[int]] = ()
 
@@ -141,7 +117,7 @@ class IdentityFacts:
 
     def proven(self, root: int) -> frozenset[Identity]:
         """Return the verified identities of a group: those of somebody whom a source has proven."""
-        return frozenset(each for each in self.held[root] if each.is_verified)
+        return frozenset(each for each in self.identities_of[root] if each.is_verified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +160,36 @@ class IdentityPlan:
         return self != IdentityPlan(self.lead) or self.lead == NEW
 
 
-# What one lead may hold, which groups become one, and whose the things of an event are.
+def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Return the identities by precedence, without claims beside what is verified."""
+    ordered = in_order(identities)
+    if not any(each.kind.is_strong and each.is_verified for each in ordered):
+        return ordered
+    return tuple(each for each in ordered if each.is_verified or not each.kind.is_strong)
+
+
+def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
+    """Return the plan for an event's identities; their order does not matter.
+
+    Verified strong identities of one event prove that their leads are one, with two exceptions: together the
+    leads would have more identities than a channel allows, or an operator has parted two of them. Such
+    evidence contradicts itself and proves nothing. Claimed identities prove nothing; in an event that has a
+    verified one they are left aside. A weak identity never joins two people. A lead without any strong
+    identity is anonymous: when its device turns up with a person, that person adopts it, unless an operator
+    has parted the two.
+
+    A lead that has claims alone is unproven: nobody knows that its people are one, or who they are. A person
+    who proves one of its claims adopts it, if nothing contradicts that. A claim is taken away from a lead
+    that somebody else has proven.
+
+    Raises ValueError for an event without any identity.
+    """
+    ordered = considered_identities(identities)
+    if not ordered:
+        raise ValueError("the event has no identity")
+    if not ordered[0].kind.is_strong:
+        return plan_things(ordered, facts)
+    return _plan_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
 
 
 def fits_one_lead(identities: Iterable[Identity]) -> bool:
@@ -193,12 +198,12 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
-def has_room(held: Iterable[Identity], each: Identity) -> bool:
-    """Whether a lead that holds these may get one more.
+def has_room(identities: Iterable[Identity], another: Identity) -> bool:
+    """Whether a lead that has these may get another one.
 
-    For a thing there always is room, also with a person whom an operator gave more than channels allow.
+    There always is room for a thing, also if an operator gave the person more than channels allow.
     """
-    return each.kind.max_per_lead is None or fits_one_lead({*held, each})
+    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
 
 
 def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
@@ -224,7 +229,7 @@ def things_of(
         known = facts.known.get(each)
         if each.kind.is_strong or known is None or known.is_shared or known.root in roots:
             continue
-        if facts.held[known.root]:
+        if facts.identities_of[known.root]:
             shares.append(each)
         else:
             anonymous[known.root] = None
@@ -245,14 +250,11 @@ def adopted_roots(
     return tuple(taken), tuple(refused)
 
 
-# Whose event it is that names things alone, which people may share.
-
-
 def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
-    """Plan an event that names nobody: of things, or of values that many people typed.
+    """Plan an event that names nobody: it has things alone, or values that many people typed.
 
-    It belongs to a known thing that is not shared; else to a new lead, if an identity is unknown; else to a
-    shared thing.
+    It belongs to the lead of a known thing that is not shared; else to a new lead, if an identity is unknown;
+    else to that of a shared thing.
     """
     unknown = tuple(each for each in ordered if each not in facts.known)
     met = [facts.known[each] for each in ordered if each in facts.known]
@@ -262,20 +264,18 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(met[0].lead)
 
 
-# Whose event it is if nobody has proven its identities: a form that somebody filled in.
-#
-# Claims never make two leads one. They lead to one lead if nothing contradicts that, and of a proven person
-# they change nothing. What contradicts: a higher identity of which the lead has another value (another e-mail
-# address under the same number), more values than one person may have, or two claims that two people have
-# proven.
-#
-# A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
-# Example: five people give their own addresses and the number of one switchboard. The first three are leads
-# of their own, the number leads to the first of them; with the fourth address it leads to none any more.
-
-
 def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
-    """Plan an event whose strong identities, the first ones, are all claimed."""
+    """Plan an event whose strong identities, the first ones, are all claimed: a form that somebody filled in.
+
+    Claims never make two leads one. They lead to one lead if nothing contradicts that, and change nothing of
+    a proven person. These contradict: a higher identity of which the lead has another value (another e-mail
+    address under the same number), more values than one person may have, or two claims that two people have
+    proven.
+
+    A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
+    Example: five people give their own addresses and the number of one switchboard. The first three are leads
+    of their own, and the number leads to the first of them. With the fourth address it leads to none.
+    """
     strong = [each for each in ordered if each.kind.is_strong and not _is_shared(each, facts)]
     weak = [each for each in ordered if not each.kind.is_strong]
     if not strong:
@@ -314,23 +314,23 @@ def _root(strong: list[Identity], facts: IdentityFacts) -> int | None:
 
 
 def _contradicts(other: Identity, each: Identity, root: int, facts: IdentityFacts) -> bool:
-    held = facts.held[root]
-    if other in held:
+    group = facts.identities_of[root]
+    if other in group:
         return False
     if RANKS[other.channel] < RANKS[each.channel]:
-        return any((one.kind, one.scope) == (other.kind, other.scope) for one in held)
-    return not facts.proven(root) and not fits_one_lead({*held, other})
+        return any((one.kind, one.scope) == (other.kind, other.scope) for one in group)
+    return not facts.proven(root) and not fits_one_lead({*group, other})
 
 
 def _plan_unproven(
     strong: list[Identity], weak: list[Identity], lead: int, root: int, facts: IdentityFacts
 ) -> IdentityPlan:
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
-    attach, held = [], set(() if root == NEW else facts.held[root])
+    attach, identities = [], set(() if root == NEW else facts.identities_of[root])
     for each in (each for each in [*strong, *weak] if each not in facts.known):
-        if has_room(held, each):
+        if has_room(identities, each):
             attach.append(each)
-            held.add(each)
+            identities.add(each)
     anonymous, things = things_of(weak, (root,), facts)
     taken, refused = adopted_roots(anonymous, (root,), facts)
     shares, typed = _claims_elsewhere(strong, lead, root, facts)
@@ -355,48 +355,13 @@ def _claims_elsewhere(
     return tuple(shares), tuple(typed)
 
 
-# Decides whose event it is, and which leads its identities prove to be one person.
-#
-# Verified strong identities of one event prove that their leads are one, with two exceptions: together the
-# leads would have more identities than a channel allows, or an operator has parted two of them. Such evidence
-# contradicts itself and proves nothing. Claimed identities prove nothing; in an event
-# that has a verified one they are left aside. A weak identity never joins two people. A lead without any
-# strong identity is anonymous: when its device turns up with a person, that person adopts it, unless an
-# operator has parted the two.
-#
-# A lead that holds claims alone is unproven: nobody knows that its people are one, or who they are. Whoever
-# proves one of its claims adopts it, if nothing contradicts that. From a lead that somebody else has
-# proven the claim is taken away.
-
-
-def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...]:
-    """Return the identities by precedence, without claims beside what is verified."""
-    ordered = in_order(identities)
-    if not any(each.kind.is_strong and each.is_verified for each in ordered):
-        return ordered
-    return tuple(each for each in ordered if each.is_verified or not each.kind.is_strong)
-
-
-def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
-    """Return the plan for an event's identities; their order does not matter.
-
-    Raises ValueError for an event without any.
-    """
-    ordered = considered_identities(identities)
-    if not ordered:
-        raise ValueError("the event has no identity")
-    if not ordered[0].kind.is_strong:
-        return plan_things(ordered, facts)
-    return _plan_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Home:
     """Where a person's event belongs."""
 
     lead: int
     roots: tuple[int, ...]  # of the groups that are that person, now or after the merges
-    held: frozenset[Identity]  # the verified identities of these groups
+    verified: frozenset[Identity]  # the verified identities of these groups
     refused: tuple[MergeRefusal, ...] = ()
 
 
@@ -418,7 +383,7 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
 
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
-    """Return whose event it is by the strong identities alone: that of who has proven them, first of all."""
+    """Return where the strong identities alone lead: first of all to the person who has proven them."""
     known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
     if not known:
         return _unproven_home(strong, facts)
@@ -428,9 +393,8 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
     above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
-    is_settled = (
-        len(roots) == 1 and not above
-    )  # perhaps by an operator, who may join more than channels allow
+    # Perhaps by an operator, who may join more than channels allow.
+    is_settled = len(roots) == 1 and not above
     if is_settled or (fits_one_lead(whole.union(above)) and not is_parted):
         return _Home(first.lead, roots, whole)
     reason = KEPT_APART if is_parted else TOO_MANY
@@ -450,19 +414,19 @@ def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 
 
 def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
-    return not facts.proven(root) and fits_one_lead({*facts.held[root], *strong})
+    return not facts.proven(root) and fits_one_lead({*facts.identities_of[root], *strong})
 
 
 def _claimants(
     strong: list[Identity], home: _Home, facts: IdentityFacts
 ) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return the roots of unproven leads that the person adopts, and who loses what they claimed."""
+    """Return the roots of unproven leads that the person adopts, and refusals for what others lose."""
     roots, refused = home.roots, []
     for each in strong:
         known = facts.known.get(each)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
-        everything = {*strong, *(one for root in roots if root != NEW for one in facts.held[root])}
+        everything = {*strong, *(one for root in roots if root != NEW for one in facts.identities_of[root])}
         if _may_adopt(known.root, everything, facts) and not facts.parts((*roots, known.root)):
             roots = (*roots, known.root)
         else:
@@ -475,12 +439,12 @@ def _fitting_identities(
 ) -> tuple[tuple[Identity, ...], ...]:
     """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
     attach, proves, takes = [], [], []
-    held = set(home.held)
+    identities = set(home.verified)
     for each in ordered:
         known = facts.known.get(each)
-        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(held, each):
+        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(identities, each):
             continue
-        held.add(each)
+        identities.add(each)
         if known is None:
             attach.append(each)
         elif known.root in roots and not known.is_shared:
@@ -488,3 +452,21 @@ def _fitting_identities(
         else:
             takes.append(each)
     return tuple(attach), tuple(proves), tuple(takes)
+
+
+def is_worthless(channel: str, external_id: str) -> bool:
+    """Whether an identity, in its one spelling, identifies nobody, though it has an identity's shape.
+
+    external_id: without its scope. Examples, as forms get them from people in a hurry: test@example.com,
+    asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose: a value that many people
+    type without being listed is caught by the cap of claims (`plan_claims`). People who have a domain of
+    their own may be mail@ it, or have their name on both sides: that is an address like any other.
+    """
+    if channel == "email":
+        local, _, domain = external_id.partition("@")
+        is_repeated = len(local) > 2 and len(set(local)) == 1
+        is_twice = local == domain.partition(".")[0] and (local in TWICE or len(local) <= TWICE_SHORT)
+        return local in LOCAL_PARTS or is_repeated or is_twice
+    if channel == "phone":
+        return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
+    return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None

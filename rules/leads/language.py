@@ -51,6 +51,54 @@ PHRASE_WORDS_MAX = max(map(len, PHRASES))
 OFF, ON = "off", "on"
 NOTIFICATIONS = "notifications"
 CONSENT_CHARACTERS_MAX = 80
+# Phrases are parted by commas, and compared without case, accents and punctuation.
+STOP_WORDS = """
+stop,stop all,stopall,stop it all,stop message,stop sending,stop contacting me,stop messaging me
+stop texting me,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,remove me,take me off
+i want to unsubscribe,i want to opt out,i would like to unsubscribe,i'd like to unsubscribe
+do not contact me,don't contact me,do not message me,don't message me,do not text me,don't text me,parar
+pare,descadastrar,me descadastre,desinscrever,nao quero mais,quero sair,quero me descadastrar
+cancelar inscricao,baja,darme de baja,dar de baja,dame de baja,no molestar,quiero darme de baja
+desuscribir,desuscribirme,desuscribirse,cancelar suscripcion,anular suscripcion,stopp,abmelden
+abbestellen,abmeldung,ich mochte mich abmelden,arret,arreter,desabonner,se desabonner,me desabonner
+je veux me desabonner,desabonnement,desinscription,disiscriviti,disiscrivimi,annulla iscrizione,afmelden
+uitschrijven,meld me af,wypisz,wypisz mnie,rezygnuje,стоп,отписаться,отпишите меня,отписка,відписатися
+abonelikten cik,abonelikten çık,berhenti,berhenti langganan,berhenti berlangganan,إلغاء الاشتراك
+الغاء الاشتراك,إيقاف,أوقف,توقف,قف,הסר,הסירו,הסר אותי,להסרה,रोकें,बंद करें,退订,退訂,取消订阅,取消訂閱,停止,配信停止
+停止してください,수신거부,수신 거부,구독 취소,중지,stop spamming,stop spamming me
+stop sending this,stop sending these,stop sending me this,stop sending me these,leave me alone,dont contact me
+dont message me,dont text me,unsuscribe,unsubcribe,unsubscribe all,unsubscribe from all,unsubscribe from this
+darse de baja,dejar de recibir,no recibir mas,no me escriban,no me escriban mas,no me contacten
+no me contacten mas,arretez,ne plus recevoir,se desinscrire,me desinscrire,desinscrire,desinscrivez-moi
+nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
+停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
+"""
+
+# A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
+STOP_VERBS = """
+stop,end,cancel,quit,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
+remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
+no recibir,parar
+pare,parem,cancelar,sair,desativar,interromper,nao quero,nao enviar,nao envie,nao enviem,detener
+desactivar,anular,dejar de recibir,dejar de enviar,no quiero,no deseo,no enviar,no envien,no mas
+darme de baja,stopp,stoppen,beenden,abbestellen,abmelden,arreter,arretez,arret,desactiver,ne plus
+je ne veux plus,n'envoyez plus,se desabonner,me desabonner,desabonner,interrompi,ferma,disattiva,annulla
+cancella,basta,non voglio,uitschrijven,afmelden,stopzetten,zatrzymaj,wylacz,стоп,остановить,остановите
+отключить,отписаться,durdur,iptal et,hentikan,berhenti,إيقاف,أوقف,توقف,إلغاء,הפסק,रोकें,बंद करें,停止,取消
+중지
+"""
+THINGS = """
+messages,msgs,promotion,promotions,promo,promos,promotional,offers,marketing,ads,adverts,advertising
+advertisements,notification,notifications,updates,news,newsletter,newsletters,texts,sms,emails,alerts
+deals,campaigns,spam,communications,mailings,whatsapp,mailing list,the list,your list,this list
+mensagens,promocao,promocoes,ofertas,publicidade,propaganda,propagandas,anuncios,notificacoes,novidades
+mensajes,promocion,promociones,publicidad,notificaciones,novedades,avisos,werbung,nachrichten
+werbenachrichten,angebote,aktionen,benachrichtigungen,offres,publicite,publicites,pub,pubs,messaggi
+promozioni,offerte,pubblicita,notifiche,berichten,promoties,aanbiedingen,reclame,meldingen,wiadomosci
+promocje,reklamy,рекламу,рекламы,рассылку,рассылки,рассылок,сообщения,акции,уведомления,promosyonlari
+promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الرسائل,العروض,الترويجية
+الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
+"""
 START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
 # They may also be the label of a step in a dialogue.
 WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
@@ -115,70 +163,14 @@ def _topics(clause: list[str], negated: list[bool]) -> set[str]:
     }
 
 
-# Words by which people end or resume messages to them.
-#
-# A message counts if it is such a word or phrase and nothing else: "Stop!", "Please stop these promotions"
-# and "Keine Werbung mehr" do; "stop by tomorrow", "don't stop" and "I don't want to stop your messages" do
-# not. If it has several clauses, each must say so, or be polite. The English words are those that carriers
-# and Twilio prescribe; other languages have their usual ones, and Meta's labels of the button "Stop
-# promotions".
-#
-# What somebody chose counts by its label and by what its program calls it. Words that are also the label of a
-# step in a dialogue ("Cancel", "Voltar") count only where somebody has written them.
-
-
-# Phrases are parted by commas, and compared without case, accents and punctuation.
-STOP_WORDS = """
-stop,stop all,stopall,stop it all,stop message,stop sending,stop contacting me,stop messaging me
-stop texting me,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,remove me,take me off
-i want to unsubscribe,i want to opt out,i would like to unsubscribe,i'd like to unsubscribe
-do not contact me,don't contact me,do not message me,don't message me,do not text me,don't text me,parar
-pare,descadastrar,me descadastre,desinscrever,nao quero mais,quero sair,quero me descadastrar
-cancelar inscricao,baja,darme de baja,dar de baja,dame de baja,no molestar,quiero darme de baja
-desuscribir,desuscribirme,desuscribirse,cancelar suscripcion,anular suscripcion,stopp,abmelden
-abbestellen,abmeldung,ich mochte mich abmelden,arret,arreter,desabonner,se desabonner,me desabonner
-je veux me desabonner,desabonnement,desinscription,disiscriviti,disiscrivimi,annulla iscrizione,afmelden
-uitschrijven,meld me af,wypisz,wypisz mnie,rezygnuje,стоп,отписаться,отпишите меня,отписка,відписатися
-abonelikten cik,abonelikten çık,berhenti,berhenti langganan,berhenti berlangganan,إلغاء الاشتراك
-الغاء الاشتراك,إيقاف,أوقف,توقف,قف,הסר,הסירו,הסר אותי,להסרה,रोकें,बंद करें,退订,退訂,取消订阅,取消訂閱,停止,配信停止
-停止してください,수신거부,수신 거부,구독 취소,중지,stop spamming,stop spamming me
-stop sending this,stop sending these,stop sending me this,stop sending me these,leave me alone,dont contact me
-dont message me,dont text me,unsuscribe,unsubcribe,unsubscribe all,unsubscribe from all,unsubscribe from this
-darse de baja,dejar de recibir,no recibir mas,no me escriban,no me escriban mas,no me contacten
-no me contacten mas,arretez,ne plus recevoir,se desinscrire,me desinscrire,desinscrire,desinscrivez-moi
-nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
-停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
-"""
-
-# A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
-STOP_VERBS = """
-stop,end,cancel,quit,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
-remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
-no recibir,parar
-pare,parem,cancelar,sair,desativar,interromper,nao quero,nao enviar,nao envie,nao enviem,detener
-desactivar,anular,dejar de recibir,dejar de enviar,no quiero,no deseo,no enviar,no envien,no mas
-darme de baja,stopp,stoppen,beenden,abbestellen,abmelden,arreter,arretez,arret,desactiver,ne plus
-je ne veux plus,n'envoyez plus,se desabonner,me desabonner,desabonner,interrompi,ferma,disattiva,annulla
-cancella,basta,non voglio,uitschrijven,afmelden,stopzetten,zatrzymaj,wylacz,стоп,остановить,остановите
-отключить,отписаться,durdur,iptal et,hentikan,berhenti,إيقاف,أوقف,توقف,إلغاء,הפסק,रोकें,बंद करें,停止,取消
-중지
-"""
-THINGS = """
-messages,msgs,promotion,promotions,promo,promos,promotional,offers,marketing,ads,adverts,advertising
-advertisements,notification,notifications,updates,news,newsletter,newsletters,texts,sms,emails,alerts
-deals,campaigns,spam,communications,mailings,whatsapp,mailing list,the list,your list,this list
-mensagens,promocao,promocoes,ofertas,publicidade,propaganda,propagandas,anuncios,notificacoes,novidades
-mensajes,promocion,promociones,publicidad,notificaciones,novedades,avisos,werbung,nachrichten
-werbenachrichten,angebote,aktionen,benachrichtigungen,offres,publicite,publicites,pub,pubs,messaggi
-promozioni,offerte,pubblicita,notifiche,berichten,promoties,aanbiedingen,reclame,meldingen,wiadomosci
-promocje,reklamy,рекламу,рекламы,рассылку,рассылки,рассылок,сообщения,акции,уведомления,promosyonlari
-promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الرسائل,العروض,الترويجية
-الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
-"""
-
-
 def consent_in(text: str) -> Mapping[str, str]:
-    """Return {"notifications": "off" or "on"} for what somebody wrote, if it is that alone; else {}."""
+    """Return {"notifications": "off" or "on"} for what somebody wrote, if it says that alone; else {}.
+
+    "Stop!", "Please stop these promotions" and "Keine Werbung mehr" say it; "stop by tomorrow", "don't stop"
+    and "I don't want to stop your messages" do not. Each of several clauses must say so, or be polite. The
+    English words are those that carriers and Twilio prescribe. Other languages have their usual ones, and
+    Meta's labels of the button "Stop promotions".
+    """
     return _consent(_meaning_of_text(text, MEANINGS))
 
 
@@ -186,6 +178,7 @@ def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[st
     """Return the same for what somebody chose: OFF, if any of these says so, before ON.
 
     labels: what it says, such as "Stop promotions". names: what its program calls it, such as STOP_PROMO.
+    Words that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
     """
     said = {_meaning_of_text(each, _CHOICES) for each in labels}
     said |= {

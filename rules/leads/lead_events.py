@@ -17,6 +17,7 @@ from typing import Any
 from rules.days import stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)
+SENTIMENT_MILLI_MAX = 1000
 NAMESPACE = uuid.UUID("0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11")
 
 FORM_SUBMITTED = "form_submitted"
@@ -171,6 +172,22 @@ def from_item(item: Mapping[str, Any]) -> LeadEvent:
         name: item.get(name) for name in ("object_id", "object_id_ref", "raw_payload", "raw_payload_ref")
     }
     return LeadEvent(**texts, payload=payload, **optional)
+
+
+def sentiment_of(event: LeadEvent) -> int | None:
+    """Return an event's sentiment in thousandths, None if it has none; raises MalformedLeadEvent."""
+    milli = event.payload.get("sentiment_milli")
+    if milli is not None and (type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX):
+        raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
+    return milli
+
+
+def campaign_of(event: LeadEvent) -> str:
+    """Return the id of the campaign that an event is about; raises MalformedLeadEvent."""
+    campaign = event.payload.get("campaign_id")
+    if not isinstance(campaign, str) or not campaign:
+        raise MalformedLeadEvent("campaign_id is no text")
+    return campaign
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:

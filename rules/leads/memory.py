@@ -33,6 +33,8 @@ from rules.leads.lead_events import (
     PURCHASE_COMPLETED,
     LeadEvent,
     MalformedLeadEvent,
+    campaign_of,
+    sentiment_of,
 )
 
 EVIDENCE_MAX = 8
@@ -41,7 +43,6 @@ SECOND = timedelta(seconds=1)
 KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
 KeyValues = Iterator[tuple[str, str]]  # (key, value)
-SENTIMENT_MILLI_MAX = 1000
 
 
 class ValueRule(StrEnum):
@@ -277,12 +278,9 @@ def _products(event: LeadEvent) -> KeyValues:
 
 
 def _sentiment(event: LeadEvent) -> KeyValues:
-    milli = event.payload.get("sentiment_milli")
-    if milli is None:
-        return
-    if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
-        raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
-    yield "overall", str(milli)
+    milli = sentiment_of(event)
+    if milli is not None:
+        yield "overall", str(milli)
 
 
 def _objections(event: LeadEvent) -> KeyValues:
@@ -291,10 +289,7 @@ def _objections(event: LeadEvent) -> KeyValues:
 
 
 def _reaction(event: LeadEvent) -> KeyValues:
-    campaign = event.payload.get("campaign_id")
-    if not isinstance(campaign, str) or not campaign:
-        raise MalformedLeadEvent("campaign_id is no text")
-    yield campaign, event.event_type.removeprefix("campaign_")
+    yield campaign_of(event), event.event_type.removeprefix("campaign_")
 
 
 DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {

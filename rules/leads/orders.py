@@ -85,11 +85,11 @@ class OrderChange:
 
 
 def join_orders(one: OrderState, other: OrderState) -> OrderState:
-    """Return all that was seen."""
-    placed = max((each.placed for each in (one, other) if each.placed), default=None)
+    """Return all that was seen of an order, from two parts of it."""
+    placed = max((state.placed for state in (one, other) if state.placed), default=None)
     paid_back = dict(one.paid_back)
-    for name, each in other.paid_back.items():
-        paid_back[name] = max(paid_back.get(name, each), each)
+    for name, transaction in other.paid_back.items():
+        paid_back[name] = max(paid_back.get(name, transaction), transaction)
     return OrderState(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
@@ -97,9 +97,9 @@ def contradicts(known: OrderState, seen: OrderState) -> bool:
     """Return whether two webhooks without a version contradict each other: nobody knows which is newer."""
     if known.placed and seen.placed and known.placed.version == seen.placed.version == "":
         return known.placed != seen.placed
-    both = known.paid_back.keys() & seen.paid_back.keys()
-    pairs = ((known.paid_back[name], seen.paid_back[name]) for name in both)
-    return any(a.status == b.status and a.amount_minor != b.amount_minor for a, b in pairs)
+    names = known.paid_back.keys() & seen.paid_back.keys()
+    pairs = ((known.paid_back[name], seen.paid_back[name]) for name in names)
+    return any(one.status == other.status and one.amount_minor != other.amount_minor for one, other in pairs)
 
 
 def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
@@ -112,14 +112,14 @@ def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
     placed = seen.placed
     if placed is None or placed.is_void or seen.is_deleted:
         return {}
-    found = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
-    for each, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
+    amounts = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
+    for transaction, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
         # Amounts of two currencies are never added up, not even those of one refund.
-        other = "" if currency == placed.currency else f":{currency}"
-        key = f"refund:{each.refund_id}{other}"
-        before = found.get(key, OrderAmount(each.at, 0, 0, currency))
-        found[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
-    return found
+        foreign = "" if currency == placed.currency else f":{currency}"
+        key = f"refund:{transaction.refund_id}{foreign}"
+        before = amounts.get(key, OrderAmount(transaction.at, 0, 0, currency))
+        amounts[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
+    return amounts
 
 
 def _in_shop_money(
@@ -175,9 +175,9 @@ def to_text(seen: OrderState) -> str:
     return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
 
 
-def _json_values(held: PlacedOrder | RefundTransaction) -> list[Any]:
+def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
     """Return the values, without the last two where the shop does not say them."""
-    values = [getattr(held, name) for name in held.__slots__]
+    values = [getattr(part, name) for name in part.__slots__]
     return values if values[-1] else values[:-2]
 
 

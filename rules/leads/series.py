@@ -20,14 +20,21 @@ from typing import TypeVar
 
 from rules.days import EPOCH, MICROSECOND, unstamp
 from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Contact, Feature, Input
-from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, ORDER_SIGNS, LeadEvent, MalformedLeadEvent
+from rules.leads.lead_events import (
+    ACTIVITY_TYPES,
+    CAMPAIGN_TYPES,
+    ORDER_SIGNS,
+    LeadEvent,
+    MalformedLeadEvent,
+    campaign_of,
+    sentiment_of,
+)
 
 SEEN_MAX = 16
 # This many marks leave at once: one bulk write for eight events.
 MARKS_DROPPED = 8
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
 AMOUNT_MINOR_MAX = 10**15
-SENTIMENT_MILLI_MAX = 1000
 ID_CHARACTERS = 12
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the event's id
@@ -94,22 +101,18 @@ class Contribution:
 def contributions(event: LeadEvent) -> dict[Input, Contribution]:
     """Return what an event adds, by input; raises MalformedLeadEvent, with the field and the reason."""
     mark, day = mark_of(event.occurred_at, event.id), date.fromisoformat(event.occurred_at[:10]).toordinal()
-    found: dict[Input, Contribution] = {}
+    added: dict[Input, Contribution] = {}
     if event.event_type in TRIGGERS[Input.PURCHASES]:
-        found[Input.PURCHASES] = _purchase(event, mark, day)
+        added[Input.PURCHASES] = _purchase(event, mark, day)
     if event.event_type in TRIGGERS[Input.SENTIMENT]:
-        milli = event.payload.get("sentiment_milli")
+        milli = sentiment_of(event)
         if milli is not None:
-            if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
-                raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
-            found[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
+            added[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
     if event.event_type in CAMPAIGN_TYPES:
-        campaign = event.payload.get("campaign_id")
-        if not isinstance(campaign, str) or not campaign:
-            raise MalformedLeadEvent("campaign_id is no text")
+        campaign_of(event)  # one without its id is no activity either
     if event.event_type in ACTIVITY_TYPES:
-        found[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
-    return found
+        added[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
+    return added
 
 
 def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
@@ -261,7 +264,7 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
         with suppress(MalformedLeadEvent):
             for input_, each in contributions(event).items():
                 by_mark[input_][each.mark] = each
-    return {input_: _build_series(input_, [*found.values()], as_of) for input_, found in by_mark.items()}
+    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
 
 
 def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:

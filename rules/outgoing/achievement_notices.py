@@ -1,9 +1,9 @@
 """Which achievements give notifications (docs/rules.md, rules 15 and 18).
 
-News is what became true since somebody looked. Of an achievement that is in the book in this form only since
-then, it is what was reached after that. Everything else (a new achievement that history fulfils, one that is
-withdrawn, one that a late event dates earlier) is sent as `profile.changed`: its `achievements` are all of
-the user's.
+News is what became true since somebody looked. Of an achievement that is in the book in this form only
+since then, it is what was reached after that. Everything else (a new achievement that history fulfils,
+one that is withdrawn, one that a late event dates earlier) is sent as `profile.changed`: its
+`achievements` are all of the user's.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,8 @@
 """Which notifications follow from a change of a profile, a lead or a question, or from time, and what they
 show (docs/rules.md, rule 18).
+
+Each function is a fold: it gets the state, which says what was notified so far, and returns the notices
+and the state after them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,66 +12,17 @@ from decimal import Decimal
 from typing import Any
 
 from rules.book.rewards import Redemption
-from rules.days import stamp, start_of, unstamp
+from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import debt_of, entry_id
-from rules.engagement.streak import DAY, Cover, Streak, lapse_date, shown_streak
+from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
 from rules.questions.questions import Question, QuestionStatus
 
-# What a notification shows of a user: what `GET /v1/users/{user_id}` shows, less what a clock alone decides.
-#
-# Whether a streak is at risk today is for the receiver to say: it knows `last_activity_date` and `lapses_at`.
-
-
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
 AT_RISK = timedelta(hours=6)  # this long before a streak lapses streak.at_risk is sent, once
-
-
-def profile_view(profile: Profile, at: datetime) -> ProfileView:
-    """Return what is shown at an instant. lapses_at: a stamp, while there is a streak that can lapse."""
-    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
-    return {
-        "user_id": profile.user_id,
-        "current_streak": streak.current,
-        "longest_streak": streak.longest,
-        "last_activity_date": streak.last.isoformat() if streak.last else None,
-        "timezone": profile.zone,
-        "total_bestie_points": profile.total_points,
-        "balance": profile.balance,
-        "debt": debt_of(profile.balance),
-        "freezes_available": streak.freezes_available,
-        "active_days": streak.active_days,
-        "lapses_at": lapses_at(profile) if streak.current else None,
-    }
-
-
-def lapses_at(profile: Profile) -> str | None:
-    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
-    if profile.streak is None:
-        return None
-    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
-
-
-def next_change(profile: Profile, at: datetime) -> datetime | None:
-    """Return when time alone will next change what is shown; None: it will not.
-
-    Example: last active on the 1st, one freeze. At the end of the 2nd it is used, at that of the 3rd the
-    streak lapses.
-    """
-    day = date_at(profile, at)
-    seen = shown_streak(profile.streak, profile.cover, day)
-    if profile.streak is None or not seen.current:
-        return None
-    last = lapse_date(profile.streak, profile.cover)
-    while day < last:
-        day += DAY
-        later = shown_streak(profile.streak, profile.cover, day)
-        if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
-            break
-    return start_of(day, profile.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +64,16 @@ class UserNoticeState:
     looked_at: str = ""  # a stamp, when that was. No later look goes by an older book.
 
 
+@dataclass(frozen=True, slots=True)
+class ItemNoticeState:
+    """What a lead's or a question's notifications say so far."""
+
+    version: int = 0  # of its item; of a question 1
+    number: int = 0
+    as_of: str = ""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
 def notices_of_profile(
     state: UserNoticeState, profile: Profile, at: datetime
 ) -> tuple[list[Notice], UserNoticeState]:
@@ -123,25 +87,25 @@ def notices_of_profile(
     before = state.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
     lost, warned = state.lost, state.warned
     is_past = profile.backfilled == profile.version > state.version  # what happened long ago is no news
-    found, lost = _streak_notices(before, after, profile, state.lost) if before else ([], lost)
+    notices, lost = _streak_notices(before, after, profile, state.lost) if before else ([], lost)
     if before is None or is_past:
-        found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
+        notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
     else:
-        if not found and _without_points(before) != _without_points(after):
-            found.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
-        found += _points_notices(before, after)
+        if not notices and _without_points(before) != _without_points(after):
+            notices.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
+        notices += _points_notices(before, after)
     if is_at_risk(after, as_of) and warned != after["lapses_at"]:
         warned = after["lapses_at"]
-        found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
-    holds, over = _lapsed_holds(state.holds, profile, as_of)
-    found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
+        notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
+    holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
+    notices += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in lapsed]
     later = next_change(profile, unstamp(as_of))
     is_new = not state.shown and profile.version == 1
     asked = None if is_past else {} if is_new else state.asked
-    number, version = state.number + len(found), max(state.version, profile.version)
+    number, version = state.number + len(notices), max(state.version, profile.version)
     seen = replace(state, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
     changes_at = stamp(later) if later else ""
-    return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
+    return notices, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
 def notices_of_redemption(
@@ -193,21 +157,21 @@ def _streak_notices(
 ) -> tuple[list[Notice], LostStreak | None]:
     """Return the notices of the streak, and the loss that may still be overturned."""
     had, has, run = before["current_streak"], after["current_streak"], profile.streak
-    found: list[Notice] = []
+    notices: list[Notice] = []
     last = date.fromisoformat(before["last_activity_date"]) if had else date.min
     if had and not (has and run and run_reaches(run, profile.cover, last)):
         shown = {**before, "current_streak": 0, "lapses_at": None} if has else after
-        gone = (after["last_activity_date"] or "") < before["last_activity_date"]
-        about = {"lost_streak": had, "reason": "reversed" if gone else "missed", "profile": shown}
-        found.append(Notice(NoticeType.STREAK_LOST, about))
+        is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
+        about = {"lost_streak": had, "reason": "reversed" if is_reversed else "missed", "profile": shown}
+        notices.append(Notice(NoticeType.STREAK_LOST, about))
         lost, had = LostStreak(last, had), 0
     if has and run and lost and run_reaches(run, profile.cover, lost.last):
         about = {"lost_streak": lost.length, "current_streak": has, "profile": after}
-        return [*found, Notice(NoticeType.STREAK_CORRECTED, about)], None
+        return [*notices, Notice(NoticeType.STREAK_CORRECTED, about)], None
     if has > had:
         about = {"from": had, "current_streak": has, "profile": after}
-        found.append(Notice(NoticeType.STREAK_EXTENDED, about))
-    return found, lost
+        notices.append(Notice(NoticeType.STREAK_EXTENDED, about))
+    return notices, lost
 
 
 def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]:
@@ -226,15 +190,17 @@ def _lapsed_holds(
     A hold that the profile has no more was captured or released if that was before its deadline.
     """
     by_id = {each.hold_id: each for each in before}
-    there = tuple(
+    current = tuple(
         by_id.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
         for each in profile.holds
     )
-    gone = [each for name, each in by_id.items() if name not in {one.hold_id for one in there}]
-    over = [each for each in there if not each.is_over and each.until <= as_of]
-    over += [each for each in gone if not each.is_over and each.until <= profile.updated_at]
-    kept = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in there)
-    return kept, [_hold_view(each) for each in over]
+    ids = {each.hold_id for each in current}
+    lapsed = [each for each in current if not each.is_over and each.until <= as_of]
+    for name, each in by_id.items():
+        if name not in ids and not each.is_over and each.until <= profile.updated_at:
+            lapsed.append(each)
+    after = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in current)
+    return after, [_hold_view(each) for each in lapsed]
 
 
 def _hold_view(hold: HoldState) -> dict[str, Any]:
@@ -245,28 +211,12 @@ def _without_points(shown: ProfileView) -> ProfileView:
     return {name: value for name, value in shown.items() if name not in POINT_FIELDS}
 
 
-# The notices of leads and of questions (docs/rules.md, rule 18).
-#
-# A lead's newest `lead.updated` has its features and whose leaf it is. What is remembered of it is people's
-# own words, and is not sent. A question gives one notice: when it takes no answers any more.
-
-
-@dataclass(frozen=True, slots=True)
-class ItemNoticeState:
-    """What a lead's or a question's notifications say so far."""
-
-    version: int = 0  # of its item; of a question 1
-    number: int = 0
-    as_of: str = ""
-    shown: Mapping[str, Any] = field(default_factory=dict)
-
-
 def notices_of_lead(
     state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
 ) -> tuple[list[Notice], ItemNoticeState]:
     """Return the notices of a lead's item, and the state after them. An older item gives none.
 
-    at: a stamp, when the item was written.
+    at: a stamp, when the item was written. What is remembered of a lead is people's own words, and not sent.
     """
     shown = {
         "organization_id": organization_id,
@@ -282,7 +232,7 @@ def notices_of_lead(
 
 
 def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the notice of a question that takes no answers any more: none if it has been sent."""
+    """Return the one notice of a question, when it takes no answers any more: none if it has been sent."""
     if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], state
     closed_at = question.closed_at or question.closes_at
@@ -296,6 +246,55 @@ def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[lis
         "closed_at": closed_at,
     }
     return [Notice(NoticeType.QUESTION_CLOSED, about)], ItemNoticeState(1, state.number + 1, closed_at, about)
+
+
+def profile_view(profile: Profile, at: datetime) -> ProfileView:
+    """Return what a notification shows of a user at an instant.
+
+    It is what `GET /v1/users/{user_id}` shows, less what a clock alone decides.
+    lapses_at: a stamp, while there is a streak that can lapse. Whether the streak is at risk today follows
+    from that and from last_activity_date; the receiver knows its own clock.
+    """
+    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
+    return {
+        "user_id": profile.user_id,
+        "current_streak": streak.current,
+        "longest_streak": streak.longest,
+        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "timezone": profile.zone,
+        "total_bestie_points": profile.total_points,
+        "balance": profile.balance,
+        "debt": debt_of(profile.balance),
+        "freezes_available": streak.freezes_available,
+        "active_days": streak.active_days,
+        "lapses_at": lapses_at(profile) if streak.current else None,
+    }
+
+
+def lapses_at(profile: Profile) -> str | None:
+    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
+    if profile.streak is None:
+        return None
+    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
+
+
+def next_change(profile: Profile, at: datetime) -> datetime | None:
+    """Return when time alone will next change what is shown; None: it will not.
+
+    Example: last active on the 1st, one freeze. At the end of the 2nd it is used, at that of the 3rd the
+    streak lapses.
+    """
+    day = date_at(profile, at)
+    seen = shown_streak(profile.streak, profile.cover, day)
+    if profile.streak is None or not seen.current:
+        return None
+    last = lapse_date(profile.streak, profile.cover)
+    while day < last:
+        day += DAY
+        later = shown_streak(profile.streak, profile.cover, day)
+        if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
+            break
+    return start_of(day, profile.zone)
 
 
 def _number(shown: Any) -> Any:

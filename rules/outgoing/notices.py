@@ -1,5 +1,10 @@
-"""What is sent to the customer's systems, and of whom: types, numbers, and ids that never change. To which
-endpoints, and when it is tried again or given up.
+"""What is sent to the customer's systems, and about whom: types, numbers, and ids that never change; to
+which endpoints; and when an attempt is repeated or given up (docs/rules.md, rule 18).
+
+A *holder* has notifications in an order of their own: a user's id, or `lead/` or `question/` and an id,
+since no user id has a slash. Each holder has a *lane* to each endpoint: the next notification goes out
+when the one before has arrived. What an endpoint refuses of one holder delays no other one. An endpoint
+that takes nothing is asked now and then.
 """
 
 import json
@@ -10,25 +15,20 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-# Whom a notification is about: a user, a lead or a question. Each has its own order.
-#
-# The *holder* of notifications is a user's id, or `lead/` or `question/` and an id: no user id has a slash.
-
-
 LEAD, QUESTION = "lead/", "question/"
-_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
+HOLDER_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
 AT_LEAST = "at_least"
-# After this many failures in a row of one lane.
+# How long a lane waits after its first failure in a row, its second, and so on.
 RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
 # Three days, and long enough that one attempt comes after them.
 RETRY_WINDOW = timedelta(hours=76)
-# An endpoint that refused this many lanes, and took none, is left in peace: this long, twice as long each
-# time.
+# An endpoint that refused this many lanes, and took none, is not asked for a while, twice as long each time.
 REFUSED_MAX = 3
 BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
+Filters = Mapping[str, Mapping[str, Sequence[Any]]]
 KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
@@ -44,45 +44,41 @@ def question_holder(question_id: str) -> str:
 
 def is_user(holder: str) -> bool:
     """Whether a holder is a user; the holder of an endpoint's test messages counts as one."""
-    return not holder.startswith(tuple(_NAMES))
+    return not holder.startswith(tuple(HOLDER_NAMES))
 
 
 def holder_names(holder: str) -> dict[str, str]:
-    """Return whom a holder is, as messages say it: {"lead_id": ...}."""
-    for prefix, name in _NAMES.items():
+    """Return a holder as messages name it: {"lead_id": ...}."""
+    for prefix, name in HOLDER_NAMES.items():
         if holder.startswith(prefix):
             return {name: holder.removeprefix(prefix)}
     return {"user_id": holder}
 
 
 def holder_of(asked: Mapping[str, Any]) -> str:
-    """Return the holder that has been named like that; raises KeyError."""
-    for prefix, name in _NAMES.items():
+    """Return the holder that a message names so; raises KeyError."""
+    for prefix, name in HOLDER_NAMES.items():
         if name in asked:
             return prefix + str(asked[name])
     return str(asked["user_id"])
 
 
 class NoticeType(StrEnum):
-    """What a notification is about.
-
-    STREAK_LOST: a date was missed, or events were reversed. STREAK_CORRECTED: a late event overturned a loss
-    that was notified. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no
-    news. LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
-    """
+    """What a notification is about."""
 
     STREAK_EXTENDED = "streak.extended"
     STREAK_AT_RISK = "streak.at_risk"
-    STREAK_LOST = "streak.lost"
-    STREAK_CORRECTED = "streak.corrected"
+    STREAK_LOST = "streak.lost"  # a date was missed, or events were reversed
+    STREAK_CORRECTED = "streak.corrected"  # a late event overturned a loss that was notified
     POINTS_CHANGED = "points.changed"
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
-    LEAD_UPDATED = "lead.updated"
+    LEAD_UPDATED = "lead.updated"  # its features, or whose leaf it is
     QUESTION_CLOSED = "question.closed"
+    # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
-    TEST = "endpoint.test"
+    TEST = "endpoint.test"  # somebody asked for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,41 +121,36 @@ def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) 
     return [Notification(holder, number, at, each) for number, each in enumerate(notices, start=after + 1)]
 
 
-# An endpoint: an address of the customer's systems, and what it wants to hear of.
-
-
-Filters = Mapping[str, Mapping[str, Sequence[Any]]]
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An endpoint of an organization (an app).
 
-    It hears of all users, of the leads of its organization, and of the questions of the agents that it names.
-    The bus hears of everything.
+    It gets notifications of all users, of the leads of its organization, and of the questions of the agents
+    that it names. The bus gets all.
     """
 
     endpoint_id: str
     organization_id: str
     url: str
     types: frozenset[str] = frozenset()  # of notifications; none: all of them
-    # By type, what fields of `data` must be: one of the values of each, `{"streak.extended":
-    # {"current_streak": [7, {"at_least": 30}]}}`
+    # By type, one of which values each field of `data` must have.
+    # Example: `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`
     filters: Filters = field(default_factory=dict)
     description: str = ""
     created_at: str = ""
-    disabled: str = ""  # why nothing is sent, "" while it is; what happens meanwhile waits
-    agents: frozenset[str] = frozenset()
+    disabled: str = ""  # why nothing is sent, so that all waits; "": it is sent
+    agents: frozenset[str] = frozenset()  # whose questions it is notified of
 
     def wants(self, notice: Notice) -> bool:
-        """Whether it is to hear of something. A test is always wanted."""
-        kind = notice.type.value
+        """Whether it is to get a notice. A test is always wanted."""
         if notice.type is NoticeType.TEST:
             return True
         if not self.may_want(notice.type) or not self._is_its_own(notice):
             return False
-        asked = self.filters.get(kind, {})
-        return all(_fits(values, notice.data.get(name)) for name, values in asked.items())
+        fields = self.filters.get(notice.type.value, {})
+        return all(
+            any(_meets(notice.data.get(name), each) for each in wanted) for name, wanted in fields.items()
+        )
 
     def may_want(self, kind: NoticeType) -> bool:
         """Whether it has asked for a type."""
@@ -173,26 +164,15 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
-def _fits(values: Sequence[Any], value: Any) -> bool:
-    return any(_is_met(each, value) for each in values)
-
-
-def _is_met(wanted: Any, value: Any) -> bool:
+def _meets(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return is_number and value >= wanted[AT_LEAST]
     return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
 
 
-# When a notification is tried again, when it is given up, and when an endpoint is left in peace.
-#
-# Each user has a *lane* to each endpoint: the next notification goes out when the one before has arrived.
-# What an endpoint refuses of one user delays no other user. An endpoint that takes nothing is asked now and
-# then.
-
-
 def next_attempt(failures: int, now: datetime) -> datetime:
-    """Return when a lane is tried again after so many failures in a row (1 or more)."""
+    """Return when a lane is tried again after this many failures in a row (1 or more)."""
     return now + RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
 
 
@@ -205,6 +185,6 @@ def is_given_up(failing_since: datetime, now: datetime) -> bool:
 
 
 def backoff_after(failures: int) -> timedelta:
-    """Return how long an endpoint is left in peace that has refused so many rounds in a row (1 or more)."""
+    """Return how long an endpoint is not asked that has refused this many rounds in a row (1 or more)."""
     longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest

@@ -1,6 +1,5 @@
-"""Outgoing webhooks (docs/rules.md, rule 18): where they may be sent, public addresses alone, and how they
-are
-signed, as Standard Webhooks say: https://www.standardwebhooks.com.
+"""Outgoing webhooks (docs/rules.md, rule 18): they are sent to public addresses alone, and signed as
+Standard Webhooks say: https://www.standardwebhooks.com.
 """
 
 import base64
@@ -60,14 +59,14 @@ class Target:
 def is_public(address: str) -> bool:
     """Whether an IP address is one of the open internet; an IPv4-mapped one counts as what it maps."""
     try:
-        found = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is None:
-            return found in OPEN_6 and not any(found in each for each in CLOSED_6)
-        found = found.ipv4_mapped
-    return not any(found in each for each in CLOSED_4)
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is None:
+            return ip in OPEN_6 and not any(ip in each for each in CLOSED_6)
+        ip = ip.ipv4_mapped
+    return not any(ip in each for each in CLOSED_4)
 
 
 def target_of(url: str, *, may_be_private: bool = False) -> Target:
@@ -119,18 +118,15 @@ def _host(host: str, *, may_be_private: bool) -> str:
     return name
 
 
-# Signs outgoing webhooks as Standard Webhooks say (docs/rules.md, rule 18): https://www.standardwebhooks.com.
-
-
 def secret_of(key: bytes) -> str:
-    """Return a key as its owner is shown it. Raises ValueError unless it has 24 to 64 bytes."""
+    """Return a key in the form that its owner gets. Raises ValueError unless it has 24 to 64 bytes."""
     if not SECRET_BYTES_MIN <= len(key) <= SECRET_BYTES_MAX:
         raise ValueError(f"a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
     return SECRET_PREFIX + base64.b64encode(key).decode()
 
 
 def key_of(secret: str) -> bytes:
-    """Return the key of a secret; raises ValueError for what is none, without quoting it."""
+    """Return the key of a secret. Raises ValueError, which does not quote it, if it is none."""
     try:
         return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:

@@ -15,12 +15,6 @@ from rules.engagement import streak as streaks
 from rules.engagement.boards import pseudonym
 from rules.questions.responses import Response
 
-# A person's answers and points by date, as one short text: four characters a date.
-#
-# UserStats keeps the newest dates, because a late answer may still raise a date's points, join two runs, or
-# move the date on which a badge was earned. Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
-
-
 # More answers on one date change no badge, because no badge asks for more.
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -53,7 +47,8 @@ class Tally:
 def encode_days(days: Mapping[date, Tally]) -> str:
     """Write dates as runs, separated by commas: `{first date's ordinal}:{four characters for each date}`.
 
-    The four characters are two digits for the answers and two for the points, in base 36.
+    The four characters are two digits for the answers and two for the points, in base 36. Example: 2 answers
+    and 20 points on 2026-03-01 are `739676:020k`.
     """
     return ",".join(
         f"{run[0].toordinal()}:" + "".join(_two(days[day].answers) + _two(days[day].points) for day in run)
@@ -96,11 +91,6 @@ def base36(number: int, characters: int) -> str:
 
 def _two(number: int) -> str:
     return base36(number, 2)
-
-
-# Badges: which there are, and on which date a person earned each.
-#
-# A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
 
 
 class BadgeMeasure(StrEnum):

@@ -127,8 +127,7 @@ def shard_of(subscription_id: str) -> int:
 def listener_partition(min_interval_minutes: int, listeners: str, shard: int) -> str:
     """Return an index partition: `00060#=it~2` has the interval, who listens, and the shard.
 
-    Shard 0 is not named: subscriptions of the version before are all in it.
-    listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
+    Shard 0 has no suffix. listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
     """
     return f"{min_interval_minutes:05}#{listeners}" + (f"~{shard}" if shard else "")
 
@@ -163,9 +162,6 @@ def later_stamp(old: str, now: datetime) -> str:
     So each version of an item has a stamp of its own.
     """
     return max(stamp(now), stamp(unstamp(old) + timedelta(microseconds=1))) if old else stamp(now)
-
-
-# What a phone shows of a question or of a streak, and for how long: the words and the seconds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +201,10 @@ def claim_expires_at(last: datetime) -> int:
     return int((last + CLAIM_KEPT).timestamp())
 
 
-# When a person is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR.
-#
 # If that hour is quiet, the reminder is due when the quiet hours end, provided that the date is still the
 # same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
 # comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
 # zone skips has no reminder.
-
-
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
     """Return the instant (UTC) at which a local date's reminder is due; None: not on that date."""
     for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):

@@ -169,9 +169,6 @@ def from_item(item: Mapping[str, Any]) -> Question:
     )
 
 
-# Checks what an agent asks, and makes the question.
-
-
 def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:
     """Yield the ids of an agent's questions under a key, one after the other: all compute the same ones.
 

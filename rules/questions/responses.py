@@ -25,12 +25,6 @@ from rules.key_ring import PersonHashes
 from rules.questions.questions import Question, QuestionType, is_done
 from rules.zone_names import find_zone
 
-# Points of an answer (rule 5): by the book of rules alone, and fixed when the answer is stored.
-#
-# The points of a person and date add up to min(the date's cap, sum of the answers' points), in any order of
-# arrival: all answers of a date have one cap.
-
-
 # Every process knows a version this long after it was published (adapters/book.py: twice a minute).
 KNOWN_AFTER = timedelta(minutes=1)
 EVENT_TYPE = "QUESTION_ANSWERED"
@@ -59,8 +53,9 @@ def first_instant_of(day: date) -> datetime:
 def day_points_max(books: Books, day: date) -> int:
     """Return the most that a person's answers of a date earn, the same whoever asks once the date has begun.
 
-    It is what the version in force said when the date began. A version that was published later, or within
-    the minute before, changes nothing of it, also one that takes effect in the past.
+    The points of a person and date add up to this, or to the sum of the answers' points if that is less. It
+    is what the version in force said when the date began. A version that was published later, or within the
+    minute before, changes nothing of it, also one that takes effect in the past.
     """
     begin = first_instant_of(day)
     return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
@@ -235,12 +230,6 @@ _OPTIONAL = (
 )
 
 
-# Turns a signed-in person's answer into an engagement event, which earns points and keeps the streak.
-#
-# The event is the person's, and the answer is nobody's. So nothing in the event leads to the answer: its
-# idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What a person hands in."""
@@ -254,6 +243,8 @@ def event_of_answer(
 ) -> Event | None:
     """Return the event of a user's answer; None if the book has no such type.
 
+    The event is the person's, and the answer is nobody's. So nothing in the event leads to the answer: its
+    idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
     key: a keyed hash of the user and the question (rule 4): one event for both. The date is rule 1's: the
     answer's own timezone, else the zone that the user has set, else UTC.
     """
@@ -292,9 +283,6 @@ def event_digest(event: Event) -> str:
     """Return the digest for the event's claim: three of its values stand for the body that it never had."""
     body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
     return body_hash(body)
-
-
-# Waiting for answers: while a poll waits, which answers it returns, and when no more will come.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,15 @@
-"""A standby (rule 23): what must be there before it takes over a change, how its ledger grows by the writer's
-own entries, and what becomes of what a new writer never saw.
+"""A standby's ledger (rule 23): how it grows by the writer's own entries; and once the standby writes itself,
+what becomes of what the old writer's ledger has beyond it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
 
-from rules.days import stamp
-from rules.engagement.ledger import EARNING, Entry, EntryKind, FreezeNote, Head, unfold_carrier
+from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head, unfold_carrier
 from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
-from rules.regions.changes import Image
 
 NO_HEAD = Head("", -1, 0)
-# Claims and events expire after 90 days, and an event may wait for 30 of them before it is applied. What is
-# older than this is no longer asked for: its change would have been under way for longer than any is.
-ASKED_FOR = timedelta(days=45)
 # What a person sets, of a profile.
 SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
 
@@ -67,75 +61,6 @@ def _chain(on: Head, new: Sequence[Entry]) -> bytes:
         if salt:
             before = link_hash(before, content_of(each, salt))
     return before + salt if salt else b""
-
-
-def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the dates that entries count for, each with the place of the newest entry that its day counts
-    in.
-    """
-    return {
-        each.draft.activity_date: each.created_at
-        for each in entries
-        if each.draft.kind in EARNING and each.draft.activity_date
-    }
-
-
-# What must be there before a change may be taken over (rule 23).
-#
-# The writer writes one after the other, and a standby takes them over in the same order:
-#
-#     an event's claim -> the event -> its ledger entry -> its day -> the profile
-#                                      a command's entry -> the command's claim
-
-
-def claim_needed(event: Image, now: datetime) -> str:
-    """Return the key whose claim must be there before an event; "" for none.
-
-    Without the claim, a client that asks the new writer again would get a second event for its key.
-    """
-    return _text(event, "idempotency_key") if _text(event, "created_at") > stamp(now - ASKED_FOR) else ""
-
-
-def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
-    """Return the ids of the events that must be there before some entries.
-
-    An event is new to a processor if it arrived after the newest entry. So an event that came a second time,
-    after its entry, would earn twice.
-    """
-    since = stamp(now - ASKED_FOR)
-    return {
-        each.draft.event_id
-        for each in entries
-        if each.draft.kind is EntryKind.EARN and each.draft.event_id and each.created_at > since
-    }
-
-
-def place_needed(table: str, image: Image) -> str:
-    """Return the place in the owner's ledger that an item speaks of; "" for none.
-
-    An item that is there before that entry would say something that the ledger does not know: a profile a
-    balance, a claim an answer, a redemption that was paid.
-    """
-    if table in ("UserStreaks", "DailyActivity"):
-        return _text(image, "ledger_head")
-    if table == "IdempotencyKeys":
-        target = _text(image, "target")
-        return target if _is_place(target) else ""
-    if table == "Rewards" and "fulfilment" in image:
-        return _text(image, "place")
-    return ""
-
-
-def _text(image: Image, name: str) -> str:
-    return str(image.get(name, {}).get("S", ""))
-
-
-def _is_place(target: str) -> bool:
-    """Whether a claim's target is an entry's place; that of an event has an id behind its time."""
-    try:
-        return "#" not in target and bool(datetime.fromisoformat(target))
-    except ValueError:
-        return False
 
 
 # What a region wrote that the new writer never saw, and what becomes of it (rule 23).

@@ -50,7 +50,7 @@ CREATE TABLE lead_organization (
 -- next
 -- Audit and outbox. leads: those that a change concerns. via: the leads whose identities came together. announcement:
 -- how the organization's groups are after it, {organization: [{"root", "leaves"}]}; empty where nobody is affected.
--- told: what the event that announces a change says besides its groups. A reason to keep groups apart is noted once for
+-- note: what the event that announces a change says besides its groups. A reason to keep groups apart is noted once for
 -- the same groups.
 CREATE TABLE identity_change (
     organization_id text NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE identity_change (
     via bigint[] NOT NULL DEFAULT '{}',
     evidence jsonb NOT NULL,
     announcement jsonb NOT NULL DEFAULT '{}',
-    told jsonb NOT NULL DEFAULT '{}',
+    note jsonb NOT NULL DEFAULT '{}',
     at timestamptz NOT NULL,
     announced_at timestamptz,
     reversed_by bigint,
@@ -168,23 +168,23 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     FROM side AS one JOIN side AS other USING (number) WHERE one.is_moved AND NOT other.is_moved
 $$;
 -- next
--- What is to be told of a change, as the consumer reads it.
-CREATE FUNCTION shown(p_change identity_change) RETURNS jsonb
+-- A change that is still to be announced, as the consumer reads it.
+CREATE FUNCTION pending_change(p_change identity_change) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT jsonb_build_object(
         'number', p_change.number, 'organization', p_change.organization_id, 'kind', p_change.kind,
-        'at', p_change.at, 'announcement', p_change.announcement, 'told', p_change.told)
+        'at', p_change.at, 'announcement', p_change.announcement, 'note', p_change.note)
 $$;
 -- next
--- The changes of some leads that nobody has been told of yet, oldest first.
+-- The changes of some leads that are not announced yet, oldest first.
 CREATE FUNCTION pending_of(p_leads bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT coalesce(jsonb_agg(shown(c) ORDER BY c.number), '[]')
+    SELECT coalesce(jsonb_agg(pending_change(c) ORDER BY c.number), '[]')
     FROM identity_change AS c
     WHERE c.announced_at IS NULL AND c.leads && p_leads
 $$;
 -- next
--- What a caller is told of a leaf; null if the organization does not know that lead yet.
+-- What a caller learns of a leaf; null if the organization does not know that lead yet.
 CREATE FUNCTION resolution(p_organization text, p_lead bigint) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT jsonb_build_object(
@@ -200,7 +200,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
 $$;
 -- next
 -- To which roots a change moved leads: {organization: [{"root", "leaves"}]}; {} if nobody has heard of both sides,
--- those among p_moved and the others. A root is among its leaves. Leads that were not moved are told only if the
+-- those among p_moved and the others. A root is among its leaves. Leads that were not moved are named only if the
 -- oldest of all was: then they have another root, too.
 CREATE FUNCTION announcement(p_organization text, p_leads bigint[], p_moved bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -213,20 +213,20 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         SELECT oldest, jsonb_build_object(
             'root', (array_agg(lead_organization_id ORDER BY number))[1],
             'leaves', jsonb_agg(lead_organization_id ORDER BY number)
-                FILTER (WHERE is_moved OR all_moved OR number = oldest)) AS told
+                FILTER (WHERE is_moved OR all_moved OR number = oldest)) AS moves
         FROM known GROUP BY oldest
     )
     SELECT CASE WHEN (SELECT bool_or(is_moved) AND NOT bool_and(is_moved) FROM known)
-        THEN jsonb_build_object(p_organization, (SELECT jsonb_agg(told ORDER BY oldest) FROM groups)) ELSE '{}' END
+        THEN jsonb_build_object(p_organization, (SELECT jsonb_agg(moves ORDER BY oldest) FROM groups)) ELSE '{}' END
 $$;
 -- next
 -- A change that nobody has heard of both sides of has nobody to be announced to.
 CREATE FUNCTION note_change(
     p_organization text, p_kind text, p_leads bigint[], p_via bigint[], p_evidence jsonb, p_announcement jsonb,
-    p_told jsonb, p_now timestamptz
+    p_note jsonb, p_now timestamptz
 ) RETURNS bigint LANGUAGE sql SET search_path = identity, pg_temp AS $$
-    INSERT INTO identity_change (organization_id, kind, leads, via, evidence, announcement, told, at, announced_at)
-    VALUES (p_organization, p_kind, p_leads, p_via, p_evidence, p_announcement, p_told, p_now,
+    INSERT INTO identity_change (organization_id, kind, leads, via, evidence, announcement, note, at, announced_at)
+    VALUES (p_organization, p_kind, p_leads, p_via, p_evidence, p_announcement, p_note, p_now,
         CASE p_announcement WHEN '{}' THEN p_now END)
     RETURNING number
 $$;
@@ -235,7 +235,7 @@ $$;
 -- and came to, and those of its evidence. p_touched: all leads of the groups concerned.
 CREATE FUNCTION move_leads(
     p_organization text, p_kind text, p_moved bigint[], p_roots bigint[], p_touched bigint[], p_via bigint[],
-    p_evidence jsonb, p_told jsonb, p_now timestamptz
+    p_evidence jsonb, p_note jsonb, p_now timestamptz
 ) RETURNS bigint LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
 DECLARE
     v_before bigint[];
@@ -248,7 +248,7 @@ BEGIN
     WHERE l.lead_id = m.lead_id;
     v_number := note_change(p_organization, p_kind,
         ARRAY(SELECT DISTINCT c FROM unnest(p_moved || v_before || p_roots || p_via) AS c ORDER BY c),
-        p_via, p_evidence, announcement(p_organization, p_touched, p_moved), p_told, p_now);
+        p_via, p_evidence, announcement(p_organization, p_touched, p_moved), p_note, p_now);
     INSERT INTO change_lead (organization_id, number, lead_id, root_before, root_after)
     SELECT p_organization, v_number, m.lead_id, m.root_before, m.root_after
     FROM unnest(p_moved, v_before, p_roots) AS m (lead_id, root_before, root_after);
@@ -294,7 +294,7 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
                 k.channel, k.external_id, k.lead_id, k.root_id, k.is_shared, k.is_verified, k.typed_for)
                 ORDER BY k.channel, k.external_id), '[]')
             FROM known AS k),
-        'held', (
+        'strong', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)
                 ORDER BY l.root_id, c.channel, c.external_id), '[]')
             FROM lead AS l JOIN channel_identity AS c USING (lead_id)
@@ -377,17 +377,17 @@ END $$;
 -- next
 -- ---- the outbox
 
--- The changes that nobody has been told of yet, oldest first.
+-- The changes that are not announced yet, oldest first.
 CREATE FUNCTION pending(p_limit int) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-    SELECT coalesce(jsonb_agg(o.told ORDER BY o.number), '[]')
+    SELECT coalesce(jsonb_agg(o.change ORDER BY o.number), '[]')
     FROM (
-        SELECT c.number, shown(c) AS told FROM identity_change AS c
+        SELECT c.number, pending_change(c) AS change FROM identity_change AS c
         WHERE c.announced_at IS NULL ORDER BY c.number LIMIT p_limit
     ) AS o
 $$;
 -- next
--- Notes that changes have been told.
+-- Notes that changes have been announced.
 CREATE FUNCTION announced(p_organizations text[], p_numbers bigint[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     UPDATE identity_change AS c SET announced_at = greatest(c.at, now())
@@ -414,7 +414,7 @@ END $$;
 -- next
 -- Undoes a merge exactly: each lead gets back the root that it had, and the two groups are kept apart. Refused with
 -- no_data_found or object_not_in_prerequisite_state and a reason. Returns all that is to be announced of these leads.
-CREATE FUNCTION unmerge(p_organization text, p_number bigint, p_told jsonb, p_now timestamptz) RETURNS jsonb
+CREATE FUNCTION unmerge(p_organization text, p_number bigint, p_note jsonb, p_now timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
 DECLARE
     v_change identity_change := change_named(p_organization, p_number);
@@ -449,19 +449,19 @@ BEGIN
         RAISE EXCEPTION 'the leads of change % are elsewhere by now', p_number
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    v_undoing := move_leads(v_organization, 'unmerged', v_moved, v_back, v_group, '{}', p_told, p_told, p_now);
+    v_undoing := move_leads(v_organization, 'unmerged', v_moved, v_back, v_group, '{}', p_note, p_note, p_now);
     UPDATE identity_change SET reversed_by = v_undoing WHERE organization_id = v_organization AND number = p_number;
     INSERT INTO kept_apart (organization_id, number, lead_id, is_moved)
     SELECT v_organization, v_undoing, g.lead_id, g.lead_id = ANY (v_moved) FROM unnest(v_group) AS g (lead_id);
     RETURN pending_of(v_group);
 END $$;
 -- next
--- Merges the groups of two leads because an operator says so. p_told: {"reason", "by"}. What an undoing keeps apart
+-- Merges the groups of two leads because an operator says so. p_note: {"reason", "by"}. What an undoing keeps apart
 -- is united only if p_unite is true; that undoing then keeps nobody apart any more. Refused as unmerge is. Returns
 -- {"number", "changes"}: the change, null if they were one already, and all that is to be announced.
 -- p_organizations: those that the caller reaches; null: all.
 CREATE FUNCTION merge_by_hand(
-    p_organizations text[], p_one text, p_other text, p_told jsonb, p_unite boolean, p_now timestamptz
+    p_organizations text[], p_one text, p_other text, p_note jsonb, p_unite boolean, p_now timestamptz
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
 DECLARE
     v_organization text;
@@ -500,7 +500,7 @@ BEGIN
     v_number := move_leads(
         v_organization, 'merged', v_moved, array_fill(v_roots[1], ARRAY[cardinality(v_moved)]),
         v_moved || group_of(v_roots[1]), v_leads,
-        p_told || jsonb_build_object('united', to_jsonb(v_partings)), p_told, p_now);
+        p_note || jsonb_build_object('united', to_jsonb(v_partings)), p_note, p_now);
     RETURN jsonb_build_object('number', v_number, 'changes', pending_of(v_moved));
 END $$;
 -- next
@@ -599,7 +599,7 @@ BEGIN
             SELECT FROM change_lead AS k WHERE k.organization_id = c.organization_id AND k.number = c.number);
     UPDATE identity_change AS c SET
         evidence = jsonb_build_object('reason', 'erased'),
-        told = '{}',
+        note = '{}',
         announcement = '{}',
         announced_at = coalesce(c.announced_at, c.at),
         via = ARRAY(SELECT v FROM unnest(c.via) AS v WHERE v <> ALL (v_leads)),

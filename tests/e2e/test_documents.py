@@ -19,9 +19,10 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.web.caller import PRODUCERS
-from local.api import Api, bearer
+from local.api import Api
 from local.operate import nightly_run
 from local.paths import ROOT
+from local.sign_in import bearer
 from local.stack import Stack
 from tests.e2e.conftest import printed
 from tests.support.document_run import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from local import api
+from local import sign_in
 from local.api import Api
 from local.cloud.tokens import token
 from local.stack import Stack
@@ -22,9 +22,9 @@ def test_a_person_answers_by_keyboard_and_sees_points_streak_and_rank(
     agent = Api(stack, f"agent-{user}", group="streakline/agents")
     prompt = f"Which name is clearer, {user}?"
     question = asked(agent, "k", required_responses=1, prompt=prompt)
-    person = Visit(browser, api.page_link(stack, "").partition("#")[0])
+    person = Visit(browser, sign_in.page_link(stack, "").partition("#")[0])
     shown = person.page
-    shown.goto(api.page_link(stack, token(stack, user)))
+    shown.goto(sign_in.page_link(stack, token(stack, user)))
     shown.click('#nav a[href="#/answer"]')
     card = shown.locator("article.question", has_text=prompt)
     card.get_by_label("append", exact=True).focus(timeout=MILLISECONDS)

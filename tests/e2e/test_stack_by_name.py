@@ -15,7 +15,7 @@ import pytest
 from local import replay as order_webhooks
 from local import stack as stack_module
 from local import verify
-from local.api import Api, PoolUsers, subject
+from local.api import Api
 from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
 from local.event_sources import Purchase, synthetic_crowd
@@ -24,6 +24,7 @@ from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
+from local.sign_in import PoolUsers, subject
 from local.smoke import cleanup, steps
 from local.smoke.smoke_command import failures, prove
 from local.smoke.steps import Subject

@@ -160,8 +160,8 @@ class Listeners(Spenders):
 
     def _teller(self) -> Any:
         parts = processors.outgoing.notifications._parts()
-        own = {"dynamodb": self.real, "store": type(parts.teller.store)(self.real, "Notifications")}
-        return type(parts.teller)(
+        own = {"dynamodb": self.real, "store": type(parts.writer.store)(self.real, "Notifications")}
+        return type(parts.writer)(
             own["dynamodb"], "UserStreaks", own["store"], EndpointStore(self.real, "WebhookEndpoints")
         )
 

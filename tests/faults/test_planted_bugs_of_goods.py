@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import ingest.engagement.points.commands
+import ingest.engagement.points.clawbacks
 import rules.engagement.account
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Rerater
@@ -27,7 +27,7 @@ def clawback_twice(patch: Patch) -> None:
     """Neither the ledger's entries nor the mark of the EARN say that the event was reversed."""
     real = LedgerStore._deactivate
     patch.setattr(LedgerStore, "_deactivate", lambda self, head, _, by: real(self, head, None, by))
-    patch.setattr(ingest.engagement.points.commands, "reversed_events", lambda _: set())
+    patch.setattr(ingest.engagement.points.clawbacks, "reversed_events", lambda _: set())
 
 
 def clawback_leaves_the_date_active(patch: Patch) -> None:

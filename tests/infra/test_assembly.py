@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra import marks as watching
+from infra.alarms import alarm_marks
 from infra.assemble import (
     FRAGMENTS,
     assemble_template,
@@ -11,7 +11,7 @@ from infra.assemble import (
     read_fragment,
     stale_message,
 )
-from infra.marks import marks
+from infra.marks import template_marks
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, fill, parse, replace_marks
 from ingest.openapi import ROUTES
@@ -46,7 +46,7 @@ def test_a_function_s_log_group_alarms_output_and_dashboard_follow_from_its_bloc
     assert function["Metadata"] == {"BuildMethod": "makefile"}
     assert function["Properties"]["LoggingConfig"] == {"LogGroup": {"Ref": "NewLogs"}}
     assert "".join(map(output, resources)) == "  NewFunctionName: {Value: !Ref NewFunction}\n"
-    found = watching.alarm_marks(resources)
+    found = alarm_marks(resources)
     assert found["watched_parameters"] == "NewFunction: {Type: String}\n"
     assert set(parse(found["alarms"])) == {"NewErrors", "NewThrottles"}
     assert "${NewFunction}" in found["errors_and_throttles"]
@@ -113,7 +113,7 @@ def test_an_unknown_mark_and_an_unknown_placeholder_are_refused() -> None:
 
 
 def test_all_of_a_domain_s_resources_stand_together() -> None:
-    known = marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
+    known = template_marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
     domains = [read_fragment(each, known) for each in FRAGMENTS]
     text = assemble_template([parts for parts, _ in domains])
     assert list(parse(text)["Resources"]) == [each.logical_id for _, blocks in domains for each in blocks]

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.stacks import ACCOUNT, PARTITION, REGION, Stack, references
+from infra.intrinsics import REGION, references
+from infra.stacks import ACCOUNT, PARTITION, Stack
 from tests.support.calls import declared, known
 from tests.support.declared import FUNCTIONS, listed, statements
 from tests.support.template import DEPLOYMENTS, stacks_of

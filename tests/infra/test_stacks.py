@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.stacks import Refusal, Scope, references, resolve, resolve_stacks
+from infra.intrinsics import Refusal, Scope, references, resolve
+from infra.stacks import resolve_stacks
 from infra.template_text import ROOT as REPOSITORY
 
 ROOT = """

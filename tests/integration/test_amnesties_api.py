@@ -10,8 +10,8 @@ import pytest
 
 from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
 from local import amnesty as command
-from rules.engagement.account_state import Amnesty
-from rules.engagement.streak import DAY
+from rules.days import DAY
+from rules.engagement.amnesty import Amnesty
 from tests.support.engine import Engine
 from tests.support.site import Site, site
 

@@ -13,9 +13,10 @@ from adapters.engagement.amnesty import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
 from local.amnesty import Applied, apply
-from rules.engagement.account_state import Amnesties, Amnesty, zone_at
+from rules.days import DAY
+from rules.engagement.amnesty import Amnesties, Amnesty, zone_at
 from rules.engagement.reconciliation import profile_of
-from rules.engagement.streak import DAY, shown_streak
+from rules.engagement.streak import shown_streak
 from tests.support.dying import Dying, Killed
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in

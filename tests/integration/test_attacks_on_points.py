@@ -20,8 +20,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.platform.items import encode_item
-from ingest.engagement.points.commands import Commands, Rewards
+from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
+from ingest.engagement.points.spending import Rewards
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
 from rules.engagement.lots import HoldRequest

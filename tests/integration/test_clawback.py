@@ -15,7 +15,8 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
-from ingest.engagement.points.commands import Clawbacks, Commands
+from ingest.engagement.points.clawbacks import Clawbacks
+from ingest.engagement.points.commands import Commands
 from tests.integration.test_expiry import Shop
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.memory import forget

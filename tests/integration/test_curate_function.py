@@ -19,7 +19,7 @@ from pyarrow import ArrowInvalid
 
 from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
-from analytics.curation import curate
+from analytics.curation import intake
 from analytics.curation import plan as watermark
 from analytics.curation.curate_all import curate_all
 from analytics.curation.plan import plan, write_plan
@@ -145,7 +145,7 @@ def test_a_rebuild_reads_the_lines_of_some_entities_again(
     fill(lake)
     put_raw(lake, "a", [b"{}"], replace(PLACE, entity="ledger"))
     with monkeypatch.context() as older:
-        older.setattr(curate, "read_row", refuse)
+        older.setattr(intake, "read_row", refuse)
         (batch,) = json.loads(lake.get(step("plan")["batches_key"]))
         assert step("curate", **batch)["counts"] == {
             "in": 6,

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.stacks import Refusal, resolve_stacks
+from infra.intrinsics import Refusal
+from infra.stacks import resolve_stacks
 from infra.template_text import parse
-from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
+from local.cloud.emulator_template import ACCOUNT, as_json, conditions, emulator_template
 from tests.support.template import ROOT
 
 TEXT = (ROOT / "template.yaml").read_text()
@@ -30,7 +31,7 @@ def test_conditions_are_those_of_the_emulator_s_account(given: dict[str, str]) -
 
 
 def test_nothing_else_but_policies_and_the_gradual_deployment_is_changed() -> None:
-    before, after = parse(TEXT), json.loads(taken(TEXT, {"Size": "large"}))
+    before, after = parse(TEXT), json.loads(emulator_template(TEXT, {"Size": "large"}))
     for each in (before, after):
         for resource in each["Resources"].values():
             resource["Properties"].pop("Policies", None)
@@ -48,7 +49,9 @@ def policies(statements: str) -> Any:
         f"{{Key: {{Type: AWS::SecretsManager::Secret}}, Queue: {{Type: AWS::SQS::Queue}}, F: {function}}}"
     )
     parameters = "{GradualDeployment: {Type: String, Default: 'true'}}"
-    made = json.loads(taken(f"{{Parameters: {parameters}, Conditions: {{}}, Resources: {resources}}}", {}))
+    made = json.loads(
+        emulator_template(f"{{Parameters: {parameters}, Conditions: {{}}, Resources: {resources}}}", {})
+    )
     return made["Resources"]["F"]["Properties"]["Policies"][0]["Statement"]
 
 
@@ -83,9 +86,9 @@ def test_a_nested_template_is_the_same_as_json() -> None:
 @pytest.mark.parametrize("name", ["GradualDeployment", "Conditions", "Parameters"])
 def test_what_is_to_be_changed_must_be_there(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"the built template has no '{name}'"):
-        taken(re.sub(rf"(?m)^( *){name}:", r"\1Other:", TEXT), {})
+        emulator_template(re.sub(rf"(?m)^( *){name}:", r"\1Other:", TEXT), {})
 
 
 def test_what_the_template_does_not_take_is_refused_as_cloudformation_does() -> None:
     with pytest.raises(Refusal, match="there is no parameter OnAws"):
-        taken(TEXT, {"OnAws": "false"})
+        emulator_template(TEXT, {"OnAws": "false"})

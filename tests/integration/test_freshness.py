@@ -1,6 +1,5 @@
 """How fresh the lake is, as the nightly run leaves it."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,7 @@ from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout
 from analytics.reconcile.run_report import gather, publish
-from analytics.reconcile.shares.findings import RESULT
+from analytics.reconcile.shares.findings import Findings
 
 NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
 
@@ -43,11 +42,8 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
     failed = Freshness(lake).nightly(NOW)
     assert (failed["run_id"], failed["made_at"], failed["failed"]) == ("nightly-1", NOW.isoformat(), True)
     assert "States.Timeout" in failed["error"]
-    found = {"counts": {"users": 3}, "different": ["u"], "unrepaired": [], "contended": [], "frozen": []}
-    lake.put(
-        layout.run_key("nightly-2", RESULT),
-        json.dumps({**found, "differences": [], "disagreements": []}).encode(),
-    )
+    findings = Findings(users=3, different=["u"])
+    findings.save(lake, "nightly-2")
     publish(lake, gather(lake, "nightly-2", NOW + timedelta(days=1)))
     newest = Freshness(lake).nightly(NOW)
     assert newest == {
@@ -57,7 +53,7 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
         "error": None,
         "different": 1,
         "unrepaired": 0,
-        "counts": {"users": 3},
+        "counts": findings.counts,
     }
 
 

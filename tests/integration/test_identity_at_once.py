@@ -64,6 +64,28 @@ def test_two_people_who_use_one_device_at_the_same_moment_stay_two(registry: Reg
     assert registry.groups() == {frozenset({(each.channel, each.external_id)}) for each in (E1, E2, D1)}
 
 
+def test_a_number_that_32_people_type_at_the_same_moment_is_nobodys(registry: Registry) -> None:
+    """Each of the first ones changes what is known of the number, so the others must plan again."""
+    barrier = Barrier(32)
+
+    def event(number: int) -> Any:
+        store = registry.another()
+        typed = (
+            Identity("email", f"person{number}@x.example", is_verified=False),
+            Identity("phone", P1.external_id, is_verified=False),
+        )
+        barrier.wait()
+        return Registry.see(registry_of(registry, store, number), *typed)
+
+    with ThreadPoolExecutor(32) as threads:
+        found = list(threads.map(event, range(32)))
+    assert len({each.root_id for each in found}) == 32
+    assert registry.rows("SELECT is_shared FROM identity.channel_identity WHERE channel = 'phone'") == [
+        (True,)
+    ]
+    check(registry)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_random_events_from_8_threads_leave_nothing_contradictory(registry: Registry, seed: int) -> None:
     def run(number: int) -> None:

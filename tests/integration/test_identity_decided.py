@@ -75,7 +75,8 @@ def test_who_always_comes_too_late_is_told_to_come_again(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.see(E1)
-    before, others = registry.dump(), {"facts": {"known": [], "held": [], "apart": []}, "resolutions": {}}
+    before = registry.dump()
+    others: dict[str, Any] = {"facts": {"known": [], "strong": [], "apart": []}, "resolutions": {}}
     attempts: list[str] = []
 
     def call(_store: IdentityStore, name: str, *_arguments: Any) -> Any:

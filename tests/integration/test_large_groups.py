@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from adapters.leads.groups import EventPage
+from adapters.leads.lead_event_store import EventPage
 from rules.days import DAY
 from rules.leads.lead_events import SORT_KEY, LeadEvent
 from tests.support.engine import Engine

@@ -12,8 +12,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.leads import lead_event_store
-from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
+from adapters.leads.lead_event_store import EventPage, LeadEventStore, StoreOutcome, event_item
 from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads, NoPayload
+from adapters.platform.items import item_bytes
 from adapters.platform.tables import Unprocessed
 from rules.leads.lead_events import LeadEvent, body_hash
 from tests.support.engine import Engine
@@ -127,7 +128,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest
 
 def test_an_event_without_a_claim_is_not_written_over(lead_store: LeadEventStore, engine: Engine) -> None:
     event = new_event()
-    engine.client("dynamodb").put_item(TableName="Event", Item=lead_event_store.event_item(event))
+    engine.client("dynamodb").put_item(TableName="Event", Item=event_item(event))
     assert lead_store.put_new(replace(event, payload={}), "a") is StoreOutcome.CONFLICT
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
 
@@ -140,12 +141,12 @@ def test_pages_run_over_all_leaves_newest_first(lead_store: LeadEventStore) -> N
         lead_store.put_new(event, "a")
     seen: list[str] = []
     until = "~"
-    while rows := lead_store.newest(leaves, "0", until, 5):
+    while rows := lead_store.newest(leaves, EventPage("", "0", until, 5)):
         seen += [row["occurred_at#id"] for row in rows]
         until = seen[-1]
     assert seen == sorted(seen, reverse=True)
     assert len(set(seen)) == 12
-    within = lead_store.newest(leaves, "2026-03-10T05:00:01", "2026-03-10T05:00:03", 50)
+    within = lead_store.newest(leaves, EventPage("", "2026-03-10T05:00:01", "2026-03-10T05:00:03", 50))
     assert {row["occurred_at"][17:19] for row in within} == {"01", "02"}
 
 
@@ -155,13 +156,13 @@ def test_a_raw_payload_stays_while_the_item_is_under_1_kb(engine: Engine) -> Non
     event = new_event(raw_payload=None)
     small = payloads.with_raw(event, {"é": "x" * 100}, "d")
     assert (small.raw_payload, small.raw_payload_ref) == ('{"é":"' + "x" * 100 + '"}', None)
-    room = ITEM_BYTES_MAX - lead_event_store.item_bytes(replace(event, raw_payload=""))
+    room = ITEM_BYTES_MAX - item_bytes(event_item(replace(event, raw_payload="")))
     just = payloads.with_raw(event, "x" * (room - 2), "d")
-    assert just.raw_payload and lead_event_store.item_bytes(just) == ITEM_BYTES_MAX
+    assert just.raw_payload and item_bytes(event_item(just)) == ITEM_BYTES_MAX
     moved = payloads.with_raw(event, "x" * (room - 1), "d")
     assert moved.raw_payload is None
     assert moved.raw_payload_ref == f"s3://payloads/leads/{event.id}/d.json"
-    assert lead_event_store.item_bytes(moved) <= ITEM_BYTES_MAX
+    assert item_bytes(event_item(moved)) <= ITEM_BYTES_MAX
     kept = s3.get_object(Bucket="payloads", Key=f"leads/{event.id}/d.json")["Body"].read()
     assert kept == b'"' + b"x" * (room - 1) + b'"'
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_file
 
-from infra.stacks import Refusal, Stack, resolve_stacks
+from infra.intrinsics import Refusal
+from infra.stacks import Stack, resolve_stacks
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 

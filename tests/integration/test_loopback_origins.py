@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.cloud.deployment import allowed_to_pages
+from local.cloud.emulator_template import allowed_to_pages
 from tests.support.chromium import CHROMIUM, FLAGS
 from tests.support.chromium_tabs import app_server
 from tests.support.dynamodb_engine import Engine, served

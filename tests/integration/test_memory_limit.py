@@ -11,8 +11,8 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.bookkeeping import Counts
 from tests.support.raw_lake import PLACE, event, put_raw, total
 
-OBJECTS, LINES = 20, 25_000
-MORE = 240 * 2**20  # bytes; in pieces 180 MB are enough, in one 300 are not
+OBJECTS, LINES = 20, 40_000
+MORE = 400 * 2**20  # bytes: enough with rows on disk; in memory 480 MB are too few
 # Curates in a process whose data may grow by so many bytes beyond what it has when everything is imported.
 CURATE = """
 import resource, sys
@@ -23,7 +23,7 @@ from analytics.curation.curate import Task, curate
 from pathlib import Path
 
 folder, entity, dt, hour, held, more = sys.argv[1:]
-row_staging.HELD_BYTES_MAX = int(held)
+row_staging.HELD_BYTES_MAX, row_staging.SORTED_BYTES = int(held), "80MB"
 used = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
 limit = int(used.split()[1]) * 1024 + int(more)
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -33,7 +33,7 @@ curate(FolderObjects(Path(folder)), Task(entity, dt, hour))
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """500,000 rows of 400,000 keys."""
+    """800,000 rows of 400,000 keys."""
     folder = tmp_path_factory.mktemp("lake")
     template = json.dumps(event(0), separators=(",", ":")).replace("e0", "e%d").replace('"k0"', '"k%d"')
     for number in range(OBJECTS):
@@ -56,5 +56,5 @@ def curated(lake: Path, held: int, more: int) -> subprocess.CompletedProcess[str
 def test_a_partition_beyond_memory(lake: Path) -> None:
     found = curated(lake, 16 * 2**20, MORE)
     assert found.returncode == 0, found.stderr[-2000:]
-    assert total(FolderObjects(lake)) == Counts(500_000, 400_000, 100_000, 0)
+    assert total(FolderObjects(lake)) == Counts(800_000, 400_000, 400_000, 0)
     assert curated(lake, 10**12, MORE).returncode != 0, "the limit is none"

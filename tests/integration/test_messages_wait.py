@@ -110,7 +110,7 @@ def test_ten_messages_of_1000_events_are_stored_however_little_time_each_call_ha
 
 def test_a_queue_gives_up_after_ten_deliveries_whatever_the_reason(deployed: LeadsLine) -> None:
     """Of the test itself: without waits a message would be in the failure queue after two hours."""
-    deployed.consumer = replace(deployed.consumer, line=None)
+    deployed.consumer = replace(deployed.consumer, source=None)
     deployed.send([mail(1)])
     while not deployed.failed():
         deployed.deliver()

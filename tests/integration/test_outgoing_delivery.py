@@ -88,7 +88,7 @@ class World:
         self.dynamodb.put_item(TableName="UserStreaks", Item=image)
         number = str(len(self.calls) + changed.version)
         record = {"eventName": "MODIFY", "dynamodb": {"NewImage": image, "SequenceNumber": number}}
-        outcome = self.teller.hear([record, record], self.now)  # streams repeat themselves
+        outcome = self.teller.write([record, record], self.now)  # streams repeat themselves
         assert (outcome.again, outcome.poison) == ([], [])
         self.woken |= outcome.shares
 

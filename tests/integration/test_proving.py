@@ -15,7 +15,8 @@ import pytest
 from adapters.engagement.account_items import entry_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake import layout
-from analytics.proof import HEADS, LATEST, Heads, lake_copies, root_key
+from analytics.ledger_copies import lake_copies
+from analytics.proof import HEADS, LATEST, Heads, root_key
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local import check_proof

@@ -18,9 +18,10 @@ from adapters.platform.tables import put_all
 from ingest.engagement.history import Histories
 from ingest.engagement.profiles import Profiles
 from processors.engagement import EngagementProcessor
+from rules.days import DAY
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import to_item
-from rules.engagement.streak import DAY, Cover, fold
+from rules.engagement.streak import Cover, fold
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine

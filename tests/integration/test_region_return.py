@@ -11,7 +11,8 @@ import pytest
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
-from local.region_return import Returning, Side, UnseenFinder, shared_fields
+from local.region_return import Returning
+from local.region_unseen import Side, UnseenFinder, shared_fields
 from local.regions import Steps, report_of, update_of
 from local.stack import Stack
 from rules.regions.changes import KEYS, ItemChange

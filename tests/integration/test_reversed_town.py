@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.platform.items import Item, decode_item
-from ingest.engagement.points.commands import Clawbacks
+from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.web.caller import ApiError
 from tests.support.books import KnownBooks
 from tests.support.engine import Engine

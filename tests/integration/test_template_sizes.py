@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
-from infra.stacks import Refusal, resolve_stacks
+from infra.intrinsics import Refusal
+from infra.stacks import resolve_stacks
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone

@@ -8,10 +8,10 @@ from unittest import mock
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import column_reader, row_staging
-from analytics.curation import curate as intake
+from analytics.curation import column_reader, intake, row_staging
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzip
+from analytics.curation.row_staging import Staging
 from analytics.lake.bookkeeping import Counts
 from tests.support.mutated_lines import joined, mutated, texts_of
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows
@@ -61,7 +61,7 @@ def test_no_line_of_the_publisher_is_read_by_itself(tmp_path: Any, packed: int) 
 
 def test_few_rows_are_in_memory_alone(tmp_path: Any) -> None:
     objects = FolderObjects(tmp_path)
-    with mock.patch.object(row_staging, "SpilledRows", mock.Mock(side_effect=AssertionError)):
+    with mock.patch.object(Staging, "_newest_on_disk", mock.Mock(side_effect=AssertionError)):
         for name, number in (("a", 1), ("b", 2)):
             put_raw(objects, name, [event(number)])
             assert curate(objects, PLACE) == Counts(number, number, 0, 0)

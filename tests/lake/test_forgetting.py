@@ -17,7 +17,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate, rebuild
 from analytics.curation.recover import recover
-from analytics.forgetting.erasees import Progress
+from analytics.forgetting.progress import Progress
 from analytics.lake.layout import Place
 from analytics.lake.run_notes import remember_tasks
 from analytics.recompute.recompute import recompute
@@ -27,7 +27,7 @@ from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, record_header
-from rules.lake.residue import PERSONS, ErasureNames, is_residue
+from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, is_residue
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import DyingFolder, Killed
@@ -109,7 +109,7 @@ def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -
         after = rows(lake, entity)
         assert [row for row in after if not is_residue(row[column])] == others
         gone = len(before[entity]) - len(after)
-        assert gone == (0 if not entity.startswith("lead") else len(before[entity]) - len(others))
+        assert gone == (0 if entity in RESIDUES else len(before[entity]) - len(others))
         found = total(lake, entity)
         assert found.curated == len(after)
         assert found.in_ == found.curated + found.duplicates + found.quarantined == counts[entity].in_ - gone

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.curation.kept_rows import BrokenSeal, is_broken
 from analytics.curation.plan import plan, write_plan
+from analytics.curation.seals import BrokenSeal, is_broken
 from analytics.lake.layout import Place, curated_files, curated_key
 from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import ENTITIES

@@ -13,7 +13,7 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import goals, user_fold, user_settings
+from analytics.what_if import goals, sent_events, user_fold
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
@@ -24,7 +24,7 @@ from rules.days import parse_moment
 from rules.engagement.achievements import ordered_history
 from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
-from rules.engagement.lots import expiring
+from rules.engagement.lots import expired_points
 from rules.engagement.points import clawback
 from rules.engagement.streak import Cover, fold
 from tests.support.effort import effort
@@ -383,9 +383,7 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(
-        user_fold, "expiring", lambda dates, lots, before, moved: expiring(dates, lots, (before[0], 0), ())
-    )
+    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: expired_points(lots, (), now))
 
 
 def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -542,10 +540,10 @@ def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
 def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
     story = WhatIfStory(3, travels=True)
     story.into(FolderObjects(tmp_path / "one"))
-    assert user_settings.doubtful_users(FolderObjects(tmp_path / "one"))
+    assert sent_events.doubtful_users(FolderObjects(tmp_path / "one"))
     calm = WhatIfStory(4, calm=True)
     calm.into(FolderObjects(tmp_path / "two"))
-    assert not user_settings.doubtful_users(FolderObjects(tmp_path / "two"))
+    assert not sent_events.doubtful_users(FolderObjects(tmp_path / "two"))
     assert calm.now > calm.base + timedelta(days=1)
 
 

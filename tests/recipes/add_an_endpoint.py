@@ -7,7 +7,7 @@ from tests.recipes.scratch import Scratch, Step
 def _handler(scratch: Scratch) -> None:
     scratch.after(
         "ingest/engagement/users_api.py",
-        """    return found
+        """    return page
 """,
         '''
 
@@ -15,7 +15,7 @@ def _handler(scratch: Scratch) -> None:
 def get_freezes(user_id: str) -> dict[str, Any]:
     """Freezes that the user holds today."""
     user_requests.caller(user_id)
-    profile = _parts().profiles.view(user_id, None, clock.now())
+    profile = services().profiles.view(user_id, None, clock.now())
     return {"user_id": user_id, "freezes_available": profile["freezes_available"]}
 ''',
     )

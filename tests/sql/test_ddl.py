@@ -27,16 +27,14 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
     for warehouse in lake.warehouses:
         warehouse.run(["CREATE SCHEMA lake", small, "INSERT INTO lake.t VALUES (1, 2, 'é')"])
         changes = prepare(warehouse)
-        assert 'ALTER TABLE lake.t ADD COLUMN "d" DATE' in changes
+        assert changes[0].startswith("CREATE TABLE lake.t__wide")
         assert warehouse.rows("SELECT a, b, c, d FROM lake.t") == [{"a": 1, "b": "2", "c": "é", "d": None}]
         assert prepare(warehouse) == []
 
 
 def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 columns are new, and 20 are wider: what was begun goes on if the warehouse goes away in between."""
-    old, new = [f"a{number}" for number in range(20)], [f"b{number}" for number in range(60)]
-    small = f"CREATE TABLE IF NOT EXISTS lake.t ({', '.join(f'{each} BIGINT' for each in old)})"
-    columns = tuple(Column(each, "VARCHAR(64)") for each in (*old, *new))
+    """60 columns are new, and 51 tables."""
+    columns = tuple(Column(f"a{number}", "VARCHAR(64)") for number in range(61))
     listed = ", ".join(f"{each.name} {each.type}" for each in columns)
     tables = {"t": Table("t", columns, f"CREATE TABLE IF NOT EXISTS lake.t ({listed})")}
     tables |= {
@@ -45,18 +43,15 @@ def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest
     }
     monkeypatch.setattr(ddl, "declared_tables", lambda: tables | {"builds": declared_tables()["builds"]})
     for warehouse in lake.warehouses:
-        warehouse.run(
-            ["CREATE SCHEMA lake", small, f"INSERT INTO lake.t VALUES ({', '.join(map(str, range(20)))})"]
-        )
-        assert len(prepare(warehouse)) == 60 + 4 * 20
+        small = "CREATE TABLE lake.t (a0 VARCHAR(64))"
+        warehouse.run(["CREATE SCHEMA lake", small, "INSERT INTO lake.t VALUES ('kept')"])
+        assert len(prepare(warehouse)) == 60
         (row,) = warehouse.rows("SELECT * FROM lake.t")
-        assert [row[each] for each in old] == [str(number) for number in range(20)]
+        assert (row["a0"], row["a60"]) == ("kept", None)
         assert prepare(warehouse) == []
 
 
-def test_a_key_column_is_widened_by_making_the_table_anew(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_is_widened_by_making_the_table_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Redshift does not drop a column that it spreads or sorts by; the stand-in refuses it as Redshift does."""
     old = "CREATE TABLE lake.t (a VARCHAR(4) NOT NULL, b BIGINT, former VARCHAR(8)) DISTSTYLE KEY DISTKEY (a)"
     sql = """CREATE TABLE IF NOT EXISTS lake.t (a VARCHAR(64) NOT NULL ENCODE ZSTD, b BIGINT ENCODE AZ64,

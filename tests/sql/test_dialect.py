@@ -6,7 +6,6 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from analytics.lake.bookkeeping import Footer
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import POSTGRES, translate
 from tests.sql.conftest import Lake
@@ -87,7 +86,3 @@ def test_all_columns_are_documented() -> None:
         assert getattr(tree, "named_selects", None) == list(model.columns), model.name
         assert all(model.columns.values()), model.name
         assert model.grain.startswith("one row per ")
-
-
-def test_footers_have_what_in_is_made_of() -> None:
-    assert {"rows_in", "curated", "duplicates", "quarantined"} <= set(Footer.__dataclass_fields__)

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.platform.objects import StoredObject
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.bookkeeping import Footer
+from analytics.lake.bookkeeping import Counts, Footer
 from analytics.lake.layout import Place, curated_key
 from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, bookkeeping_statements
 from analytics.warehouse.statements import StatementFailed
@@ -162,7 +162,7 @@ def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() 
     days = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(DAYS_MAX)]
     hours = [f"{hour:02}" for hour in range(24)]
     places = [Place(entity, day, hour) for day in days for hour in hours]
-    footer, stored = Footer((), most, most, most, most), StoredObject("", 0, "", WHEN)
+    footer, stored = Footer((), Counts(most, most, most, most)), StoredObject("", 0, "", WHEN)
     files = [CuratedFile(stored, place, footer) for place in places]
     statements = list(bookkeeping_statements(entity, {day: set(hours) for day in days}, files))
     assert len(statements) < 25, "the others stage and merge the rows"

@@ -1,6 +1,5 @@
 """A night that brings nothing does not ask the warehouse; whatever is left to be done there does."""
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -14,11 +13,11 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.erasees import Progress
+from analytics.forgetting.progress import Progress
 from analytics.lake import run_notes
-from analytics.lake.layout import Place, run_key
+from analytics.lake.layout import Place
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
-from analytics.reconcile.shares.findings import RESULT
+from analytics.reconcile.shares.findings import Findings
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
 from analytics.warehouse import night as quiet_nights
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -67,17 +66,13 @@ class Nights:
         asked = {**planned(self.objects, run_id, list(places)), **event}
         while self.steps.work(asked, at)["left"]:
             pass
-        self.objects.put(run_key(run_id, RESULT), json.dumps(NO_RESULT).encode())
+        Findings().save(self.objects, run_id)
         if is_settled(self.report(at)):
             settle(self.objects, run_id, COUNTS)
         return self.warehouse.asked > before
 
-    def report(self, at: datetime) -> dict[str, Any]:
+    def report(self, at: datetime) -> Any:
         return gather(self.objects, f"n{self.number}", at, None)
-
-
-LISTS = ("different", "unrepaired", "contended", "frozen", "differences", "disagreements")
-NO_RESULT: dict[str, Any] = {"counts": {}, **{name: [] for name in LISTS}}
 
 
 @pytest.fixture
@@ -164,8 +159,8 @@ def test_a_night_that_died_in_the_warehouse_is_repeated(nights: Nights) -> None:
 
 def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    report = nights.report(MONDAY)
-    assert is_settled(report)
+    report: dict[str, Any] = nights.report(MONDAY)
+    assert is_settled(nights.report(MONDAY))
     for name in (
         "error",
         "curation_failures",
@@ -174,9 +169,11 @@ def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Ni
         "leads",
         "failed_tests",
     ):
-        assert not is_settled({**report, name: ["x"]}), name
-    assert not is_settled({**report, "warehouse": {**report["warehouse"], "lacks": {"events": 1}}})
-    assert not is_settled({**report, "warehouse": {**report["warehouse"], "unread": "away"}})
+        failed: Any = {**report, name: ["x"]}
+        assert not is_settled(failed), name
+    for name, value in (("lacks", {"events": 1}), ("unread", "away")):
+        failed = {**report, "warehouse": {**report["warehouse"], name: value}}
+        assert not is_settled(failed), name
 
 
 def test_a_new_deployment_or_another_warehouse_is_built(nights: Nights) -> None:

@@ -8,7 +8,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
-from analytics.proof import warehouse_copies
+from analytics.ledger_copies import warehouse_copies
 from analytics.warehouse.build import DAY, Builder, ModelBuild, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -6,8 +6,9 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.account_store import AccountStore, ArchiveStore
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.kept_items import ArchiveStore
 from adapters.engagement.points import Settler
 from adapters.platform.items import Item, decode_item
 from ingest.engagement.profiles import Profiles
@@ -39,11 +40,11 @@ class ArchivedWorld(World):
         return ArchiveStore(self.table, "DailyActivity")
 
     def put(self, profile: Profile) -> None:
-        self.written, archive = self.archives.items(profile, 0)
+        self.written, archive = self.archives.split(profile, 0)
         self.profile = profile_from(decode_item(self.written))
         if archive:
             self.archived += 1
-            self.table.stored = archive
+            self.table.stored = archive["Item"]
 
     def reaching(self, since: date) -> Profile:
         return self.archives.reaching(self.profile, since)

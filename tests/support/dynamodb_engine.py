@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from infra.stacks import Scope, resolve
+from infra.intrinsics import Scope, resolve
 from infra.template_text import parse
 from local.cloud.processes import emulator, free_port
 from local.paths import ROOT

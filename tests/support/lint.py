@@ -16,7 +16,8 @@ from cfnlint.core import get_rules
 from cfnlint.helpers import load_resource
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
-from infra.stacks import REGION, STACK_ID, Stack, references
+from infra.intrinsics import REGION, references
+from infra.stacks import STACK_ID, Stack
 from tests.support.declared import listed
 
 Stacks = Mapping[str, Stack]

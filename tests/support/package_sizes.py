@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from infra.stacks import TEMPLATE, read_template, references
+from infra.intrinsics import references
+from infra.stacks import TEMPLATE, read_template
 from infra.template_text import ROOT
 
 UNZIPPED_BYTES_MAX = 262_144_000  # of a function with all its layers

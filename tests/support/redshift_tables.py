@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+import sqlglot
 from sqlglot import exp
 
 from analytics.warehouse.ddl import declared_tables
@@ -85,11 +86,17 @@ def size(statement: Statement) -> Iterator[str]:
         yield f"{len(statement.text.encode()):,} bytes"
 
 
+def layout_keys(sql: str) -> set[str]:
+    """The distribution and sort keys of a CREATE TABLE."""
+    layout = sqlglot.parse_one(sql, read="redshift").find_all(exp.DistKeyProperty, exp.SortKeyProperty)
+    return {each.name for part in layout for each in part.find_all(exp.Identifier)}
+
+
 def keys_of(table: str) -> set[str]:
     """The distribution and sort keys of a table or model of ours."""
     schema, _, name = table.partition(".")
     if schema == "lake" and name in declared_tables():
-        return declared_tables()[name].keys
+        return layout_keys(declared_tables()[name].sql)
     model = models().get(table)
     return {*model.sort, *([model.dist] if model.dist else [])} if model else set()
 

@@ -15,8 +15,9 @@ from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from ingest.engagement.points.commands import Commands, Rewards
+from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.redemptions import Redemptions
+from ingest.engagement.points.spending import Rewards
 from rules.book.rewards import GROUPS
 from tests.support.site import PRODUCERS, Site
 

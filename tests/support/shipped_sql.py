@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.recompute import warehouse_disagreements
-from analytics.reconcile import lead_repair, run_report
+from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.copy_statement import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
@@ -44,14 +44,14 @@ class Recorder:
         return nullcontext()
 
 
-def _columns(narrow_keys: bool) -> list[dict[str, Any]]:
-    """What a catalog says of columns of which each text is too short, or each but the tables' keys."""
+def _narrow_columns() -> list[dict[str, Any]]:
+    """What a catalog says of columns of which each text is too short."""
     return [
         {
             "table_name": table.name,
             "column_name": column.name,
             "data_type": column.family,
-            "size_max": 1 if narrow_keys or column.name not in table.keys else column.size_max,
+            "size_max": 1,
         }
         for table in declared_tables().values()
         for column in table.columns
@@ -73,10 +73,9 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
         recorder = Recorder()
         flow(recorder)
         yield from ((f"{name} {number}", sql) for number, sql in enumerate(recorder.sent))
-    for narrow_keys in (True, False):
-        grown = Recorder(_columns(narrow_keys))
-        prepare(grown)
-        yield from ((f"widen {narrow_keys} {number}", sql) for number, sql in enumerate(grown.sent))
+    grown = Recorder(_narrow_columns())
+    prepare(grown)
+    yield from ((f"widen {number}", sql) for number, sql in enumerate(grown.sent))
     for model in models().values():
         for kind, is_current in (("VIEW", False), ("BASE TABLE", False), ("BASE TABLE", True)):
             for number, sql in enumerate(_builder(kind, is_current).statements(model)):
@@ -104,7 +103,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, warehouse_disagreements, smoke_lake, lead_repair, lead_repair):
+    for module in (run_report, warehouse_disagreements, smoke_lake, lead_items, lead_repair):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}

@@ -12,8 +12,8 @@ from typing import Any
 
 from ingest.engagement.events_stream import parts_of
 from ingest.questions.questions import open_questions_key
-from local.cloud.streams import kinesis_record
-from local.replay import ids_by_user
+from local.applied import ids_by_user
+from local.cloud.shards import kinesis_record
 from local.smoke.lake import ASSUMPTIONS
 from local.smoke.parts import AMOUNT
 from local.stack import Stack

@@ -3,7 +3,8 @@
 from functools import cache
 from typing import Any
 
-from infra.stacks import ACCOUNT, PARTITION, REGION, Stack, resolve_stacks
+from infra.intrinsics import REGION
+from infra.stacks import ACCOUNT, PARTITION, Stack, resolve_stacks
 from infra.template_text import ROOT, parse
 from tests.support.dynamodb_engine import table_definition
 

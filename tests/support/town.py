@@ -33,7 +33,8 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
-from ingest.engagement.points.commands import Commands, Rewards
+from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.spending import Rewards
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor

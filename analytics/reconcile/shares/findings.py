@@ -13,6 +13,7 @@ from analytics.reconcile.reconcile_user import Verdict
 from rules.engagement.reconciliation import Doubt
 
 RESULT, PROGRESS = "differences.json", "progress.json"
+FOLDER = "failed_shares/"  # of a run: a file for each share that it gave up, with the reason
 LISTED_MAX = 10_000  # of differences, and of disagreements; the figures count all
 NUMBERS = (
     *("users", "compared", "looked_at", "in_flight", "behind", "settled", "lowered"),
@@ -109,8 +110,8 @@ class Findings:
         }
 
     def _text(self) -> bytes:
-        told: dict[str, Any] = {"counts": self.counts, **asdict(self)}
-        return json.dumps(told, indent=1, default=str).encode()
+        figures: dict[str, Any] = {"counts": self.counts}
+        return json.dumps(figures | asdict(self), indent=1, default=str).encode()
 
     def save(self, objects: Objects, run_id: str) -> str:
         """Store the findings of all shares as the nightly run's result; returns its key."""
@@ -133,17 +134,11 @@ class Findings:
         return cls(**held)
 
 
-# Shares that a run gave up: runs/{run_id}/failed_shares/NUMBER.json, with the reason.
-
-
-FOLDER = "failed_shares/"
-
-
 def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping[str, str]) -> None:
     """Note that a run has given up a share. error: Error and Cause, as Step Functions tells them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
-    told = {"share": number, "reason": reason}
-    objects.put(run_key(run_id, f"{FOLDER}{number:04}.json"), json.dumps(told).encode())
+    note = json.dumps({"share": number, "reason": reason}).encode()
+    objects.put(run_key(run_id, f"{FOLDER}{number:04}.json"), note)
 
 
 def failed_shares(objects: Objects, run_id: str) -> list[dict[str, Any]]:

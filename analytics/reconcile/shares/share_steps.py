@@ -15,17 +15,13 @@ from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.shares import findings as failed
-from analytics.reconcile.shares.findings import PROGRESS, Findings
+from analytics.reconcile.settings_history import SettingsHistory
+from analytics.reconcile.shares.findings import PROGRESS, Findings, failed_shares, note_failed_share
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
 from analytics.reconcile.user_goals import GoalRows
 from rules.engagement.reconciliation import SHARES, Doubt, is_no_fault_of_theirs
-
-# What all shares of a night found, and what only all of them together can decide: who is frozen.
-
 
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
@@ -84,11 +80,11 @@ def _publish_root(
 def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
     """Return what each share found, up to where it came; and which have failed."""
     found: dict[UserShare, Findings] = {}
-    given_up = {each["share"] for each in failed.failed_shares(objects, plan.run_id)}
+    given_up = {each["share"] for each in failed_shares(objects, plan.run_id)}
     for share in _shares(plan):
         whole = Findings.of_share(objects, plan.run_id, share)
         if whole is None and share.number not in given_up:
-            failed.note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
+            note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
             given_up.add(share.number)
         found[share] = whole or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
     return found, given_up
@@ -166,7 +162,7 @@ class ShareSteps:
 
     def give_up(self, event: Mapping[str, Any]) -> StepAnswer:
         """{"run_id", "share", "error"} -> {}. The report names the share, and the next run takes it up."""
-        failed.note_failed_share(self.objects, event["run_id"], event["share"], event["error"])
+        note_failed_share(self.objects, event["run_id"], event["share"], event["error"])
         return {}
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:

@@ -6,9 +6,6 @@ from analytics.warehouse.dialect.parser import NotAsRedshift
 
 # https://docs.aws.amazon.com/redshift/latest/dg/r_Dateparts_for_datetime_functions.html
 _PARTS = {
-    "millennium": "millennium millennia mil mils",
-    "century": "century centuries c cent cents",
-    "decade": "decade decades dec decs",
     "epoch": "epoch",
     "year": "year years y yr yrs",
     "quarter": "quarter quarters qtr qtrs",

@@ -1,14 +1,12 @@
-"""What DuckDB runs for each function of Redshift, by name. What is neither here nor in special.py is refused.
+"""What DuckDB runs for each function of Redshift, by name: FUNCTIONS. What is not there is refused.
 
-A row has the type of the answer (a function of the arguments' types where it follows from them), then an
-expression of DuckDB for each number of arguments: {0} is the first, {args} stands for any number of them,
-{over} for the OVER of a window, {nulls} for IGNORE NULLS.
+Most are a row: the type of the answer, and an expression of DuckDB. special.py has those that need more.
 https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html; a test has the documented answers.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from sqlglot import exp
 
+from analytics.warehouse.dialect.calls import AnswerKind, Call, Function
 from analytics.warehouse.dialect.kinds import (
     BOOLEAN,
     DATE,
@@ -22,8 +20,9 @@ from analytics.warehouse.dialect.kinds import (
     common,
     first,
 )
+from analytics.warehouse.dialect.parser import NotAsRedshift
+from analytics.warehouse.dialect.special import SPECIAL
 
-Of = Kind | Callable[[Sequence[Kind]], Kind]
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
 # DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
 _LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
@@ -37,19 +36,59 @@ _INITCAP = (
     "lambda word: upper(word[1]) || word[2:]), '')"
 )
 _ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
+_ON_REDSHIFT_ALONE = "it is not translated, as it is seldom asked: Redshift answers it"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A function's row in the table of functions."""
+def row(kind: AnswerKind, *forms: str) -> Function:
+    """Return a function that is an expression of DuckDB, one for each number of arguments.
 
-    kind: Of  # the type of the answer
-    forms: tuple[str, ...]  # DuckDB's expressions, one for each number of arguments
+    {0} is the first argument and {moment0} the same as an instant, {args} any number of them, {over}
+    for the OVER of a window, {nulls} for IGNORE NULLS.
+    """
+    by_count = {_arguments(form): form for form in forms}
+    takes_any = "{args}" in forms[0]
+
+    def build(call: Call) -> str:
+        form = forms[0] if takes_any else by_count[len(call.texts)]
+        instant = call.moment(0) if "{moment0}" in form else ""
+        named = {"args": ", ".join(call.texts), "over": call.over, "nulls": call.nulls, "moment0": instant}
+        return f"({form.format(*call.texts, **named)})"
+
+    counts = () if takes_any else tuple(by_count)
+    return Function(kind, counts, build, "{over}" in forms[0], "{nulls}" in forms[0])
 
 
-def row(kind: Of, *forms: str) -> Row:
-    """Return a row of the table."""
-    return Row(kind, forms)
+def _arguments(form: str) -> int:
+    """Return how many arguments a form has."""
+    return next((at + 1 for at in (2, 1, 0) if f"{{{at}}}" in form or f"{{moment{at}}}" in form), 0)
+
+
+def _json_row(kind: Kind, expression: str) -> Function:
+    """Return a function of a JSON text, {json}. A last argument TRUE makes NULL of what is no JSON."""
+    wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
+    form = f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
+    count = 2 if "{1}" in form else 1
+
+    def build(call: Call) -> str:
+        texts = list(call.texts)
+        is_lenient = len(texts) > 1 and isinstance(call.nodes[-1], exp.Boolean)
+        lenient = texts.pop() if is_lenient else "FALSE"
+        if "{path}" in form:
+            return f"({form.format(texts[0], lenient=lenient, path=_json_path(call, len(texts)))})"
+        if len(texts) != count:
+            raise NotAsRedshift(f"{call.name}: it is not known with {len(texts)} arguments")
+        return f"({form.format(*texts, lenient=lenient)})"
+
+    return Function(kind, (), build)
+
+
+def _json_path(call: Call, end: int) -> str:
+    keys = [call.literal(at, "a path") for at in range(1, end)]
+    if not keys:
+        raise NotAsRedshift(f"{call.name} needs a path")
+    if any('"' in each for each in keys):
+        raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
+    return "'$" + "".join('."' + each.replace("'", "''") + '"' for each in keys) + "'"
 
 
 def _no_part_below_1(expression: str) -> str:
@@ -60,18 +99,12 @@ def _not_negative(name: str) -> str:
     return f"CASE WHEN {{1}} < 0 THEN error('{name} takes no negative length') ELSE {name}({{0}}, {{1}}) END"
 
 
-def _of_json(expression: str) -> str:
-    """Return an expression for texts of JSON, {json}. Others are an error, or NULL by null_if_invalid."""
-    wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
-    return f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
-
-
 def _comparison(type_: str) -> str:
     one, other = f"CAST({{0}} AS {type_})", f"CAST({{1}} AS {type_})"
     return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
 
 
-_TEXTS: dict[str, Row] = {
+_TEXTS: dict[str, Function] = {
     "ASCII": row(INT4, "ascii({0})"),
     "BTRIM": row(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
     "CHARINDEX": row(INT4, "strpos({1}, {0})"),
@@ -100,7 +133,7 @@ _TEXTS: dict[str, Row] = {
     "TRANSLATE": row(TEXT, "translate({0}, {1}, {2})"),
     "UPPER": row(TEXT, "upper({0})"),
 }
-_NUMBERS: dict[str, Row] = {
+_NUMBERS: dict[str, Function] = {
     "ABS": row(first, "abs({0})"),
     "ACOS": row(FLOAT, "acos({0})"),
     "ASIN": row(FLOAT, "asin({0})"),
@@ -130,14 +163,14 @@ _NUMBERS: dict[str, Row] = {
         "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END",
     ),
 }
-_CHOICES: dict[str, Row] = {
+_CHOICES: dict[str, Function] = {
     **dict.fromkeys(("COALESCE", "NVL"), row(common, "coalesce({args})")),
     "GREATEST": row(common, "greatest({args})"),
     "LEAST": row(common, "least({args})"),
     "NULLIF": row(first, "nullif({0}, {1})"),
     "NVL2": row(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
 }
-_JSON: dict[str, Row] = {
+_JSON: dict[str, Function] = {
     "ARRAY": row(SUPER, "[{args}]"),
     "CAN_JSON_PARSE": row(BOOLEAN, _VALID),
     "IS_VALID_JSON": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
@@ -151,26 +184,22 @@ _JSON: dict[str, Row] = {
 }
 # With null_if_invalid as their last argument. Of an element that is not there the manual says both, NULL and
 # an empty text; its examples show NULL.
-OF_JSON_TEXTS: dict[str, tuple[Kind, str]] = {
-    "JSON_ARRAY_LENGTH": (
+_OF_JSON_TEXTS: dict[str, Function] = {
+    "JSON_ARRAY_LENGTH": _json_row(
         INT4,
-        _of_json(
-            "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
-            "ELSE error('JSON_ARRAY_LENGTH: this is no array') END"
-        ),
+        "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
+        "ELSE error('JSON_ARRAY_LENGTH: this is no array') END",
     ),
-    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": (
+    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": _json_row(
         TEXT,
-        _of_json(
-            "CASE WHEN json_type({json}) <> 'ARRAY' "
-            "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
-            "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
-            "ELSE ({json} ->> CAST({1} AS BIGINT)) END"
-        ),
+        "CASE WHEN json_type({json}) <> 'ARRAY' "
+        "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
+        "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
+        "ELSE ({json} ->> CAST({1} AS BIGINT)) END",
     ),
-    "JSON_EXTRACT_PATH_TEXT": (TEXT, _of_json("({json} ->> {path})")),
+    "JSON_EXTRACT_PATH_TEXT": _json_row(TEXT, "({json} ->> {path})"),
 }
-_DATES: dict[str, Row] = {
+_DATES: dict[str, Function] = {
     "DATE_CMP": row(INT4, _comparison("DATE")),
     "DATE_PART_YEAR": row(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
     "GETDATE": row(TIMESTAMP, f"date_trunc('second', {NOW})"),
@@ -178,7 +207,7 @@ _DATES: dict[str, Row] = {
     "TIMESTAMP_CMP": row(INT4, _comparison("TIMESTAMP")),
 }
 # Aggregates, which are window functions too.
-AGGREGATES: dict[str, Row] = {
+AGGREGATES: dict[str, Function] = {
     "ANY_VALUE": row(first, "any_value({0}){over}"),
     "BIT_AND": row(first, "bit_and({0}){over}"),
     "BIT_OR": row(first, "bit_or({0}){over}"),
@@ -192,7 +221,7 @@ AGGREGATES: dict[str, Row] = {
     **dict.fromkeys(("VARIANCE", "VAR_SAMP"), row(FLOAT, "var_samp({0}){over}")),
     "VAR_POP": row(FLOAT, "var_pop({0}){over}"),
 }
-_WINDOWS: dict[str, Row] = {
+_WINDOWS: dict[str, Function] = {
     "CUME_DIST": row(FLOAT, "cume_dist(){over}"),
     "DENSE_RANK": row(INT8, "dense_rank(){over}"),
     "NTILE": row(INT8, "ntile({0}){over}"),
@@ -201,22 +230,24 @@ _WINDOWS: dict[str, Row] = {
     "ROW_NUMBER": row(INT8, "row_number(){over}"),
 }
 # Of a value in a row of the window.
-VALUES: dict[str, Row] = {
+VALUES: dict[str, Function] = {
     "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
     "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
     "LAST_VALUE": row(first, "last_value({0}{nulls}){over}"),
     "LEAD": row(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
     "NTH_VALUE": row(first, "nth_value({0}, {1}{nulls}){over}"),
 }
-FUNCTIONS: dict[str, Row] = {
+FUNCTIONS: dict[str, Function] = {
     **_TEXTS,
     **_NUMBERS,
     **_CHOICES,
     **_JSON,
+    **_OF_JSON_TEXTS,
     **_DATES,
     **AGGREGATES,
     **_WINDOWS,
     **VALUES,
+    **SPECIAL,
 }
 
 REFUSED: dict[str, str] = {
@@ -232,6 +263,10 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("CHECKSUM", "CRC32", "FNV_HASH", "FARMFINGERPRINT64", "SOUNDEX", "DIFFERENCE"),
         "nothing here computes the same value: MD5, SHA1 and SHA2 are there",
+    ),
+    **dict.fromkeys(
+        ("MONTHS_BETWEEN", "NEXT_DAY", "PERCENTILE_DISC", "RATIO_TO_REPORT", "REGEXP_INSTR", "TIMEZONE"),
+        _ON_REDSHIFT_ALONE,
     ),
     "TO_NUMBER": "its formats are not translated: CAST(REPLACE(...) AS DECIMAL(p, s))",
     "TIMEOFDAY": "its text is not written here: TO_CHAR(GETDATE(), ...)",

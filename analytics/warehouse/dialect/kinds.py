@@ -154,7 +154,7 @@ def quotient(one: Kind, other: Kind) -> Kind:
     scale = max(4, one.scale + other.precision - other.scale + 1)
     precision = one.precision - one.scale + other.scale + scale
     if precision > DIGITS_MAX:
-        scale = max(DIGITS_MAX + scale - precision, min(4, 100))
+        scale = max(DIGITS_MAX + scale - precision, 4)
     return decimal(precision, scale)
 
 

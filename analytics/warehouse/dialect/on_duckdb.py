@@ -1,6 +1,6 @@
 """Makes a statement of Redshift one of DuckDB that answers the same, or refuses it and says why.
 
-What may be asked is a list: functions by name (functions.py, special.py), and below the other expressions by
+What may be asked is a list: functions by name (functions.py), and below the other expressions by
 their kind. What is on no list is refused, because nobody has compared its answers.
 """
 
@@ -10,13 +10,13 @@ from typing import Any
 from sqlglot import exp
 
 from analytics.warehouse.dialect import special
+from analytics.warehouse.dialect.calls import MOMENTS, Call, moment, with_hyphens, zone
 from analytics.warehouse.dialect.formats import part_of, similar_to_regex
-from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, OF_JSON_TEXTS, REFUSED, VALUES
+from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
 from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
-from analytics.warehouse.dialect.special import SPECIAL, Call, moment, with_hyphens, zone
 
 DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
@@ -80,6 +80,7 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 VARCHAR_DEFAULT = 256
 _NO_FRAME = frozenset({"LAG", "LEAD"})
+# What a column without a name looks through to find one; and what needs no parentheses beside an operator.
 _WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
@@ -97,6 +98,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
 
 
 def _rewrite(node: exp.Expr) -> None:
+    """Make a node and all below it DuckDB's, from the leaves up. Raises NotAsRedshift."""
     if isinstance(node, exp.Window):
         _rewrite_window(node)
         return
@@ -106,6 +108,8 @@ def _rewrite(node: exp.Expr) -> None:
     for child in list(node.iter_expressions()):
         _rewrite(child)
     _check(node)
+    if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
+        return  # both are written at once
     if build := _BUILDERS.get(type(node)):
         text = build(node)
         if text is not None:
@@ -113,12 +117,14 @@ def _rewrite(node: exp.Expr) -> None:
 
 
 def _replace(node: exp.Expr, text: str) -> None:
+    """Put SQL of DuckDB in a node's place; what is around it still finds the node's type there."""
     by = exp.Var(this=text)
     set_kind(by, kind_of(node))
     node.replace(by)
 
 
 def _check(node: exp.Expr) -> None:
+    """Raise NotAsRedshift for an expression that computes something and is on no list."""
     for kind, reason in _REFUSED_NODES.items():
         if isinstance(node, kind):
             raise NotAsRedshift(reason)
@@ -165,69 +171,21 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
     name, nodes = name_of(call), call.expressions
     if name in REFUSED:
         raise NotAsRedshift(f"{name}: {REFUSED[name]}")
-    if not (name in FUNCTIONS or name in SPECIAL or name in OF_JSON_TEXTS):
+    function = FUNCTIONS.get(name)
+    if function is None:
         raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
-    if over and not _is_of_windows(name):
+    if over and not function.has_over:
         raise NotAsRedshift(f"{name}: it is no window function")
-    if nulls and name not in VALUES:
+    if nulls and not function.has_nulls:
         raise NotAsRedshift(f"{name} takes no IGNORE NULLS")
+    if function.counts and len(nodes) not in function.counts:
+        raise NotAsRedshift(f"{name}: it is not known with {len(nodes)} arguments")
     kinds = [kind_of(each.expressions[0] if isinstance(each, exp.Distinct) else each) for each in nodes]
-    asked = Call(name, nodes, [_sql(each) for each in nodes], kinds, over, order)
-    if name in OF_JSON_TEXTS:
-        return _of_json(asked)
-    if name in SPECIAL:
-        if len(nodes) not in SPECIAL[name].counts:
-            raise _not_with(asked)
-        return SPECIAL[name].build(asked)
-    return _by_table(asked, nulls)
-
-
-def _is_of_windows(name: str) -> bool:
-    if name in FUNCTIONS:
-        return any("{over}" in each for each in FUNCTIONS[name].forms)
-    return name in SPECIAL and SPECIAL[name].is_of_windows
-
-
-def _not_with(call: Call) -> NotAsRedshift:
-    return NotAsRedshift(f"{call.name}: it is not known with {len(call.nodes)} arguments")
-
-
-def _by_table(call: Call, nulls: str) -> str:
-    for form in FUNCTIONS[call.name].forms:
-        if "{args}" in form or len(call.nodes) == _arguments(form):
-            some = {"args": ", ".join(call.texts), "over": call.over, "nulls": nulls}
-            if "{moment0}" in form:
-                some["moment0"] = call.moment(0)
-            return f"({form.format(*call.texts, **some)})"
-    raise _not_with(call)
-
-
-def _arguments(form: str) -> int:
-    return next((at + 1 for at in (2, 1, 0) if f"{{{at}}}" in form or f"{{moment{at}}}" in form), 0)
-
-
-def _of_json(call: Call) -> str:
-    """Return a reading of a JSON text. A last argument TRUE makes NULL of what is no JSON."""
-    texts, nodes = list(call.texts), list(call.nodes)
-    lenient = "FALSE"
-    if len(nodes) > 1 and isinstance(nodes[-1], exp.Boolean):
-        lenient = texts.pop()
-        nodes.pop()
-    form = OF_JSON_TEXTS[call.name][1]
-    if "{path}" not in form:
-        if len(texts) != (2 if "{1}" in form else 1):
-            raise _not_with(call)
-        return f"({form.format(*texts, lenient=lenient)})"
-    keys = [call.literal(at, "a path") for at in range(1, len(nodes))]
-    if not keys:
-        raise NotAsRedshift(f"{call.name} needs a path")
-    path = "$" + "".join('."' + each.replace("'", "''") + '"' for each in keys)
-    if any('"' in each for each in keys):
-        raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
-    return f"({form.format(texts[0], lenient=lenient, path=chr(39) + path + chr(39))})"
+    return function.build(Call(name, nodes, [_sql(each) for each in nodes], kinds, over, nulls, order))
 
 
 def _rewrite_window(window: exp.Window) -> None:
+    """Write a call with its OVER, its WITHIN GROUP and its IGNORE NULLS as one text."""
     inner, nulls, order = window.this, "", None
     while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
         if isinstance(inner, exp.WithinGroup):
@@ -256,6 +214,7 @@ def _rewrite_window(window: exp.Window) -> None:
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
+    """Write a call with its WITHIN GROUP as one text."""
     for each in [*group.this.iter_expressions(), group.expression]:
         _rewrite(each)
     if not isinstance(group.this, exp.Anonymous):
@@ -302,30 +261,22 @@ def _literals(node: exp.Concat) -> str:
     return "(" + " || ".join(_sql(each) for each in node.expressions) + ")"
 
 
-def _like(node: Any) -> str | None:
-    if isinstance(node.parent, exp.Escape):
-        return None
+def _like(node: Any, escape: str = "'\\'") -> str:
     negated = "NOT " if node.args.get("negate") else ""
     word = "ILIKE" if isinstance(node, exp.ILike) else "LIKE"
-    return f"({_sql(node.this)} {negated}{word} {_sql(node.expression)} ESCAPE '\\')"
+    return f"({_sql(node.this)} {negated}{word} {_sql(node.expression)} ESCAPE {escape})"
 
 
 def _escape(node: exp.Escape) -> str:
     inner: Any = node.this
     if isinstance(inner, exp.SimilarTo):
-        return _similar(inner, node.expression.name)
-    if not isinstance(inner, exp.Like | exp.ILike):
-        raise NotAsRedshift("ESCAPE: it belongs to LIKE, ILIKE and SIMILAR TO")
-    negated = "NOT " if inner.args.get("negate") else ""
-    word = "ILIKE" if isinstance(inner, exp.ILike) else "LIKE"
-    return f"({_sql(inner.this)} {negated}{word} {_sql(inner.expression)} ESCAPE {_sql(node.expression)})"
+        return _similar_to(inner, node.expression.name)
+    if isinstance(inner, exp.Like | exp.ILike):
+        return _like(inner, _sql(node.expression))
+    raise NotAsRedshift("ESCAPE: it belongs to LIKE, ILIKE and SIMILAR TO")
 
 
-def _similar_to(node: exp.SimilarTo) -> str | None:
-    return None if isinstance(node.parent, exp.Escape) else _similar(node)
-
-
-def _similar(node: exp.SimilarTo, escape: str = "\\") -> str:
+def _similar_to(node: exp.SimilarTo, escape: str = "\\") -> str:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         raise NotAsRedshift("SIMILAR TO: a pattern is translated only if it is a text in quotes")
     pattern = similar_to_regex(node.expression.name, escape).replace("'", "''")
@@ -338,7 +289,7 @@ def _matches(node: Any) -> str:
     return f"regexp_matches({_sql(node.this)}, {_sql(node.expression)}{flags})"
 
 
-def _cast(node: exp.Cast) -> str | None:
+def _cast(node: exp.Cast) -> str:
     kind, to, text = kind_of(node.this), kind_of(node), _sql(node.this)
     name = node.to.this.value if isinstance(node.to.this, exp.DType) else str(node.to.this)
     to_type = node.to.sql(dialect=DUCKDB)
@@ -348,7 +299,7 @@ def _cast(node: exp.Cast) -> str | None:
         raise NotAsRedshift(f"CAST AS {to_type}: {_UNKNOWN_FUNCTION}")
     if to == TEXT:
         return _cast_to_text(node, kind, text)
-    if isinstance(node.this, exp.Literal) and node.this.is_string and to in special.MOMENTS:
+    if isinstance(node.this, exp.Literal) and node.this.is_string and to in MOMENTS:
         return f"CAST('{with_hyphens(node.this.name)}' AS {to_type})"
     if to.is_whole and kind in (TEXT, UNKNOWN):
         fits = f"regexp_full_match(CAST({text} AS VARCHAR), '\\s*[+-]?\\d+\\s*')"

@@ -1,20 +1,15 @@
 """Functions of Redshift that need more than a row of a table: a unit, a format or a type decides."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
+from analytics.warehouse.dialect.calls import Call, Function, zone
 from analytics.warehouse.dialect.formats import format_moment, part_of, read_format
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
     INT4,
     INT8,
-    INTERVAL,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -23,77 +18,7 @@ from analytics.warehouse.dialect.kinds import (
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
-MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
-_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
-# A day without hyphens, as Redshift's literals may be; zones that mean the same everywhere.
-_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")
 _A_SUNDAY = "TIMESTAMP '0001-01-07'"
-_ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types."""
-
-    name: str
-    nodes: Sequence[Any]
-    texts: Sequence[str]
-    kinds: Sequence[Kind]
-    over: str = ""  # the window, as SQL
-    order: exp.Order | None = None  # the expressions and order of WITHIN GROUP
-
-    def literal(self, at: int, meaning: str) -> str:
-        """Return the text of an argument that must be one in quotes. Raises NotAsRedshift."""
-        node = self.nodes[at]
-        if not (isinstance(node, exp.Literal) and node.is_string):
-            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a text in quotes")
-        return str(node.name)
-
-    def unit(self, at: int = 0) -> str:
-        """Return a date part, which may stand in quotes."""
-        return part_of(self.nodes[at].name)
-
-    def whole(self, at: int, meaning: str) -> int:
-        """Return an argument that must be a whole number as it stands."""
-        node = self.nodes[at]
-        if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
-            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a number as it stands")
-        return int(node.name)
-
-    def moment(self, at: int) -> str:
-        """Return an argument as an instant; a time of day stays one."""
-        return moment(self.nodes[at], self.texts[at], self.kinds[at])
-
-
-@dataclass(frozen=True)
-class Special:
-    """Builds a call's SQL."""
-
-    kind: Kind | Callable[[Sequence[Kind]], Kind]
-    counts: Sequence[int]  # of arguments that it takes
-    build: Callable[[Call], str]
-    is_of_windows: bool = False  # whether it may have OVER
-
-
-def moment(node: Any, text: str, kind: Kind) -> str:
-    """Return an expression as a TIMESTAMP. A zone stays, and so does a time of day or an interval."""
-    if isinstance(node, exp.Literal) and node.is_string:
-        return f"CAST('{with_hyphens(node.name)}' AS TIMESTAMP)"
-    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME, INTERVAL) else f"CAST({text} AS TIMESTAMP)"
-
-
-def with_hyphens(text: str) -> str:
-    """Return a literal's text for a statement, with YYYY-MM-DD in place of YYYYMMDD."""
-    return _TIGHT_DAY.sub(r"\1-\2-\3", text.strip(), count=1).replace("'", "''")
-
-
-def zone(node: Any, text: str) -> str:
-    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset, which others read otherwise."""
-    if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
-        raise NotAsRedshift(
-            f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"
-        )
-    return text
 
 
 def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
@@ -114,8 +39,6 @@ def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False
         return f"CAST(millisecond({text}) % 1000 AS INTEGER)"
     if part == "microsecond":
         return f"CAST(microsecond({text}) % 1000000 AS INTEGER)"
-    if part == "decade":
-        return f"CAST(decade({text}) + 1 AS INTEGER)"
     return f"CAST(date_part('{part}', {text}) AS INTEGER)"
 
 
@@ -125,9 +48,6 @@ def _date_part(call: Call) -> str:
 
 # How many of which unit of DuckDB make a part.
 _STEPS = {
-    "millennium": ("years", 1000),
-    "century": ("years", 100),
-    "decade": ("years", 10),
     "year": ("years", 1),
     "quarter": ("months", 3),
     "month": ("months", 1),
@@ -163,17 +83,13 @@ def _datediff(call: Call) -> str:
     if part == "week":  # weeks begin on Sundays
         first, last = (f"(date_diff('day', {_A_SUNDAY}, {each}) // 7)" for each in (one, other))
         return f"({last} - {first})"
-    if part in ("millennium", "century"):  # they begin with a year that ends with 1
-        one, other = f"({one} - to_years(1))", f"({other} - to_years(1))"
     return f"date_diff('{part}', {one}, {other})"
 
 
 def _date_trunc(call: Call) -> str:
     part, start = part_of(call.literal(0, "the date part")), call.moment(1)
-    if part in ("dow", "doy", "epoch", "decade"):
+    if part in ("dow", "doy", "epoch"):
         raise NotAsRedshift(f"DATE_TRUNC to {part}")
-    if part in ("millennium", "century"):
-        return f"(date_trunc('{part}', {start} - to_years(1)) + to_years(1))"
     return f"date_trunc('{part}', {start})"
 
 
@@ -182,28 +98,6 @@ def _add_months(call: Call) -> str:
     end = f"({start} + to_months(CAST({call.texts[1]} AS INTEGER)))"
     last = f"(CAST(last_day({end}) AS TIMESTAMP) + ({start} - date_trunc('day', {start})))"
     return f"CASE WHEN last_day({start}) = CAST({start} AS DATE) THEN {last} ELSE {end} END"
-
-
-def _months_between(call: Call) -> str:
-    one, other = call.moment(0), call.moment(1)
-    months = f"((year({one}) - year({other})) * 12 + month({one}) - month({other}))"
-    both_last = f"(last_day({one}) = CAST({one} AS DATE) AND last_day({other}) = CAST({other} AS DATE))"
-    days = [
-        f"(day({each}) + (epoch({each}) - epoch(date_trunc('day', {each}))) / 86400e0)"
-        for each in (one, other)
-    ]
-    rest = f"({days[0]} - {days[1]}) / 31e0"
-    is_whole = f"day({one}) = day({other}) OR {both_last}"
-    return f"CASE WHEN {is_whole} THEN CAST({months} AS DOUBLE) ELSE {months} + {rest} END"
-
-
-def _next_day(call: Call) -> str:
-    name = call.literal(1, "the weekday").lower()
-    found = [at for at, each in enumerate(_DAYS) if name in (each, each[:3], each[:2])]
-    if not found:
-        raise NotAsRedshift(f"NEXT_DAY: {name} is no weekday")
-    start = f"CAST({call.moment(0)} AS DATE)"
-    return f"({start} + CAST(({found[0]} - dayofweek({start}) + 6) % 7 + 1 AS INTEGER))"
 
 
 def _to_char(call: Call) -> str:
@@ -232,10 +126,6 @@ def _convert_timezone(call: Call) -> str:
     named = [zone(call.nodes[at], call.texts[at]) for at in zones]
     one, other = named if len(named) == 2 else ("'UTC'", named[0])
     return f"((CAST({call.moment(start)} AS TIMESTAMP) AT TIME ZONE {one}) AT TIME ZONE {other})"
-
-
-def _timezone(call: Call) -> str:
-    return f"({call.texts[1]} AT TIME ZONE {zone(call.nodes[0], call.texts[0])})"
 
 
 def _trunc(call: Call) -> str:
@@ -267,16 +157,11 @@ def _avg(call: Call) -> str:
     if kind.is_whole:
         return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
     if kind.is_exact:
-        whole = decimal_quotient(total, decimal_sum(kind), count, INT8, kind.scale)
+        whole = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
         return f"CASE WHEN {count} > 0 THEN {whole} END"
     raise NotAsRedshift(
         "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
     )
-
-
-def decimal_sum(kind: Kind) -> Kind:
-    """Return the type of a sum of decimals, as DuckDB has it too."""
-    return kinds.decimal(kinds.DIGITS_MAX, kind.scale)
 
 
 def decimal_quotient(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
@@ -300,33 +185,17 @@ def _as_whole(text: str, scale: int) -> str:
     return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
 
 
-def _group_order(call: Call, at: int = 0) -> tuple[str, Kind, bool]:
-    """Return what WITHIN GROUP orders by, its type, and whether it does so downwards."""
-    if call.order is None or len(call.order.expressions) != 1:
-        raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
-    ordered = call.order.expressions[at]
-    return (
-        f"({ordered.this.sql(dialect='duckdb')})",
-        ordered.this.meta.get("kind", kinds.UNKNOWN),
-        bool(ordered.args.get("desc")),
-    )
-
-
 def _as_float(text: str, kind: Kind) -> str:
     return f"CAST({text} AS DOUBLE)" if kind.is_exact else text
 
 
 def _percentile_cont(call: Call) -> str:
-    text, kind, is_down = _group_order(call)
-    share = f"1 - {call.texts[0]}" if is_down else call.texts[0]
+    if call.order is None or len(call.order.expressions) != 1:
+        raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
+    (ordered,) = call.order.expressions
+    text, kind = f"({ordered.this.sql(dialect='duckdb')})", ordered.this.meta.get("kind", kinds.UNKNOWN)
+    share = f"1 - {call.texts[0]}" if ordered.args.get("desc") else call.texts[0]
     return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
-
-
-def _percentile_disc(call: Call) -> str:
-    text, _, is_down = _group_order(call)
-    if is_down:
-        raise NotAsRedshift("PERCENTILE_DISC downwards: order upwards, by 1 less the share")
-    return f"quantile_disc({text}, {call.texts[0]}){call.over}"
 
 
 def _median(call: Call) -> str:
@@ -343,30 +212,13 @@ def _listagg(call: Call) -> str:
     )
 
 
-def _ratio_to_report(call: Call) -> str:
-    if not call.over:
-        raise NotAsRedshift("RATIO_TO_REPORT needs OVER (...)")
-    (text,) = call.texts
-    return f"(CAST({text} AS DOUBLE) / CAST(sum({text}){call.over} AS DOUBLE))"
-
-
 def _strtol(call: Call) -> str:
     base, text = call.whole(1, "the base"), call.texts[0]
     if base == 10:
         return f"CAST({text} AS BIGINT)"
     if base == 16:
         return f"CAST(('0x' || regexp_replace({text}, '^0[xX]', '')) AS BIGINT)"
-    if not 2 <= base <= 36:
-        raise NotAsRedshift(f"STRTOL of base {base}: it is 2 to 36")
-    digits = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
-    value = f"CAST(strpos('{digits}', digit) - 1 AS BIGINT)"
-    values = f"list_transform(string_split(lower({text}), ''), lambda digit: {value})"
-    number = (
-        f"list_reduce(list_prepend(CAST(0 AS BIGINT), {values}), lambda total, digit: total * {base} + digit)"
-    )
-    wrong = f"error('STRTOL: this is no number of base {base}: ' || {text})"
-    is_wrong = f"NOT regexp_full_match(lower({text}), '[{digits}]+')"
-    return f"CASE WHEN {is_wrong} THEN {wrong} WHEN {text} IS NOT NULL THEN {number} END"
+    raise NotAsRedshift(f"STRTOL of base {base} is answered by Redshift alone: here of 10 and 16")
 
 
 def _sha2(call: Call) -> str:
@@ -421,67 +273,43 @@ def _regexp_count(call: Call) -> str:
     return f"CAST(len(regexp_extract_all({call.texts[0]}, {pattern})) AS INTEGER)"
 
 
-def _occurrence(call: Call, at: int) -> str:
-    return call.texts[at] if len(call.texts) > at else "1"
-
-
 def _regexp_substr(call: Call) -> str:
     pattern, flags = _pattern(call, 4, "e")
     _from_start(call, 2)
     group = ", 1" if "e" in flags else ""
     if group and "(" not in call.literal(1, "the pattern"):
         group = ""
-    place = _occurrence(call, 3)
+    place = call.texts[3] if len(call.texts) > 3 else "1"
     found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
     is_asked = f"{place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL"
     return f"CASE WHEN {is_asked} THEN coalesce({found}, '') END"
 
 
-def _regexp_instr(call: Call) -> str:
-    pattern, _ = _pattern(call, 5, "")
-    _from_start(call, 2)
-    text, place = call.texts[0], _occurrence(call, 3)
-    found = f"regexp_extract_all({text}, {pattern})"
-    before = f"string_split_regex({text}, {pattern})[1:{place}] || {found}[1:{place} - 1]"
-    start = f"1 + list_sum(list_transform({before}, lambda piece: length(piece)))"
-    if len(call.texts) > 4 and call.whole(4, "the option"):
-        start += f" + length({found}[{place}])"
-    return f"CASE WHEN {place} > len({found}) THEN 0 ELSE CAST({start} AS INTEGER) END"
-
-
-SPECIAL: dict[str, Special] = {
-    "ADD_MONTHS": Special(TIMESTAMP, (2,), _add_months),
-    "AVG": Special(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, is_of_windows=True),
-    "CONVERT_TIMEZONE": Special(TIMESTAMP, (2, 3), _convert_timezone),
+SPECIAL: dict[str, Function] = {
+    "ADD_MONTHS": Function(TIMESTAMP, (2,), _add_months),
+    "AVG": Function(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, has_over=True),
+    "CONVERT_TIMEZONE": Function(TIMESTAMP, (2, 3), _convert_timezone),
     **dict.fromkeys(
         ("DATEADD", "DATE_ADD"),
-        Special(lambda given: given[2] if given[2] in (TIME, TIMESTAMPTZ) else TIMESTAMP, (3,), _dateadd),
+        Function(lambda given: given[2] if given[2] in (TIME, TIMESTAMPTZ) else TIMESTAMP, (3,), _dateadd),
     ),
-    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Special(INT8, (3,), _datediff)),
-    **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Special(FLOAT, (2,), _date_part)),
-    "DATE_TRUNC": Special(
+    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Function(INT8, (3,), _datediff)),
+    **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Function(FLOAT, (2,), _date_part)),
+    "DATE_TRUNC": Function(
         lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
     ),
-    "LISTAGG": Special(TEXT, (1, 2), _listagg, is_of_windows=True),
-    "MEDIAN": Special(
-        lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, is_of_windows=True
-    ),
-    "MONTHS_BETWEEN": Special(FLOAT, (2,), _months_between),
-    "NEXT_DAY": Special(DATE, (2,), _next_day),
-    "PERCENTILE_CONT": Special(FLOAT, (1,), _percentile_cont, is_of_windows=True),
-    "PERCENTILE_DISC": Special(kinds.UNKNOWN, (1,), _percentile_disc, is_of_windows=True),
-    "RATIO_TO_REPORT": Special(FLOAT, (1,), _ratio_to_report, is_of_windows=True),
-    "REGEXP_COUNT": Special(INT4, (2, 3, 4), _regexp_count),
-    "REGEXP_INSTR": Special(INT4, (2, 3, 4, 5, 6), _regexp_instr),
-    "REGEXP_REPLACE": Special(TEXT, (2, 3, 4, 5), _regexp_replace),
-    "REGEXP_SUBSTR": Special(TEXT, (2, 3, 4, 5), _regexp_substr),
-    "SHA2": Special(TEXT, (2,), _sha2),
-    "STRTOL": Special(INT8, (2,), _strtol),
-    "SUBSTR": Special(TEXT, (2, 3), _substr),
-    "SUM": Special(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, is_of_windows=True),
-    "TIMEZONE": Special(lambda given: TIMESTAMP if given[1] == TIMESTAMPTZ else TIMESTAMPTZ, (2,), _timezone),
-    "TO_CHAR": Special(TEXT, (2,), _to_char),
-    "TO_DATE": Special(DATE, (2,), _to_date),
-    "TO_TIMESTAMP": Special(TIMESTAMPTZ, (2,), _to_timestamp),
-    "TRUNC": Special(lambda given: given[0] if given[0].is_number else DATE, (1, 2), _trunc),
+    "LISTAGG": Function(TEXT, (1, 2), _listagg, has_over=True),
+    "MEDIAN": Function(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, has_over=True),
+    "PERCENTILE_CONT": Function(FLOAT, (1,), _percentile_cont, has_over=True),
+    "REGEXP_COUNT": Function(INT4, (2, 3, 4), _regexp_count),
+    "REGEXP_REPLACE": Function(TEXT, (2, 3, 4, 5), _regexp_replace),
+    "REGEXP_SUBSTR": Function(TEXT, (2, 3, 4, 5), _regexp_substr),
+    "SHA2": Function(TEXT, (2,), _sha2),
+    "STRTOL": Function(INT8, (2,), _strtol),
+    "SUBSTR": Function(TEXT, (2, 3), _substr),
+    "SUM": Function(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, has_over=True),
+    "TO_CHAR": Function(TEXT, (2,), _to_char),
+    "TO_DATE": Function(DATE, (2,), _to_date),
+    "TO_TIMESTAMP": Function(TIMESTAMPTZ, (2,), _to_timestamp),
+    "TRUNC": Function(lambda given: given[0] if given[0].is_number else DATE, (1, 2), _trunc),
 }

@@ -9,6 +9,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.engagement.points import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
+from ingest.web.json_schema import FLAG, INSTANT, TEXT, closed_object, list_of, one_of, text, whole
 from rules.book.point_rules import instant_of_expiry, lifetime_days_max
 from rules.days import MICROSECOND, stamp
 from rules.engagement.account_state import Profile
@@ -17,6 +18,38 @@ from rules.engagement.lots import Hold, held_points, open_lots
 from rules.engagement.points import AS_OF_MAX, first_place, points_added_later
 
 ENTRIES_MAX = 10_000  # that one request reads
+AVAILABLE = whole("what can be spent: balance - held", 0)
+DEBT = whole("what is owed: what is earned next pays it", 0)
+POINTS_MAX = 1_000_000_000  # of one hold or redemption
+HOLD_ID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+HOLD_VIEW = closed_object(
+    {
+        "hold_id": TEXT,
+        "points": whole("", 1),
+        "reward_id": TEXT,
+        "held_at": INSTANT,
+        "until": text("then it lapses by itself", format="date-time"),
+        "status": one_of(["held", "captured", "released", "lapsed"]),
+        "duplicate?": FLAG,
+    }
+)
+BALANCE = closed_object(
+    {
+        "user_id": TEXT,
+        "balance?": whole("of the newest ledger entry; below 0: a debt"),
+        "held?": whole("points that open holds reserve", 0),
+        "available?": AVAILABLE,
+        "debt?": DEBT,
+        "as_of": INSTANT,
+        "known_balance?": whole("with as_of: of the newest entry then"),
+        "true_balance?": whole("with as_of: with what was written later of then"),
+        "holds?": list_of(HOLD_VIEW),
+        "expiring?": list_of(
+            closed_object({"at": INSTANT, "points": whole("", 1)}),
+            description="what is left of each lot that is yet to expire, the next one first",
+        ),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

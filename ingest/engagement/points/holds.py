@@ -7,14 +7,38 @@ from typing import Any
 
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.engagement.points import clock_of
+from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.points.commands import COMMAND, Command, CommandResult, Commands, check_review
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, invalid_field
+from ingest.web.json_schema import KEY, SHORT, closed_object, text, whole
 from rules.days import unstamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
-from rules.engagement.lots import OPEN_MAX, Hold, HoldRequest, held_points, holds_without, new_hold
+from rules.engagement.lots import (
+    HOLD_DEFAULT,
+    HOLD_MAX,
+    OPEN_MAX,
+    Hold,
+    HoldRequest,
+    held_points,
+    holds_without,
+    new_hold,
+)
 
 RELEASED, LAPSED = "released", "lapsed"
+HOLD = closed_object(
+    {
+        "points": whole("", 1, POINTS_MAX),
+        "reward_id": text(pattern=SHORT),
+        "idempotency_key": KEY,
+        "seconds?": whole(
+            f"for how long; {int(HOLD_DEFAULT.total_seconds())} if it is left out",
+            1,
+            int(HOLD_MAX.total_seconds()),
+        ),
+    }
+)
+CAPTURE = closed_object({"points?": whole("how many of the held points are spent; all if it is left out", 1)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +122,13 @@ class Holds:
             if not hold.is_open(at):
                 raise ApiError(409, "hold_ended", f"the hold lapsed at {hold.until}")
             if points is not None and points > hold.points:
-                reason = f"is more than the {hold.points} that are held"
-                raise ApiError(
-                    422, "invalid_field", f"points {reason}", [{"field": "points", "reason": reason}]
-                )
+                raise invalid_field("points", f"is more than the {hold.points} that are held")
             check_review(account.profile)
             draft = Draft(
                 EntryKind.REDEEM, -(points or hold.points), reward_id=hold.reward_id, held_at=hold.held_at
             )
             return self.commands.attempt(
-                account, at, lambda _: Command(draft, ends=hold_id), claim=(_key(hold_id), _body(hold))
+                account, at, lambda _: Command(draft, hold_id=hold_id), claim=(_key(hold_id), _body(hold))
             )
 
         return self.commands.retry(user_id, now, attempt)

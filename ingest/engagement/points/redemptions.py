@@ -1,41 +1,72 @@
-"""Rewards of the book (rule 13): the catalogue in force with what is left of each, what is sold at the
-book's price, and what becomes of it.
-"""
+"""Rewards of the book (rule 13): how one is sold at the book's price, and what becomes of it."""
 
-import re
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from adapters.book import BookStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
-from ingest.engagement.points.balance import Balances
-from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, Rewards, check_review
+from ingest.engagement.points.balance import POINTS_MAX
+from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, check_review
+from ingest.engagement.points.spending import Rewards
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import integer
+from ingest.web.json_schema import (
+    INSTANT,
+    KEY,
+    NEXT_PAGE,
+    SHORT,
+    TEXT,
+    closed_object,
+    flag,
+    list_of,
+    one_of,
+    text,
+    whole,
+)
 from rules.book.book import Books
-from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Fulfilment, Redemption, Reward
+from rules.book.rewards import REWARD_NAME, Fulfilment, Redemption, Reward
 from rules.days import stamp
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
 OPEN = (Fulfilment.REQUESTED,)
 NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
-PAGE_DEFAULT, PAGE_MAX = 20, 100
-# What is left of a stock is counted so seldom by one process: five reads each time.
-STOCK_CACHE_SECONDS = 15
-STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
-
-
-# Selling a reward of the book: what one attempt writes (rule 13).
+REDEMPTION = closed_object(
+    {
+        "reward?": text("a reward of the book (GET /v1/rewards), at the book's price", pattern=REWARD_NAME),
+        "price_points?": whole(
+            "the price that the user was shown: at another one nothing is redeemed", 1, POINTS_MAX
+        ),
+        "points?": whole(
+            "in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin", 1, POINTS_MAX
+        ),
+        "reward_id?": text("what the points are spent on", pattern=SHORT),
+        "idempotency_key": KEY,
+    },
+    example={"reward": "mug", "price_points": 120, "idempotency_key": "3f1c"},
+)
+REDEMPTION_VIEW = closed_object(
+    {
+        "entry_id": text("of the ledger entry"),
+        "user_id": TEXT,
+        "reward": text("its id"),
+        "title?": text("what the reward was called when it was redeemed; plain text"),
+        "brand": TEXT,
+        "price_points": whole("", 1),
+        "rules_version": whole("of the book that named the price"),
+        "created_at": INSTANT,
+        "fulfilment": one_of(Fulfilment),
+        "changed_at?": {**INSTANT, "description": "when that changed"},
+        "duplicate?": flag("it stood so before"),
+    }
+)
+REDEMPTIONS = closed_object({"redemptions": list_of(REDEMPTION_VIEW), "cursor": NEXT_PAGE})
 
 
 @dataclass(slots=True)
 class Sale:
-    """One request to redeem a reward."""
+    """One request to redeem a reward: what each attempt writes."""
 
     books: BookStore
     stock: RewardStock
@@ -43,7 +74,7 @@ class Sale:
     user_id: str
     reward_id: str
     now: datetime
-    shown: int | None = None
+    price_shown: int | None = None  # the price in points that the user has agreed to, if it is known
     attempts: int = field(default=0)  # how often a transaction was tried
 
     def command(self, account: Account) -> Command:
@@ -72,11 +103,11 @@ class Sale:
             rules_version=version.number,
             brand=reward.brand,
         )
-        return Command(draft, also=lambda entry: [self._put(entry, reward), *taken])
+        return Command(draft, further_actions=lambda entry: [self._put(entry, reward), *taken])
 
     def _check_price(self, price: int) -> None:
-        if self.shown not in {None, price}:
-            reason = f"{self.reward_id} costs {price} points now, and not {self.shown}"
+        if self.price_shown not in {None, price}:
+            reason = f"{self.reward_id} costs {price} points now, and not {self.price_shown}"
             raise ApiError(409, "price_changed", reason, {"price_points": price})
 
     def _check_limit(self, reward: Reward) -> None:
@@ -134,15 +165,14 @@ class Redemptions:
         return self.rewards.commands
 
     def redeem(
-        self, user_id: str, reward_id: str, key: str, now: datetime, shown: int | None = None
+        self, user_id: str, reward_id: str, key: str, now: datetime, price_shown: int | None = None
     ) -> CommandResult:
         """Spend a reward's price; points, stock, the user's limit and the key's claim move together or not.
 
-        shown: the price in points that the user has agreed to, if it is known. Raises 404 unknown_reward; 409
-        reward_not_valid, price_changed, sold_out, reward_limit, insufficient_balance, under_review, or
-        conflict for a key used with another reward.
+        price_shown: see Sale. Raises 404 unknown_reward; 409 reward_not_valid, price_changed, sold_out,
+        reward_limit, insufficient_balance, under_review, or conflict for a key used with another reward.
         """
-        sale = Sale(self.rewards.books, self.stock, self.store, user_id, reward_id, now, shown)
+        sale = Sale(self.rewards.books, self.stock, self.store, user_id, reward_id, now, price_shown)
         return self._commands.once(user_id, REDEEM + key, f"reward {reward_id}", now, sale.command)
 
     def get(self, user_id: str, created_at: str) -> Redemption:
@@ -196,101 +226,27 @@ class Redemptions:
         to: Fulfilment,
         among: Sequence[Fulfilment],
     ) -> CommandResult:
-        def ended(entry: Entry) -> list[dict[str, Any]]:
+        def further_actions(entry: Entry) -> list[dict[str, Any]]:
             # Only a price of the book is a redemption of the table.
-            found = self.store.get(user_id, created_at) if entry.draft.rules_version else None
-            if found is None:
+            redemption = self.store.get(user_id, created_at) if entry.draft.rules_version else None
+            if redemption is None:
                 return []
-            if found.fulfilment not in NOT_REVERSED:
+            if redemption.fulfilment not in NOT_REVERSED:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
-            if found.fulfilment not in among:
-                raise _redemption_ended(found)
+            if redemption.fulfilment not in among:
+                raise _redemption_ended(redemption)
             return [
-                {"Update": self.store.change(found, to, among, stamp(now))},
-                *([self.stock.give_back(found.reward_id)] if found.from_stock else []),
-                *([self.store.uncount(user_id, found.reward_id)] if found.is_limited else []),
+                {"Update": self.store.change(redemption, to, among, stamp(now))},
+                *([self.stock.give_back(redemption.reward_id)] if redemption.from_stock else []),
+                *([self.store.uncount(user_id, redemption.reward_id)] if redemption.is_limited else []),
             ]
 
-        return self.rewards.reverse(user_id, created_at, now, ended)
+        return self.rewards.reverse(user_id, created_at, now, further_actions)
 
 
 def _redemption_ended(redemption: Redemption) -> ApiError:
     reason = f"the redemption is {redemption.fulfilment.value}"
     return ApiError(409, "redemption_ended", reason, {"fulfilment": redemption.fulfilment.value})
-
-
-# The catalogue of rewards in force, with what is left of each; and what of it a user can have.
-
-
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """Shows rewards, by id."""
-
-    books: BookStore
-    stock: RewardStock
-    store: RedemptionStore
-    balances: Balances
-    # What was left of a reward's stock, and until when that is shown
-    counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
-
-    def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of the rewards that are offered now. `left` may be half a minute old. Raises 400."""
-        limit, after = integer(query, "limit", PAGE_DEFAULT, PAGE_MAX), _cursor_reward(query)
-        version = self.books.books().at(now)
-        offered = sorted(name for name, each in version.book.rewards.items() if each.is_valid(now))
-        listed = [name for name in offered if name > after][:limit]
-        is_last = not listed or listed[-1] == offered[-1]
-        rewards = {name: version.book.rewards[name] for name in listed}
-        left = self._stock_left(rewards)
-        return {
-            "version": version.number,
-            "rewards": [_reward_view(name, each, left.get(name)) for name, each in rewards.items()],
-            "cursor": None if is_last else listed[-1],
-        }
-
-    def page_for(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page as `page` does, with what the user may have of each reward, and can pay for."""
-        found = self.page(query, now)
-        available = self.balances.view(user_id, now)["available"]
-        owned = self.store.all_owned(user_id)
-        for each in found["rewards"]:
-            each["affordable"] = each["price_points"] <= available
-            if "limit_per_user" in each:
-                each["left_for_user"] = max(0, each["limit_per_user"] - owned.get(each["reward"], 0))
-        return {**found, "user_id": user_id, "available": available}
-
-    def _stock_left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
-        """Return about how many are left of each reward that has a stock, counted anew if that is due."""
-        stocks = {name: each.stock for name, each in rewards.items() if each.stock is not None}
-        now = time.monotonic()
-        due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
-        with ThreadPoolExecutor(STOCK_READERS) as pool:
-            for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
-                self.counted[key] = now + STOCK_CACHE_SECONDS, left
-        return {name: self.counted[name, stock][1] for name, stock in stocks.items()}
-
-
-def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
-    shown = {
-        "reward": reward_id,
-        "title": reward.title or None,
-        "description": reward.description or None,
-        "image_url": reward.image_url or None,
-        "price_points": reward.price_points,
-        "brand": reward.brand,
-        "limit_per_user": reward.limit_per_user,
-        "valid_from": None if reward.valid_from == ALWAYS else stamp(reward.valid_from),
-        "valid_until": None if reward.valid_until == NEVER else stamp(reward.valid_until),
-        "left": left,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
-
-
-def _cursor_reward(query: Mapping[str, str]) -> str:
-    after = query.get("cursor") or ""
-    if after and not re.fullmatch(REWARD_NAME, after, re.ASCII):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-    return after
 
 
 def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:

@@ -329,5 +329,5 @@ def _customer(
         typed = [(channel, body.get(name)) for channel, name in (*CHANNELS[1:], ("email", "contact_email"))]
         who = usable_identities(typed, context, "customer", are_verified=False, side=side)
     if not who and not is_refund:
-        side.omit("customer", "has no usable identity: the order counts once it is told of with one")
+        side.omit("customer", "has no usable identity: the order counts once another webhook of it has one")
     return who

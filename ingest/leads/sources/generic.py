@@ -19,7 +19,7 @@ What else cannot be read is left out, as are unknown fields; the answer of POST 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
@@ -66,40 +66,45 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the event. omissions: unknown fields, too, because the sender may have meant another."""
     body, side = checked(GENERIC, payload), SideFields()
     _omit_unknown(body, FIELDS, "", side)
-    kind, given = body["event_type"], body.get("data", {})
-    if not isinstance(given, dict):
-        side.omit("data", "must be an object")
-        given = {}
-    within = SideFields()
-    try:
-        data = checked(GENERIC_DATA.get(kind, {"type": "object"}), given)
-        derived = READERS[kind](data, context, within)
-    except DecodeError as error:
-        raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
-    _omit_unknown(data, DATA_FIELDS[READERS[kind]], "", within)
-    for each in within.omissions:
-        side.omit(f"data.{each.field}".rstrip("."), each.reason)
+    data = _data(body, context, side)
     about, about_type = _object(body.get("object"), side)
     return [
         DecodedEvent(
             external_event_id=text_id(
                 body.get("external_event_id", context.delivery_id), "external_event_id"
             ),
-            event_type=kind,
+            event_type=body["event_type"],
             occurred_at=moment(body["occurred_at"], "occurred_at"),
             identities=strict_identities(
                 body["identities"], context, "identities", body.get("claimed") or (), side
             ),
-            object_id=about or derived.get("order_id"),
-            object_id_ref=about_type if about else "order" if "order_id" in derived else None,
-            payload=derived,
+            object_id=about or data.get("order_id"),
+            object_id_ref=about_type if about else "order" if "order_id" in data else None,
+            payload=data,
             omissions=side.omissions,
         )
     ]
 
 
-def _omit_unknown(given: Data, known: frozenset[str], at: str, side: SideFields) -> None:
-    for name in sorted(given.keys() - known):
+def _data(body: Data, context: DecodeContext, side: SideFields) -> Data:
+    """Return the event's payload, read from `data`; raises DecodeError with a path from `data` on."""
+    kind, given, inside = body["event_type"], body.get("data", {}), SideFields()
+    if not isinstance(given, dict):
+        side.omit("data", "must be an object")
+        given = {}
+    reader, fields = READERS[kind]
+    try:
+        data = reader(checked(GENERIC_DATA.get(kind, {"type": "object"}), given), context, inside)
+    except DecodeError as error:
+        raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
+    _omit_unknown(given, fields, "", inside)
+    for each in inside.omissions:
+        side.omit(f"data.{each.field}".rstrip("."), each.reason)
+    return data
+
+
+def _omit_unknown(given: Data, known: Collection[str], at: str, side: SideFields) -> None:
+    for name in sorted(given.keys() - {*known}):
         side.omit(at, f"has the unknown field {name}"[:100])
 
 
@@ -162,21 +167,13 @@ def _no_data(_: Data, __: DecodeContext, _side: SideFields) -> Data:
 
 
 Reader = Callable[[Data, DecodeContext, SideFields], Data]
-READERS: Mapping[str, Reader] = {
-    **dict.fromkeys(PURCHASE_TYPES, _order),
-    **dict.fromkeys(SENTIMENT_TYPES, _words),
-    **dict.fromkeys(CAMPAIGN_TYPES, _campaign),
-    "page_viewed": _page,
-    "preference_stated": _preferences,
-    "objection_raised": _objections,
-    "identity_replaced": _no_data,
-}
-DATA_FIELDS: Mapping[Reader, frozenset[str]] = {
-    _order: frozenset({"order_id", "amount", "currency", "products"}),
-    _words: frozenset({"text", "sentiment", "objections", "preferences"}),
-    _page: frozenset({"category", "product_id"}),
-    _preferences: frozenset({"preferences"}),
-    _objections: frozenset({"objections"}),
-    _campaign: frozenset({"campaign_id"}),
-    _no_data: frozenset(),
+# By event type, what reads `data`, and the fields that it reads.
+READERS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
+    **dict.fromkeys(PURCHASE_TYPES, (_order, ("order_id", "amount", "currency", "products"))),
+    **dict.fromkeys(SENTIMENT_TYPES, (_words, ("text", "sentiment", "objections", "preferences"))),
+    **dict.fromkeys(CAMPAIGN_TYPES, (_campaign, ("campaign_id",))),
+    "page_viewed": (_page, ("category", "product_id")),
+    "preference_stated": (_preferences, ("preferences",)),
+    "objection_raised": (_objections, ("objections",)),
+    "identity_replaced": (_no_data, ()),
 }

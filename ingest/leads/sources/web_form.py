@@ -12,7 +12,7 @@ time is when it arrived.
 The event holds what we derive from people's words, and not the words: see `derived_from_text`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ingest.leads import forms
@@ -83,33 +83,25 @@ def _submitter(
     body: Mapping[str, Any], fields: Mapping[str, str], context: DecodeContext, side: SideFields
 ) -> tuple[Identity, ...]:
     """Return who filled in the form; raises DecodeError if that is unknown."""
-    found = _form_identities([("customer", body.get("customer_id"))], context, side)
+
+    def read(pairs: Iterable[tuple[str, Any]], side: SideFields = side) -> tuple[Identity, ...]:
+        return usable_identities(pairs, context, "fields", are_verified=False, side=side)
+
+    submitter = read([("customer", body.get("customer_id"))])
     for values in forms.of_kind(fields, forms.EMAIL).values():
-        identities = _form_identities([("email", each) for each in _repeated_values(values)], context, side)
-        if len(identities) > 1:
+        addresses = read(("email", each) for each in _repeated_values(values))
+        if len(addresses) > 1:
             raise DecodeError("fields.email", "holds two different addresses")
-        found += identities
-    numbers = [each for some in forms.of_kind(fields, forms.PHONE).values() for each in some]
-    for value in numbers[:IDENTITIES_MAX]:
-        whole = _form_identities(
-            [("phone", value)], context, SideFields()
-        )  # "650 555 1234, ext. 5" is one number
-        found += whole or _form_identities(
-            [("phone", each) for each in _repeated_values([value])], context, side
-        )
-    found += _form_identities(
-        [("device", body.get("device_id")), ("cookie", body.get("cookie_id"))], context, side
-    )
-    if not found:
+        submitter += addresses
+    numbers = [number for values in forms.of_kind(fields, forms.PHONE).values() for number in values]
+    for number in numbers[:IDENTITIES_MAX]:
+        whole = read([("phone", number)], SideFields())  # "650 555 1234, ext. 5" is one number
+        submitter += whole or read(("phone", each) for each in _repeated_values([number]))
+    submitter += read([("device", body.get("device_id")), ("cookie", body.get("cookie_id"))])
+    if not submitter:
         bad = "".join(f" ({each.field}: {each.reason})" for each in side.omissions[:3])
         raise DecodeError("fields", f"{NOBODY}{bad}")
-    return tuple(dict.fromkeys(found))[:IDENTITIES_MAX]
-
-
-def _form_identities(
-    pairs: list[tuple[str, Any]], context: DecodeContext, side: SideFields
-) -> tuple[Identity, ...]:
-    return usable_identities(pairs, context, "fields", are_verified=False, side=side)
+    return tuple(dict.fromkeys(submitter))[:IDENTITIES_MAX]
 
 
 def _repeated_values(values: list[str]) -> list[str]:

@@ -52,6 +52,7 @@ CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
 NUMBERS = ("from", "wa_id")
 USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
 USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
+PersonIds = dict[tuple[str, str], None]  # channel and raw value of each, once
 ANSWERS_MAX = 100
 TICKED = ("true", "yes", "1")
 
@@ -104,19 +105,8 @@ class _Item:
     contact: Mapping[str, Any]  # what value.contacts[] adds to it
 
 
-def _person_ids(
-    contact: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
-) -> dict[tuple[str, str], None]:
-    """Return the ids that an object has of a person: channel and raw value of each, once."""
-    given = [(name in user_ids, contact.get(name)) for name in (*numbers, *user_ids)]
-    texts = [(is_id, str(value)) for is_id, value in given if type(value) in (str, int) and value != ""]
-    return {
-        ("whatsapp", value) if is_id or USER_ID.fullmatch(value) else ("phone", f"+{value.lstrip('+')}"): None
-        for is_id, value in texts
-    }
-
-
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read an item; None if it is no event of ours."""
     if not isinstance(item.body, Mapping):
         raise DecodeError("", "must be an object")
     return READERS[item.kind](item, context)
@@ -147,7 +137,7 @@ def _items_of(change: Any) -> Iterator[_Item]:
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the contacts by each of their ids; of two with one id the first."""
     contacts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    return {each: one for one in reversed(contacts) for each in _person_ids(one, NUMBERS, USER_IDS)}
+    return {id_: contact for contact in reversed(contacts) for id_ in _person_ids(contact)}
 
 
 def _contact(
@@ -156,11 +146,11 @@ def _contact(
     """Return the contact that says more of an item's sender than the item does; {} if none does."""
     if not isinstance(item, Mapping):
         return {}
-    own = _person_ids(item, NUMBERS, USER_IDS).keys()
-    names = [contacts[each] for each in own or contacts if each in contacts]
-    if not own and not (is_sole and all(each is names[0] for each in names)):
+    own = _person_ids(item).keys()
+    candidates = [contacts[id_] for id_ in own or contacts if id_ in contacts]
+    if not own and not (is_sole and all(each is candidates[0] for each in candidates)):
         return {}
-    return next((each for each in names if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
+    return next((each for each in candidates if _person_ids(each).keys() - own), {})
 
 
 def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
@@ -171,6 +161,21 @@ def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
     if not isinstance(listed, list):
         raise DecodeError(f"{path}{name}", "is missing" if listed is None else "must be a list")
     return listed
+
+
+def _person_ids(
+    holder: Mapping[str, Any], numbers: Iterable[str] = NUMBERS, user_ids: Iterable[str] = USER_IDS
+) -> PersonIds:
+    """Return the ids that an object has of a person. numbers, user_ids: the names of its fields."""
+    ids: PersonIds = {}
+    for name in (*numbers, *user_ids):
+        value = holder.get(name)
+        if type(value) not in (str, int) or value == "":
+            continue
+        text = str(value)
+        is_user_id = name in user_ids or USER_ID.fullmatch(text)
+        ids["whatsapp" if is_user_id else "phone", text if is_user_id else f"+{text.lstrip('+')}"] = None
+    return ids
 
 
 def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -210,11 +215,11 @@ def _consent(said: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
-    found = _person_ids(item.body, NUMBERS, USER_IDS) | _person_ids(item.contact, NUMBERS, USER_IDS)
+    ids = _person_ids(item.body) | _person_ids(item.contact)
     at = "wa_id" if item.kind == "user_preferences" else "from"
-    if not found:
+    if not ids:
         raise DecodeError(at, "is missing, and there is no user id")
-    return identities(found, context, at, are_verified=True, side=side)
+    return identities(ids, context, at, are_verified=True, side=side)
 
 
 def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -224,30 +229,29 @@ def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         return None
     previous = ("previous_user_id", "previous_parent_user_id")
     new = _person_ids(system, ("customer", "wa_id", "new_wa_id"), (*USER_IDS, *previous))
-    return _replacement(item, _person_ids(item.body, NUMBERS, USER_IDS) | new, item.body.get("id"), context)
+    return _replacement(item, _person_ids(item.body) | new, item.body.get("id"), context)
 
 
 def _user_id_update(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     """Read an entry of user_id_update[], which partners of Meta pass on: {user_id: {previous, current}}."""
-    pairs = [item.body.get(name) for name in ("user_id", "parent_user_id")]
-    found = _person_ids(item.body, NUMBERS, ())
-    for each in (each for each in pairs if isinstance(each, Mapping)):
-        found |= _person_ids(each, (), ("previous", "current"))
-    own_id = ":".join(["user_id_update", *(value for channel, value in found if channel == "whatsapp")])
-    return _replacement(item, found, own_id, context)
+    ids = _person_ids(item.body, user_ids=())
+    for name in ("user_id", "parent_user_id"):
+        if isinstance(change := item.body.get(name), Mapping):
+            ids |= _person_ids(change, (), ("previous", "current"))
+    own_id = ":".join(["user_id_update", *(value for channel, value in ids if channel == "whatsapp")])
+    return _replacement(item, ids, own_id, context)
 
 
-def _replacement(
-    item: _Item, found: Mapping[tuple[str, str], None], own_id: Any, context: DecodeContext
-) -> DecodedEvent | None:
-    if len(found) < 2:
+def _replacement(item: _Item, ids: PersonIds, own_id: Any, context: DecodeContext) -> DecodedEvent | None:
+    """Return the event that these ids are of one person; None if there is only one."""
+    if len(ids) < 2:
         return None
     side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=IDENTITY_REPLACED,
         occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
-        identities=identities(found, context, item.kind, are_verified=True, side=side),
+        identities=identities(ids, context, item.kind, are_verified=True, side=side),
         omissions=side.omissions,
     )
 
@@ -302,17 +306,17 @@ def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
 def _answers(response: Any) -> Iterator[str]:
     """Yield what somebody chose in a flow: {"choice": "0_Stop_promotions"}, {"opt_out": true}."""
     try:
-        layer = [read_json(response) if isinstance(response, str) else response]
+        left = [read_json(response) if isinstance(response, str) else response]
     except ValueError:
         return
-    while layer:
-        found = layer.pop()
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, list):
-            layer += found
-        elif isinstance(found, Mapping):
-            layer += [name if str(each).casefold() in TICKED else each for name, each in found.items()]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, Mapping):
+            left += [name if str(each).casefold() in TICKED else each for name, each in value.items()]
 
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -320,7 +324,7 @@ def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")).casefold())
     if stated.get("category") != "marketing_messages" or said is None:
         return None
-    ids = [*_person_ids(stated, NUMBERS, USER_IDS), *_person_ids(item.contact, NUMBERS, USER_IDS)]
+    ids = [*_person_ids(stated), *_person_ids(item.contact)]
     sender = ids[0][1].removeprefix("+") if ids else None
     at = epoch(stated.get("timestamp"), "timestamp")
     return _statement(item, f"preference:{sender}:{at}", {NOTIFICATIONS: said}, context)

@@ -1,15 +1,30 @@
 -- Each streak that a book declares, as a night folded it by the rules (rules/engagement/goals.py).
+--
+-- Users meet numbers by how many streaks they have: joined by less-than, each would meet every number.
 WITH digits AS (
     SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
     UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
 ),
+numbers AS (
+    SELECT 1 + ones.digit + 10 * tens.digit + 100 * hundreds.digit AS n
+    FROM digits AS ones
+    CROSS JOIN digits AS tens
+    CROSS JOIN digits AS hundreds
+),
+goals AS (
+    SELECT user_id, streaks, LENGTH(streaks) - LENGTH(REPLACE(streaks, ',', '')) + 1 AS entries
+    FROM staging.user_goals
+    WHERE streaks IS NOT NULL
+),
 places AS (
-    SELECT 1 + ones.digit + 10 * tens.digit AS place FROM digits AS ones CROSS JOIN digits AS tens
+    SELECT ends.entries, numbers.n
+    FROM (SELECT DISTINCT entries FROM goals) AS ends
+    INNER JOIN numbers ON numbers.n <= ends.entries
 ),
 listed AS (
-    SELECT goals.user_id, SPLIT_PART(goals.streaks, ',', places.place) AS streak
-    FROM staging.user_goals AS goals
-    INNER JOIN places ON places.place <= LENGTH(goals.streaks) - LENGTH(REPLACE(goals.streaks, ',', '')) + 1
+    SELECT goals.user_id, SPLIT_PART(goals.streaks, ',', places.n) AS streak
+    FROM goals
+    INNER JOIN places ON places.entries = goals.entries
 )
 SELECT
     user_id,

@@ -27,7 +27,7 @@ import processors.engagement
 from adapters.platform.fence import RegionFenced, RegisterStore
 from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES
-from local.region_return import Side
+from local.region_unseen import Side
 from local.regions import Promoting, Steps
 from processors.region_follower import ChangesNotReady
 from rules.regions.changes import KEYS
@@ -38,7 +38,7 @@ from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 
 if TYPE_CHECKING:
-    from local.region_return import FoundUnseen, Listed
+    from local.region_unseen import FoundUnseen, Listed
 
 ACTORS_MAX = 4
 STEPS_MAX = 12_000

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from local.region_return import shared_fields
+from local.region_unseen import shared_fields
 from rules.engagement.ledger import EntryKind, entry_id
 from rules.regions.standby import UnseenFate
 from tests.faults.invariants import violations

@@ -9,7 +9,7 @@ from typing import Any
 
 from adapters.platform.fence import Fence, guard_client
 from adapters.regions import Follower
-from local.region_return import Side
+from local.region_unseen import Side
 from processors.region_follower import ChangeReceiver
 from processors.region_sender import ChangeSender
 from rules.regions.changes import KEYS

@@ -8,10 +8,12 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of, zone_at
+from rules.days import DAY
+from rules.engagement.account_state import Account, Decision, Profile
+from rules.engagement.amnesty import Amnesties, Amnesty, amnesty_of, zone_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
-from rules.engagement.streak import DAY, shown_streak
+from rules.engagement.streak import shown_streak
 from tests.support.account_world import World, grant, june
 from tests.support.engagement_strategies import event
 from tests.support.examples import examples

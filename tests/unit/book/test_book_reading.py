@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.book import shipped_document
-from ingest.book import book_of_document, check_senders
+from ingest.book import book_of_document
 from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules, differences
 from rules.book.document import BookRefused
+from rules.book.succession import check_senders
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOOST = {"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.book import check_past
 from rules.book.book import Book, Books, EventType, Version
 from rules.book.document import BookRefused
+from rules.book.succession import check_past
 
 
 def march(day: int) -> datetime:

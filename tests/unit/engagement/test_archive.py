@@ -1,5 +1,6 @@
 """A profile puts away what is settled, stays small, and answers as one that never puts anything away."""
 
+import zlib
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from random import Random
@@ -9,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.engagement import account_store
-from adapters.engagement.account_items import archive_from, profile_from
-from adapters.engagement.account_store import ArchiveMoved
+from adapters.engagement import kept_items
+from adapters.engagement.account_items import profile_from
+from adapters.engagement.kept_items import ArchiveMoved
 from adapters.platform.items import decode_item, item_bytes
+from rules.days import DAY
 from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import Archive, archive_streak, with_archive
 from rules.engagement.ledger import Head
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import (
-    DAY,
     ArchiveMark,
     Cover,
     Streak,
@@ -30,7 +31,7 @@ from rules.engagement.streak import (
     shown_streak,
 )
 from tests.support.account_world import World, grant, revoke
-from tests.support.archived_world import ArchivedWorld, shown, with_pause
+from tests.support.archived_world import ArchivedWorld, ArchiveTable, shown, with_pause
 from tests.support.engagement_strategies import event
 from tests.support.examples import examples
 
@@ -41,7 +42,7 @@ WRITE_UNIT_BYTES = 1024
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put away whatever can be, however small the profile is."""
-    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(kept_items, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
 
 
@@ -231,8 +232,13 @@ def test_who_finds_another_archive_is_told_that_the_profile_has_changed() -> Non
 
 
 def test_a_damaged_archive_is_none() -> None:
-    assert archive_from({"packed": {"B": b"no archive"}}) is None
-    assert archive_from({}) is None
+    for stored in (
+        None,
+        {},
+        {"packed": {"B": b"no archive"}},
+        {"packed": {"B": zlib.compress(b"no archive")}},
+    ):
+        assert ArchivedWorld(table=ArchiveTable(stored)).archives.get("u") is None
 
 
 def test_a_profile_with_an_archive_reads_back() -> None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rules.days import DAY
 from rules.engagement.streak import (
-    DAY,
     Checkpoint,
     Cover,
     Streak,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rules.days import DAY
 from rules.engagement.account_state import History, NeedsHistory
 from rules.engagement.events import InputRefused
 from rules.engagement.ledger import EntryKind
@@ -20,7 +21,7 @@ from rules.engagement.opening_positions import (
     with_position,
 )
 from rules.engagement.reconciliation import chain_faults, days_of, profile_of
-from rules.engagement.streak import DAY, Cover, Streak, advance, fold, shown_streak
+from rules.engagement.streak import Cover, Streak, advance, fold, shown_streak
 from tests.support.account_world import World
 from tests.support.engagement_strategies import bases, covers, event, near
 from tests.support.examples import examples

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book import book_of_document, check_streaks
+from ingest.book import book_of_document
 from rules.book.book import Book
 from rules.book.document import BookRefused
+from rules.book.succession import check_streaks
 from rules.engagement.events import amounts, measures_of, with_measures
 
 MINUTES: Any = {"type": "number", "minimum": 0, "maximum": 600}

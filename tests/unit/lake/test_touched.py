@@ -13,10 +13,10 @@ from analytics.warehouse.build import (
     SPANS_MAX,
     join_spans,
     narrowed_sql,
-    since,
-    sources,
+    source_spans,
     spans_condition,
-    starts,
+    touched_periods,
+    with_load_numbers,
 )
 from analytics.warehouse.models import models
 
@@ -39,9 +39,9 @@ def period_of(day: date, period: str) -> tuple[int, ...]:
 def test_they_follow_from_all_their_dates_and_no_others(
     days: set[date], periods: set[str], window: int
 ) -> None:
-    spans = starts(days, periods, window)
+    spans = touched_periods(days, periods, window)
     first = list(days_of(spans))
-    read = set(days_of(sources(spans, periods, window)))
+    read = set(days_of(source_spans(spans, periods, window)))
     for period in periods:
         changed = {period_of(day + timedelta(days=k), period) for day in days for k in range(window + 1)}
         assert changed <= {period_of(each, period) for each in first}
@@ -68,8 +68,8 @@ def test_many_dates_are_few_spans_and_all_that_their_periods_follow_from(
     days: set[date], periods: set[str], around: int
 ) -> None:
     """What is made anew besides, because gaps were filled, is made from all its rows too."""
-    spans = starts(days, periods, around=around)
-    anew, read = set(days_of(spans)), set(days_of(sources(spans, periods, around=around)))
+    spans = touched_periods(days, periods, around=around)
+    anew, read = set(days_of(spans)), set(days_of(source_spans(spans, periods, around=around)))
     assert len(spans) <= SPANS_MAX
     assert days <= read
     for period in periods:
@@ -115,4 +115,4 @@ def test_each_table_that_a_model_reads_by_is_narrowed() -> None:
 
 
 def test_an_entity_that_was_never_loaded_is_load_0() -> None:
-    assert since("{events} {ledger}", {"ledger": 7}) == "0 7"
+    assert with_load_numbers("{events} {ledger}", {"ledger": 7}) == "0 7"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.api import MARK, PoolUsers, bearer, subject
+from local.sign_in import MARK, PoolUsers, bearer, subject
 from local.stack import Stack
 from tests.support.aws_stack import token_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.operate.functions import instant_of, lines
+from local.operate.logs import instant_of, lines
 from local.stack import Stack
 from tests.support.template import ROOT
 

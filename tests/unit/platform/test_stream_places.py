@@ -5,7 +5,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.account import is_beyond, newer_position, newest_position
+from rules.engagement.events import is_beyond, newer_position, newest_position
 
 labels = st.sampled_from(["2026-03-01T00:00:00.000", "2026-03-09T00:00:00.000"])
 # As long as DynamoDB's may be: 21 to 40 digits. So they are no texts to compare.

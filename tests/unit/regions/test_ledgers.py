@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts, split_carriers, with_carried
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.seals import seal_entries
+from rules.regions.changes import days_needed
 from rules.regions.standby import (
     LedgerContradiction,
     UnseenFate,
     common_length,
-    days_needed,
     follow_entry,
     unseen_entries,
 )

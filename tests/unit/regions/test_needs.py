@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rules.days import stamp
 from rules.engagement.events import RETENTION
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
-from rules.regions.standby import ASKED_FOR, claim_needed, events_needed, place_needed
+from rules.regions.changes import ASKED_FOR, claim_needed, events_needed, place_needed
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 PLACE = "2026-03-01T12:00:00.000000Z"

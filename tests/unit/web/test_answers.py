@@ -32,7 +32,7 @@ def test_a_refusal_has_the_contract_s_shape(
     def never(_: str) -> Any:
         raise AssertionError("no store may be asked")
 
-    ingest.engagement.user_requests.parts.cache_clear()
+    ingest.engagement.user_requests.services.cache_clear()
     monkeypatch.setattr(ingest.engagement.user_requests, "client", never)
     answer = called(ingest.engagement.users_api.handler, method, path)
     error = json.loads(answer["body"])["error"]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement import engagement_schemas, events
+from ingest.engagement import events
+from ingest.engagement.points.redemptions import REDEMPTION
 from ingest.web.caller import ApiError
 from ingest.web.http import BODY_BYTES_MAX, json_body
 from ingest.web.json_schema import Schema
@@ -90,7 +91,7 @@ WRONG_VALUES = [
 def test_what_json_could_not_hold_is_a_422_that_names_the_field(value: bytes, inner: str) -> None:
     data = b'{"points": 5, "reward_id": %s, "idempotency_key": "k"}' % value
     with pytest.raises(ApiError) as refused:
-        json_body(sent_bytes(data), engagement_schemas.REDEMPTION)
+        json_body(sent_bytes(data), REDEMPTION)
     assert (refused.value.status, refused.value.details[0]["field"]) == (422, f"reward_id{inner}")
     assert refused.value.details[0]["reason"].startswith(("is no ", "has a name that is no "))
 
@@ -98,7 +99,7 @@ def test_what_json_could_not_hold_is_a_422_that_names_the_field(value: bytes, in
 def test_what_json_could_not_hold_hides_no_other_fault() -> None:
     data = b'{"points": "5", "reward_id": "\\ud83d", "idempotency_key": 1e400, "zzz": 1}'
     with pytest.raises(ApiError) as refused:
-        json_body(sent_bytes(data), engagement_schemas.REDEMPTION)
+        json_body(sent_bytes(data), REDEMPTION)
     named = [each["field"] for each in refused.value.details]
     assert sorted(named) == ["body", "idempotency_key", "points", "reward_id"]
 
@@ -136,9 +137,7 @@ def test_a_body_of_another_shape_is_a_422_that_names_the_field() -> None:
         json_body(sent('{"events": [], "x": 1}'), events.EVENTS)
     assert (refused.value.status, refused.value.code) == (422, "invalid_field")
     with pytest.raises(ApiError) as refused:
-        json_body(
-            sent('{"points": 0, "reward_id": "mug", "idempotency_key": "k"}'), engagement_schemas.REDEMPTION
-        )
+        json_body(sent('{"points": 0, "reward_id": "mug", "idempotency_key": "k"}'), REDEMPTION)
     assert refused.value.details[0]["field"] == "points"
 
 
@@ -146,7 +145,7 @@ def test_a_body_of_another_shape_is_a_422_that_names_the_field() -> None:
 def test_points_are_whole_numbers_or_refused(points: str) -> None:
     text = f'{{"points": {points}, "reward_id": "mug", "idempotency_key": "k"}}'
     try:
-        body = json_body(sent(text), engagement_schemas.REDEMPTION)
+        body = json_body(sent(text), REDEMPTION)
     except ApiError as refused:
         assert refused.status == 422
         return

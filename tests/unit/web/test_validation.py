@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ingest.engagement import engagement_schemas, events
+from ingest.engagement import events
+from ingest.engagement.points.redemptions import REDEMPTION
+from ingest.engagement.points.spending import FREEZE
+from ingest.engagement.preferences import PAUSE
 from ingest.web.caller import ApiError
 from ingest.web.http import json_body
 from ingest.web.json_schema import closed_object
@@ -89,9 +92,9 @@ def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
     for schema in (
         events.EVENT,
         events.EVENTS,
-        engagement_schemas.REDEMPTION,
-        engagement_schemas.FREEZE,
-        engagement_schemas.PAUSE,
+        REDEMPTION,
+        FREEZE,
+        PAUSE,
     ):
         problem = first_problem(schema, value)
         assert problem is None or (all(problem) and len(problem[1]) <= 300)

@@ -1,0 +1,140 @@
+"""Raw lines become staged rows or refused lines, which are stored as soon as their object has been read.
+
+The staging takes most lines by columns. Each other line is read by itself.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.platform.objects import Objects, StoredObject
+from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
+from analytics.curation.refused_lines import (
+    WHOLE_OBJECT,
+    ndjson,
+    raw_of,
+)
+from analytics.curation.row_staging import Staging
+from analytics.lake.arrow import array_of, arrow_schema
+from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
+from rules.lake.packed_records import row_text
+from rules.lake.valid_row import RowRefused, read_row
+
+FETCHED_AT_ONCE = 16
+FETCHED_BYTES = 64 * 2**20  # more than this only if one object has more
+SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
+
+
+@dataclass(slots=True)
+class Intake:
+    """What raw objects held."""
+
+    objects: Objects
+    staging: Staging
+    rows: int = 0  # how many lines, without blank ones and the frames of records
+    quarantined: int = 0  # how many were refused
+    refused: list[str] = field(default_factory=list)  # the raw keys of these
+    _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _place: int = 0
+
+    def take(self, raw: Sequence[StoredObject]) -> None:
+        """Read raw objects, in the order of their keys, and store what is refused."""
+        for place, some in groupby(raw, lambda each: raw_place(each.key)):
+            for batch in batches(self._texts(list(some))):
+                if place:
+                    self._take_batch(batch, place)
+                else:
+                    self._refuse_batch(batch)
+                del batch
+                self._store_refused()
+        self._store_refused()
+
+    def _store_refused(self) -> None:
+        for key, entries in self._entries.items():
+            self.objects.put(quarantine_key(key), ndjson(entries))
+            self.refused.append(key)
+            self.quarantined += len(entries)
+        self._entries.clear()
+
+    def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+        for key, data in _fetch(self.objects, raw):
+            try:
+                text = unzip(data)
+            except Unreadable as error:
+                text = error.text
+                self.rows += 1
+                self._refuse(key, {"line": WHOLE_OBJECT, "reason": f"unreadable object: {error}"})
+            yield key, text
+
+    def _take_batch(self, batch: Batch, place: Place) -> None:
+        count, first = len(batch.lines), self._place
+        self._place += count
+        self.rows += count - int(batch.frame.sum())
+        left = self.staging.add_lines(batch, place, first)
+        for at in range(0, len(left), SINGLY_AT_ONCE):
+            self._take_singly(batch, place, first, left[at : at + SINGLY_AT_ONCE])
+
+    def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
+        entity, hour = self.staging.entity, str(place.hour)
+        rows, places = [], []
+        for index in indices:
+            line = batch.lines[index].as_py()
+            if not line.strip():
+                self.rows -= 1
+                continue
+            try:
+                rows.append(read_row(line, entity, place.dt, hour))
+                places.append(first + index)
+            except RowRefused as error:
+                key, number = batch.origin(index)
+                self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
+        if rows:
+            schema = arrow_schema(entity)
+            columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
+            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(places))
+
+    def _refuse_batch(self, batch: Batch) -> None:
+        """Refuse all lines of objects that lie under no hour."""
+        for index in np.flatnonzero(~batch.frame).tolist():
+            line = batch.lines[index].as_py()
+            if line.strip():
+                key, number = batch.origin(index)
+                self.rows += 1
+                where = source_name(key).rpartition("/")[0]
+                self._refuse(key, {"line": number, "reason": f"there is no such hour: {where}"} | _raw(line))
+
+    def _refuse(self, key: str, entry: dict[str, Any]) -> None:
+        self._entries.setdefault(key, []).append({"source": key} | entry)
+
+
+def _fetch(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+    """Fetch objects side by side, a few ahead of what is needed."""
+    if len(raw) == 1:
+        yield raw[0].key, objects.get(raw[0].key)
+        return
+    with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
+        for keys in _fetch_batches(raw):
+            yield from zip(keys, pool.map(objects.get, keys), strict=True)
+
+
+def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
+    keys: list[str] = []
+    size = 0
+    for each in raw:
+        if keys and (len(keys) == FETCHED_AT_ONCE or size + each.size > FETCHED_BYTES):
+            yield keys
+            keys, size = [], 0
+        keys.append(each.key)
+        size += each.size
+    if keys:
+        yield keys
+
+
+def _raw(line: bytes) -> dict[str, str]:
+    """The refused line itself, without its end."""
+    return raw_of(row_text(line).rstrip(b"\r\n"))

@@ -1,0 +1,105 @@
+"""Objects that name a person and are no rows: state, results of runs, reports, answers to analysts."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
+from analytics.curation.raw_lines import readable_text
+from analytics.curation.recover import ERRORS
+from analytics.forgetting.erasees import KINDS
+from analytics.lake import run_notes
+from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, report_key, run_of
+from rules.lake.entities import ENTITIES
+
+HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
+FOLDERS = ("state/", RUNS, "reports/", "athena/")
+LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
+OURS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
+# A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
+OVER = timedelta(hours=7)
+PARQUET = b"PAR1"
+NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
+Named = Mapping[tuple[str, str], int]
+Note = Callable[[str, Named], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherObjects:
+    """An object that names a person is deleted; the next night makes anew what it needs."""
+
+    objects: ForgettingObjects
+    run_id: str
+    now: datetime
+    names: Mapping[str, Collection[str]]  # of those who wait, by kind
+    note: Note  # is called before each deletion
+
+    def clean(self) -> Named:
+        """Delete what names them, and what it was before; returns who is named by what is left.
+
+        That is in files of runs that may go on, and a later night deletes it; and in objects that are none of
+        ours, which an operator must look at.
+        """
+        left: Counter[tuple[str, str]] = Counter()
+        for folder in FOLDERS:
+            for stored in list(self.objects.list(folder)):
+                if stored.key.startswith(HEADS):
+                    continue
+                try:
+                    named = self._count_names(self.objects.get(stored.key))
+                except NoObject:
+                    continue
+                if named and folder == RUNS and self._may_go_on(stored):
+                    left += named
+                elif named:
+                    self.note(f"{stored.key} {stored.etag}", named)
+                    self.objects.delete([stored.key])
+            self.objects.forget_former(folder)
+        for stored in self._of_others():
+            with suppress(NoObject):
+                if named := self._count_names(self.objects.get(stored.key)):
+                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
+                    left += named
+        return left
+
+    def _of_others(self) -> Iterator[StoredObject]:
+        """Yield the objects that none of us has written."""
+        prefixes = [each for each in self.objects.below("") if not each.startswith(OURS)]
+        for folder in LINE_FOLDERS:
+            prefixes += [each for each in self.objects.below(folder) if each.split("/")[1] not in ENTITIES]
+        for prefix in prefixes:
+            yield from self.objects.list(prefix)
+
+    def _may_go_on(self, stored: StoredObject) -> bool:
+        """Whether a file's run may still read it: it is this one, or young and has no report yet."""
+        run_id = run_of(stored.key)
+        if run_id == self.run_id:
+            return True
+        return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
+
+    def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
+        """Return who is named, and how often."""
+        if data.startswith(PARQUET):
+            return self._in_rows(data)
+        text = readable_text(data)
+        found: Counter[tuple[str, str]] = Counter()
+        for kind, names in self.names.items():
+            for each in names:
+                if number := len(re.findall(rb"(?<![\w-])" + re.escape(each.encode()) + rb"(?![\w-])", text)):
+                    found[kind, each] += number
+        return found
+
+    def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        found: Counter[tuple[str, str]] = Counter()
+        for column in KINDS.keys() & set(file.schema_arrow.names):
+            names = self.names[KINDS[column]]
+            rows = file.read([column])[column].to_pylist()
+            found.update((KINDS[column], each) for each in rows if each in names)
+        return found

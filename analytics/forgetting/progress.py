@@ -1,0 +1,66 @@
+"""How far a night's pass is: runs/{run_id}/forget.json. It names erasures by their ids, and nobody."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import Place, run_key
+
+NAME = "forget.json"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a pass over the lake is."""
+
+    run_id: str
+    began: str  # the pass (a stamp)
+    due: list[str]  # erasures that it counts for
+    entities: list[str] = field(default_factory=list)  # those that are done
+    # Of the entity under way, the last file that is done; files go from the last key to the first
+    after: str = ""
+    found: dict[str, dict[str, int]] = field(default_factory=dict)  # by erasure and store, how much was found
+    left: dict[str, int] = field(default_factory=dict)  # by erasure, how much stays for a later night
+    noted: str = ""  # what is counted, and perhaps not yet changed
+    places: list[list[str]] = field(default_factory=list)  # partitions whose files have changed
+    is_done: bool = False  # all persons of the lake
+    phones: bool = False  # those that are gone
+    warehouse: bool = False  # all of that
+
+    @classmethod
+    def read(cls, objects: Objects, run_id: str) -> "Progress | None":
+        """Return what an earlier call has left; None if there was none."""
+        try:
+            return cls(**json.loads(objects.get(run_key(run_id, NAME))))
+        except NoObject:
+            return None
+
+    def save(self, objects: Objects) -> None:
+        """Store it."""
+        objects.put(run_key(self.run_id, NAME), json.dumps(asdict(self)).encode())
+
+    def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
+        """Store how much of each erasure is in something that is changed next; once, if that dies.
+
+        what: its key and version.
+        """
+        if self.noted == what or not counts:
+            return
+        self.noted = what
+        for erasure_id, number in counts.items():
+            of_store = self.found.setdefault(erasure_id, {})
+            of_store[store] = of_store.get(store, 0) + number
+        self.save(objects)
+
+    def changed(self, place: Place) -> None:
+        """Remember a partition that the warehouse must load anew."""
+        key = [place.entity, place.dt, place.hour or ""]
+        if key not in self.places:
+            self.places.append(key)
+
+
+def changed_places(objects: Objects, run_id: str) -> list[Place]:
+    """Return the partitions that a run's pass has changed; nothing if there was no pass."""
+    found = Progress.read(objects, run_id)
+    return [Place(entity, dt, hour or None) for entity, dt, hour in found.places] if found else []

@@ -1,0 +1,141 @@
+"""All copies of an account's ledger against each other, and against the last root (rule 19).
+
+Table, lake and warehouse have one each. They are compared account by account.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.platform.objects import Objects, StoredObject
+from analytics.lake import curated_files, layout
+from analytics.warehouse.statements import literal_lists
+from analytics.warehouse.warehouse import Warehouse
+from rules.engagement.proof import (
+    DROPPED,
+    FLIPPED,
+    LedgerFault,
+    LedgerLink,
+    TreeLeaf,
+    chain_differences,
+    chain_of,
+    own_faults,
+)
+from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, fields_of
+from rules.lake.residue import is_residue
+
+TABLE = "table"
+COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
+Copies = dict[str, list[LedgerLink]]  # by account
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFault:
+    """What is wrong with one copy of an account's ledger."""
+
+    account: str
+    copy: str
+    fault: LedgerFault
+
+    @property
+    def text(self) -> str:
+        """The fault in words."""
+        return f"{self.account}: {self.copy}: {self.fault.text}"
+
+
+def copy_faults(
+    account: str,
+    copies: Mapping[str, Sequence[LedgerLink]],
+    leaf: TreeLeaf | None = None,
+    until: Mapping[str, int] | None = None,
+) -> Iterator[CopyFault]:
+    """Yield what is wrong with the copies of one account, and where.
+
+    The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
+    sound, because it alone has hashes; else another that agrees with the leaf. leaf: None: no root has the
+    account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
+    """
+    names = sorted(copies, key=lambda name: name != TABLE)
+    sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
+    if sound is None:
+        yield from _faults_without_root(account, copies, leaf)
+        return
+    for name in names:
+        last = (until or {}).get(name, copies[sound][-1].seq)
+        for fault in chain_differences(copies[name], copies[sound]) if name != sound else ():
+            if fault.seq <= last or fault.what != DROPPED:
+                yield CopyFault(account, name, fault)
+
+
+def _faults_without_root(
+    account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
+) -> Iterator[CopyFault]:
+    """Yield what in each copy contradicts itself, where none of them leads to the root."""
+    for name, links in copies.items():
+        faults = own_faults(account, links)
+        yield from (CopyFault(account, name, each) for each in faults)
+        if leaf and links and not faults:
+            yield CopyFault(
+                account, name, LedgerFault(leaf.seq, f"{FLIPPED}, or one before it: the root differs")
+            )
+
+
+def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) -> bool:
+    if not links or own_faults(account, links):
+        return False
+    chain = chain_of(account, links)
+    if chain is None or leaf is None:
+        return chain is not None or leaf is None
+    return chain.leaf_at(leaf.seq) == leaf.digest
+
+
+def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
+    """Return a row of the lake or the warehouse."""
+    first, _, name = (row["seal"] or "").partition(" ")
+    seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
+    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN_FIELDS))
+    place = {name: value for name, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
+    shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
+    if gone:
+        return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
+    return LedgerLink(row["seq"], place, shown, hidden, begins=seal)
+
+
+def lake_copies(
+    objects: Objects, accounts: Collection[str], files: Iterable[StoredObject] | None = None
+) -> Copies:
+    """Return what the lake has of some accounts; it reads the ledger's whole history, or these files."""
+    asked = pa.array(sorted(accounts), pa.string())
+    rows: list[Mapping[str, Any]] = []
+    found = layout.curated_files(objects, "ledger") if files is None else files
+    for _, table in curated_files.tables(objects, "ledger", found, COLUMNS):
+        rows += table.filter(pc.is_in(table["account_id"], asked)).to_pylist()
+    return _by_account(rows)
+
+
+def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
+    """Return what the warehouse has of some accounts."""
+    rows = list[Mapping[str, Any]]()
+    names = ", ".join(f'"{each}"' for each in COLUMNS)
+    for some in literal_lists(sorted(accounts)):
+        rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
+    return _by_account(rows)
+
+
+def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
+    copies: Copies = {}
+    for row in rows:
+        copies.setdefault(row["account_id"], []).append(link_of_row(row))
+    return {account: list(_in_order(links)) for account, links in copies.items()}
+
+
+def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
+    """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
+    last = None
+    for each in sorted(links, key=lambda link: (link.place, link.seq)):
+        if each.seq > 0 or each != last:
+            yield each
+        last = each

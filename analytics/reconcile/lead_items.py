@@ -1,0 +1,138 @@
+"""Items of leads' features against their newest rows in the lake: what nobody has written is named.
+
+A version never changes once it is written. So an item with the version of the lake's newest row has the
+values of that row, and none has a lower version. The warehouse cannot tell this by itself: an item that is
+deleted, or set back to an earlier version, leaves no newer row.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from adapters.leads.feature_store import FeatureStore, feature_item_from, is_readable
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.platform.items import Item, decode_item
+from adapters.platform.objects import NoObject, Objects
+from adapters.platform.tables import READ_MAX, chunks
+from analytics.lake.layout import LEADS_COMPARED
+from analytics.warehouse.statements import literal
+from analytics.warehouse.warehouse import Warehouse
+from rules.days import DAY, stamp
+from rules.engagement.reconciliation import LAKE_LAG, slices_due, turn_digits
+from rules.lake.entities import LEAD_FEATURES, row_of
+from rules.lake.lead_entities import state_column
+from rules.leads.features import Input
+
+LEAD, STATES = "lead_organization_id", tuple(state_column(each) for each in Input)
+COMPARED_COLUMNS = tuple(
+    each.name for each in LEAD_FEATURES.fields if each.name not in (LEAD, "changed_at", "leaves", *STATES)
+)
+HASHED = " || '|' || ".join(f"COALESCE(live.{each}, '')" for each in STATES)
+# of_change: whether the newest change of identity that moved a lead says that it is of its root; NULL: the
+# lake lacks it. An item that was lost and made anew has no topology, but its earlier rows have.
+OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
+NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
+GROUP = f"""SPLIT_PART(SUBSTRING(told.change_groups, STRPOS(
+    told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
+ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{each}" for each in COMPARED_COLUMNS)}, live.changed_at,
+    MD5({HASHED}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
+    CASE WHEN told.change_number IS NULL THEN NULL
+        WHEN STRPOS(told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
+            AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS of_change
+FROM staging.lead_features AS live
+LEFT JOIN (
+    SELECT {LEAD}, MAX(topology) AS number FROM lake.lead_features
+    WHERE topology <= {NEWEST_CHANGE} GROUP BY {LEAD}
+) AS moved ON moved.{LEAD} = live.{LEAD}
+LEFT JOIN staging.lead_events AS told
+    ON told.change_number = moved.number AND STRPOS(told.change_groups, '"' || live.{LEAD} || '"') > 0
+WHERE SUBSTRING(MD5(live.{LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
+ITEM = "item"  # in place of attributes: all of it
+# Where one of these differs, it is about which leads are one. That does not follow from a lead's events.
+OF_TOPOLOGY = {"merged_into", "topology"}
+OF_GROUPS = "table and lake do not agree on whose leaf it is"
+NO_CHANGE = "no change of identity says whose leaf it is"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LeadItems:
+    """Compares a slice of 28 of all leads each night."""
+
+    objects: Objects
+    warehouse: Warehouse
+    store: FeatureStore
+    events: LeadEventStore
+
+    def astray(self, now: datetime) -> Iterator[dict[str, Any]]:
+        """Yield the leads whose turn it is and whose items are not as they were written, as `different` says.
+
+        Of each: `lead_organization_id`, `different` (attributes), and `doubt`: why it must not be made anew,
+        or "". An item that is newer than the lake's row is not compared. Raises StatementFailed.
+        """
+        due = slices_due(self._last_compared(now.date()), now.date())
+        digits = ", ".join(map(literal, turn_digits(due)))
+        for some in chunks(self.warehouse.rows(ROWS.format(digits=digits)) if due else (), READ_MAX):
+            stored = self.store.stored(str(row[LEAD]) for row in some)
+            for row in some:
+                lead = str(row[LEAD])
+                if different := self._different(row, stored.get(lead)):
+                    is_of_groups = bool(OF_TOPOLOGY & {*different}) or row["merged_into"] is not None
+                    doubt = OF_GROUPS if is_of_groups else ""
+                    yield {LEAD: lead, "different": " ".join(different), "doubt": doubt}
+                elif not _is_of_a_change(row, now):
+                    yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
+
+    def note(self, now: datetime) -> None:
+        """Note that all whose turn it was were compared."""
+        self.objects.put(LEADS_COMPARED, json.dumps({"compared_on": now.date().isoformat()}).encode())
+
+    def _different(self, row: Row, stored: Item | None) -> list[str]:
+        if stored is None:  # of who was erased, the table has no events either
+            return [ITEM] if any(True for _ in self.events.of_leaves([str(row[LEAD])])) else []
+        if not is_readable(stored):
+            return [ITEM]
+        read = feature_item_from(stored)
+        if set(read.pending) - self.store.members(read.lead_organization_id, read.pending):
+            return ["pending"]
+        if read.version > row["version"]:
+            return []
+        found = row_of(LEAD_FEATURES, decode_item(stored), datetime.now(UTC))
+        different = [name for name in COMPARED_COLUMNS if as_text(found.get(name)) != as_text(row[name])]
+        if "version" in different:
+            return [name for name in different if name in ("version", *OF_TOPOLOGY)]
+        states = "|".join(found.get(each, "") for each in STATES)
+        is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
+        return different + ([] if is_same else ["inputs"])
+
+    def _last_compared(self, today: date) -> date:
+        """Return when leads were compared last; yesterday if never, for all are too many in one night."""
+        try:
+            return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
+        except NoObject:
+            return today - DAY
+
+
+def _is_of_a_change(row: Row, now: datetime) -> bool:
+    """Whether a change of identity made a lead what it is, as far as the lake can tell.
+
+    Changes and items reach it by two streams, and old events may leave it. With a person who was erased the
+    changes are gone, also those that have parted others from them.
+    """
+    topology, oldest, newest = row["topology"] or 0, row["oldest_change"], row["newest_change"]
+    is_ahead = newest is not None and topology > newest
+    if row["of_change"] is not None and not is_ahead:
+        return bool(row["of_change"])
+    is_in_flight = as_text(row["changed_at"]) >= stamp(now - LAKE_LAG)
+    has_left = topology > 0 and (oldest is None or topology < oldest)
+    return is_in_flight or has_left or (row["merged_into"] is None and not is_ahead)
+
+
+def as_text(value: Any) -> str:
+    """Return a column's value as text, also where the warehouse leaves the zone of an instant out."""
+    if isinstance(value, datetime):
+        return stamp(value if value.tzinfo else value.replace(tzinfo=UTC))
+    return "" if value is None else str(value)

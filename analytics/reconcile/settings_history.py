@@ -1,0 +1,88 @@
+"""Settings that a newest profile lacks, out of the lake's events and older profile versions.
+
+They come from curated files and not from the warehouse, which may be away, and is loaded while
+reconciliation runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from analytics.lake.layout import curated_files as files_of
+from analytics.recompute.profile_texts import pauses_of
+from analytics.reconcile.profile_settings import Changes, PastSettings
+from rules.days import stamp
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX
+from rules.engagement.archive import Spans
+
+READERS = 4
+FIRST_VERSION = 1
+OBSERVED = ("user_id", "event_id", "timezone")
+CHOSEN = ("user_id", "version", "timezone_chosen", "updated_at")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsHistory:
+    """Reads past settings from the lake: once for each user, one user at a time, newest files first."""
+
+    objects: Objects
+    _known: dict[str, PastSettings] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, user_id: str) -> PastSettings:
+        """Return a user's past settings."""
+        with self._lock:
+            if user_id not in self._known:
+                self._known[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
+            return self._known[user_id]
+
+    def pauses(self, user_id: str) -> Spans:
+        """Return all pauses that any version of a user's profile has had: none is ever taken back."""
+        rows = (row for rows in self._rows_of(user_id, "streaks", ("user_id", "pauses")) for row in rows)
+        return tuple(sorted({each for row in rows for each in pauses_of(row["pauses"])}))
+
+    def _observed(self, user_id: str) -> tuple[str | None, str]:
+        """Return the newest zone that an event named, and the event's id: files are placed by its time."""
+        for rows in self._rows_of(user_id, "events", OBSERVED):
+            named = [(row["event_id"], row["timezone"]) for row in rows if row["timezone"] is not None]
+            if named:
+                event_id, zone = max(named)
+                return zone, event_id
+        return None, ""
+
+    def _changes(self, user_id: str) -> tuple[tuple[str, str], ...]:
+        """Return the changes of zone. It goes back until there are as many as are kept, or to version 1."""
+        versions: dict[int, tuple[str | None, Any]] = {}
+        found: tuple[tuple[str, str], ...] = ()
+        for rows in self._rows_of(user_id, "streaks", CHOSEN):
+            versions |= {row["version"]: (row["timezone_chosen"], row["updated_at"]) for row in rows}
+            chosen = [(zone, at) for _, (zone, at) in sorted(versions.items()) if zone is not None]
+            found = changes_of(chosen)
+            # The oldest one is not sure: an older file may have an earlier version with the same zone.
+            if FIRST_VERSION in versions or len(found) > TZ_CHANGES_KEPT_MAX:
+                break
+        return found
+
+    def _rows_of(self, user_id: str, entity: str, names: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the user's rows in each of an entity's files that has any, newest file first."""
+        files = reversed(files_of(self.objects, entity))
+        for _, table in curated_files.tables(self.objects, entity, files, names, READERS):
+            mine = table.filter(pc.equal(table["user_id"], pa.scalar(user_id)))
+            if mine.num_rows:
+                yield mine.to_pylist()
+
+
+def changes_of(versions: list[tuple[str, datetime]]) -> Changes:
+    """Return changes of zone as (when, zone), from successive versions: (zone chosen, when written)."""
+    changes: list[tuple[str, str]] = []
+    for chosen, updated_at in versions:
+        if not changes or changes[-1][1] != chosen:
+            changes.append((stamp(updated_at.replace(tzinfo=UTC)), chosen))
+    return tuple(changes)

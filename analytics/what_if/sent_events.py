@@ -1,0 +1,75 @@
+"""What the lake's events say that the ledger does not: whose dates contradict each other, and properties."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from adapters.platform.objects import Objects
+from analytics.lake.curated_files import arrow_table, query, table_of
+from analytics.lake.layout import curated_files
+from analytics.lake.user_rows import small_database
+from rules.book.book import Book
+
+EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
+Refuses = Callable[[Any, Any], bool]
+DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
+# Of one calendar the dates of later instants are never earlier, and three of them take more than a day.
+DOUBTFUL = """
+WITH dates AS (
+  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
+  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+), beside AS (
+  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
+    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
+  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
+)
+SELECT DISTINCT user_id FROM beside
+WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
+  OR third_first < last + INTERVAL 1 DAY
+"""
+PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
+WHERE event_type IN (SELECT event_type FROM contracts)"""
+BROKEN_BY = """SELECT user_id, event_id FROM events SEMI JOIN refused
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
+
+
+def doubtful_users(objects: Objects) -> set[str]:
+    """Return the users with events whose dates no single calendar gives: a flight, or contradicting zones.
+
+    The events are gone through for some of the users at a time, because sums of all do not fit into memory.
+    """
+    parts = sum(each.size for each in curated_files(objects, "events")) // DOUBTED_BYTES + 1
+    found: set[str] = set()
+    with table_of(db := small_database(), "events", objects, "events"):
+        for part in range(parts):
+            found |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return found
+
+
+def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> pa.Table:
+    """Return the events whose properties a book refuses (EVENTS): each text is held against it once.
+
+    refuses: whether a contract refuses properties.
+    """
+    types = book.event_types.items() if book else ()
+    contracts = {name: rule.properties for name, rule in types if rule.properties}
+    if not contracts:
+        return EVENTS.empty_table()
+    with table_of(db := small_database(), "events", objects, "events"):
+        with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
+            texts = query(db, PROPERTIES).to_pylist()
+        found = [
+            each for each in texts if refuses(contracts[each["event_type"]], _read_json(each["properties"]))
+        ]
+        schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
+        with arrow_table(db, "refused", pa.Table.from_pylist(found, schema)):
+            return query(db, BROKEN_BY).cast(EVENTS)
+
+
+def _read_json(text: str | None) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}

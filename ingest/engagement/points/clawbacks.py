@@ -1,0 +1,91 @@
+"""Reverse an event and what it earned: a refunded purchase, detected fraud (rule 12)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from adapters.book import BookStore
+from ingest.engagement.points.commands import Command, CommandResult, Commands
+from ingest.web.caller import ApiError
+from ingest.web.json_schema import KEY, closed_object, text
+from rules.days import DAY, is_stamp, stamp
+from rules.engagement.account_state import Account, Day
+from rules.engagement.earnings import instant_of, week_of
+from rules.engagement.ledger import Draft, Entry, EntryKind
+from rules.engagement.points import clawback, reversed_events
+
+# An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
+APART_MAX = 2 * DAY
+CLAWBACK = closed_object(
+    {
+        "event_id": text(minLength=28, maxLength=128),
+        "reason": text("why; the user sees it in the ledger", pattern=r"^(?=.*\S)[^\u0000-\u001f]{1,200}$"),
+        "idempotency_key": KEY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clawbacks:
+    """Commands that reverse events, and what these earned."""
+
+    commands: Commands
+    books: BookStore  # they say what other events earn once the reversed one leaves its cap free
+
+    def claw_back(self, user_id: str, event_id: str, reason: str, key: str, now: datetime) -> CommandResult:
+        """Reverse an event; returns its CLAWBACK.
+
+        Raises 404 for an event without an entry, 409 already_reversed, or conflict for a key used with
+        another body. It reads the entries since the weeks that the event can count in.
+        """
+        _check_id(event_id)
+        books = self.books.look()
+
+        def command(account: Account) -> Command:
+            entries = self._entries(user_id, event_id)
+            earned = _earn_entry(entries, event_id)
+            drafts = clawback(
+                earned.draft, earned.created_at, [each.draft for each in entries], books, reason
+            )
+            *before, draft = drafts
+            days = self._days(user_id, drafts)
+            return Command(draft, entries_before=tuple(before), reversed_entry=earned, days=days)
+
+        result = self.commands.once(user_id, f"clawback:{key}", f"{event_id} {reason}", now, command)
+        # A lot that had expired has less to lose now. Who reads the balance before would write it.
+        self.commands.settler.settle(user_id, now)
+        return result
+
+    def _entries(self, user_id: str, event_id: str) -> Sequence[Entry]:
+        """Return the entries of the weeks that an event can count in, and all later ones."""
+        day = instant_of(event_id) - APART_MAX
+        since = week_of(day.date())[0] - APART_MAX
+        return self.commands.accounts.ledger.after(user_id, stamp(_midnight(since, day)))[0]
+
+    def _days(self, user_id: str, drafts: Sequence[Draft]) -> dict[date, Day | None]:
+        dates = {date.fromisoformat(each.activity_date) for each in drafts if each.activity_date}
+        found = self.commands.accounts.days((user_id, day) for day in dates)
+        return {day: found.get((user_id, day)) for day in dates}
+
+
+def _midnight(day: date, like: datetime) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=like.tzinfo)
+
+
+def _check_id(event_id: str) -> None:
+    """Raise 404 for what can be no event's id."""
+    if not is_stamp(event_id.partition("#")[0]):
+        raise ApiError(404, "not_found", "there is no such event")
+
+
+def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
+    """Return an event's EARN; raises 404, 409 already_reversed.
+
+    The ledger says what was reversed, not the mark: a writer that was late may have put the EARN once more.
+    """
+    if event_id in reversed_events(each.draft for each in entries):
+        raise ApiError(409, "already_reversed", "the event was reversed before")
+    for each in entries:
+        if each.draft.kind is EntryKind.EARN and each.draft.event_id == event_id:
+            return each
+    raise ApiError(404, "not_found", "the ledger has no entry of such an event (yet)")

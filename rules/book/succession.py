@@ -1,0 +1,81 @@
+"""What a version of the book may change of the versions around it (docs/rules.md, rules 5, 12, 13 and 14)."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from rules.book.book import Book, Books
+from rules.book.document import BookRefused, Fault, breaking_changes
+from rules.book.rewards import lowered_stocks
+
+
+def check_succession(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
+    """Raise BookRefused for a book that may not be in force from an instant on, beside the versions known."""
+    if effective_at < now:
+        check_past(book, books, effective_at, now)
+    check_senders(books.at(effective_at).book, book)
+    if (following := books.after(effective_at)) is not None:
+        check_senders(book, following.book)
+    if any(reward.stock is not None for reward in book.rewards.values()):
+        before = (each.book for each in books.versions if each.effective_at <= effective_at)
+        check_stocks(before, book, (each.book for each in books.versions if each.effective_at > effective_at))
+    for version in books.versions if book.streaks else ():
+        check_streaks(version.book, book)
+
+
+def check_streaks(before: Book, after: Book) -> None:
+    """Raise BookRefused for a streak that counts another period than under a version before."""
+    faults = [
+        Fault(("streaks", name, "per"), f"was {before.streaks[name].per} before: take a new name")
+        for name in sorted(before.streaks.keys() & after.streaks.keys())
+        if before.streaks[name].per is not after.streaks[name].per
+    ]
+    if faults:
+        raise BookRefused(faults)
+
+
+def check_senders(before: Book, after: Book) -> None:
+    """Raise BookRefused for a contract that refuses what senders may send under the book before."""
+    faults = []
+    for name in before.event_types.keys() & after.event_types.keys():
+        for path, reason in breaking_changes(
+            before.event_types[name].properties, after.event_types[name].properties
+        ):
+            why = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
+            faults.append(Fault(("event_types", name, "properties", *path), why))
+    if faults:
+        raise BookRefused(faults)
+
+
+def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> None:
+    """Raise BookRefused for a reward of which there were more before, or will be fewer later."""
+    problems = lowered_stocks(
+        [each.rewards for each in before], book.rewards, [each.rewards for each in after]
+    )
+    if faults := [Fault(path, reason) for path, reason in problems]:
+        raise BookRefused(faults)
+
+
+def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
+    """Raise BookRefused for a book that takes more than points from what happened since an instant.
+
+    Every type that was known must be there, and keep the streak as it did: nobody's streak is judged anew.
+    """
+    faults = list(_past_faults(book, books, effective_at, now))
+    if faults:
+        raise BookRefused(faults)
+
+
+def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for version in books.between(effective_at, now):
+        for name, rule in version.book.event_types.items():
+            if name in seen:
+                continue
+            path = ("event_types", name)
+            if name not in book.event_types:
+                seen.add(name)
+                yield Fault(path, f"is missing: version {version.number} has judged by it since then")
+            elif book.event_types[name].keeps_streak != rule.keeps_streak:
+                seen.add(name)
+                why = f"differs from version {version.number}: who was told of a streak keeps it"
+                yield Fault((*path, "keeps_streak"), why)
