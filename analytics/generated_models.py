@@ -24,7 +24,7 @@ from rules.lake.rule_entities import BOOK, RULES, book_items
 from rules.lake.schema import Entity, Field, Type
 
 SECTION = "\n## "
-COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?( NOT NULL)? \|", re.MULTILINE)
+COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)
 # By type, those that have every value of it, too.
 WIDER = {
     "BIGINT": {"VARCHAR"},
@@ -32,7 +32,7 @@ WIDER = {
     "DATE": {"TIMESTAMP", "VARCHAR"},
     "TIMESTAMP": {"VARCHAR"},
 }
-Columns = list[tuple[str, ...]]  # name, type, size of a text, whether it is never NULL
+Columns = list[tuple[str, ...]]  # name, type, size of a text, `?` where it may be NULL
 MODELS = SQL / "models"
 _TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
 # The columns of an item; those before them are its version's.
@@ -63,36 +63,33 @@ def _section(entity: Entity) -> str:
     if not entity.in_warehouse:
         about.append("The warehouse does not have it: it is for restores alone.")
     elif entity.newest_of:
-        about.append("Each written version is a row; `staging` shows the newest.")
+        about.append("`staging` shows the newest.")
     head = "| column | type | what it says |\n|---|---|---|"
     return f"{entity.name}\n\n{' '.join(about)}\n\n{head}\n{''.join(map(_line, entity.fields))}"
 
 
 def _line(field: Field) -> str:
-    shown = [
-        f"`{each.name}`" if each.sql in (each.name, field.name) else f"`{each.sql} AS {each.name}`"
-        for each in staged_columns(field)
-    ]
-    staged = f" (in staging: {', '.join(shown)})" if field.staged or field.default else ""
-    type_ = f"{column_type(field)}{' NOT NULL' * field.required}"
+    others = [f"`{each.name}`" for each in staged_columns(field) if each.name != field.name]
+    staged = f" (in staging: {', '.join(others)})" if others else ""
+    type_ = f"{column_type(field)}{'' if field.required else '?'}"
     return f"| `{field.name}` | {type_} | {field.doc}{staged} |\n"
 
 
 def _check(name: str, published: Columns, declared: Columns) -> None:
-    for index, (column, kind, size, required) in enumerate(published):
+    for index, (column, kind, size, optional) in enumerate(published):
         if index >= len(declared) or declared[index][0] != column:
             raise BreakingChange(
                 f"{name}.{column}: a published column stays, in place {index}; new ones come last"
             )
-        _, new, new_size, new_required = declared[index]
+        _, new, new_size, new_optional = declared[index]
         if new not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
             raise BreakingChange(
                 f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
             )
-        if new_required > required:
+        if optional and not new_optional:
             raise BreakingChange(f"{name}.{column}: rows of before may lack it, so it stays optional")
-    for column, _, _, required in declared[len(published) :]:
-        if required:
+    for column, _, _, optional in declared[len(published) :]:
+        if not optional:
             raise BreakingChange(f"{name}.{column}: rows of before lack it, so a new column is optional")
 
 

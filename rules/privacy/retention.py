@@ -166,11 +166,13 @@ def removal_text(keeping: RetentionRule) -> str:
 
 
 def retention_table() -> str:
-    """Return all of it as the table of docs/retention.md."""
-    lines = ["| data | store | what | setting | who | when it is gone |", "|---|---|---|---|---|---|"]
+    """Return all of it as the table of docs/retention.md. A kind of data is named in its first row."""
+    lines = ["| data | store | what | setting | when it is gone |", "|---|---|---|---|---|"]
+    named_data = ""
     for rule in RETENTION_RULES:
-        named = f"`{rule.setting}`" if rule.setting else "fixed" if rule.enforcer is not NOBODY else ""
-        who = f"{rule.enforcer} `{rule.by}`" if rule.by else str(rule.enforcer)
-        fate = f"stays: {rule.until}" if rule.enforcer is NOBODY else removal_text(rule)
-        lines.append(f"| {rule.data} | {rule.store} | {rule.holds} | {named} | {who} | {fate} |")
+        data = rule.data if rule.data != named_data else ""
+        named_data = rule.data
+        named = f"`{rule.setting}`" if rule.setting else ""
+        fate = f"stays: {rule.until}" if rule.enforcer is NOBODY else removal_text(each)
+        lines.append(f"| {data} | {rule.store} | {rule.holds} | {named} | {fate} |")
     return "\n".join([*lines, ""])

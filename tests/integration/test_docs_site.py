@@ -42,7 +42,7 @@ def test_every_page_is_there_and_every_link_leads_somewhere(tmp_path: Path) -> N
     written = {str(each.relative_to(ROOT / "docs")) for each in (ROOT / "docs").rglob("*.md")}
     wanted = {re.sub(r"(README|index)\.md$", "index.md", each)[:-3] + ".html" for each in written}
     assert wanted | {f"{each[:-3]}.html" for each in OUTSIDE.values()} <= pages
-    assert "How an event travels" in (tmp_path / "concepts/how-an-event-travels.html").read_text()
+    assert "How a late event" in (tmp_path / "concepts/how-a-late-event-changes-a-streak.html").read_text()
     # Nothing is fetched from elsewhere when a page is opened.
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page) == []

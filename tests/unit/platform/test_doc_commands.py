@@ -27,7 +27,6 @@ AWS, NOT_RUN = "on AWS", "not run"
 EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "ARCHITECTURE.md": {
         "local, bench        the command, the laptop cloud, benchmarks": "a drawing",
-        "app --HTTP--> door --claim--> IdempotencyKeys": "a drawing",
     },
     "CONTRIBUTING.md": {
         "make setup": "this test is a part of it",
@@ -46,7 +45,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "docs/runbook.md": {
         "streakline status --stack-name streakline --region eu-west-1": AWS,
         "streakline key announce --stack-name streakline": AWS,
-        "from local.stack import find": AWS,
         'aws dynamodb scan --table-name REWARDS_TABLE --filter-expression "fulfilment = :requested" '
         """--expression-attribute-values '{":requested": {"S": "requested"}}'""": AWS,
         "sam deploy --region us-east-1 --parameter-overrides Role=active PeerRegion=us-west-2 "
