@@ -173,6 +173,6 @@ def retention_table() -> str:
         data = rule.data if rule.data != named_data else ""
         named_data = rule.data
         named = f"`{rule.setting}`" if rule.setting else ""
-        fate = f"stays: {rule.until}" if rule.enforcer is NOBODY else removal_text(each)
+        fate = f"stays: {rule.until}" if rule.enforcer is NOBODY else removal_text(rule)
         lines.append(f"| {data} | {rule.store} | {rule.holds} | {named} | {fate} |")
     return "\n".join([*lines, ""])
