@@ -1,4 +1,4 @@
-"""The routes of hooks: they put vendors' webhooks and browsers' forms on the lead-ingestion queue, then say 200.
+"""The routes of hooks: they put vendors' webhooks and browsers' forms on the lead-ingestion queue.
 
 A signed body that is no event is queued too: its vendor would only repeat it, and the queue's consumer keeps
 it, with the reason, for an operator. A form that is none is refused, because anybody can send one.
@@ -116,7 +116,7 @@ def options_hook(organization: str, source: str) -> Response[str]:
 
 
 def _messages(payload: Any) -> Iterator[Any]:
-    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if it is too long."""
+    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if it is longer."""
     if not isinstance(payload, list) or len(payload) <= PARTS_MAX:
         yield payload
         return

@@ -96,7 +96,7 @@ class FeatureItem:
     active_on: str | None = None  # an ISO date
     merged_into: str | None = None  # the lead's root, if it is not its own
     topology: int = 0  # the change that said so
-    regrouped: int = 0  # grows when leaves come to this root or leave it
+    group_changes: int = 0  # grows when leaves come to this root or leave it (attribute `regrouped`)
     pending: tuple[str, ...] = ()  # leaves that the state is still without
     _decoded: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
 
