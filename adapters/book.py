@@ -72,7 +72,7 @@ class BookStore:
 
         Where the table is away, what is known is better than none: an event says which version has judged it.
         """
-        self._refresh.keep(self.look)
+        self._refresh.renew_if_over(self.look)
         return self._books
 
     def look(self) -> Books:

@@ -208,7 +208,7 @@ class GroupMemory:
     def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
         """Join a leaf's entries into its root's memory; returns the root.
 
-        hint: the root that the leaf probably has. Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        hint: the root that the leaf probably has. Raises GroupUnsettled or LeadContended; safe to repeat.
         """
         joined_root = hint
         for _ in pauses(GROUP_ATTEMPTS_MAX):

@@ -114,7 +114,10 @@ class Postgres:
 
 
 def _may_succeed_later(error: Any) -> bool:
-    """Return whether a later attempt may succeed. An operational error without a SQLSTATE is the connection's."""
+    """Return whether a later attempt may succeed.
+
+    An operational error without a SQLSTATE is one of the connection.
+    """
     import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
     if error.sqlstate is None:

@@ -1,4 +1,4 @@
-"""PostgreSQL, whether by the driver or by the RDS Data API: the interface, its errors, and calls of functions.
+"""PostgreSQL, by the driver or by the RDS Data API: the interface, its errors, and calls of functions.
 
 The functions are those of sql/identity. They answer in JSON.
 """
@@ -32,8 +32,8 @@ PASSING_CODES = (
 )
 # How the SQLSTATEs begin that every statement would get now. 57P: the server is being stopped.
 AWAY = ("08", "28", "53", "57P", "58")
-# A row of the Data API holds 64 KB, so a piece has 16,000 characters, of up to four bytes each. `OFFSET 0` lets
-# PostgreSQL call a STABLE function once, and not once for each piece.
+# A row of the Data API holds 64 KB, so a piece has 16,000 characters, of up to four bytes each. `OFFSET 0`
+# lets PostgreSQL call a STABLE function once, and not once for each piece.
 IN_PIECES = """
 SELECT substr(whole, start, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
 generate_series(1, length(whole), 16000) AS start ORDER BY start
@@ -52,7 +52,7 @@ class PostgresUnavailable(Exception):
 
     @property
     def is_away(self) -> bool:
-        """Whether any other work would fail too. Not so after a time limit: that statement may be too slow."""
+        """Whether other work would fail too. It would not after a time limit: one statement was too slow."""
         return not self.sqlstate or self.sqlstate.startswith(AWAY)
 
 

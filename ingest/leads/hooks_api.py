@@ -116,7 +116,7 @@ def options_hook(organization: str, source: str) -> Response[str]:
 
 
 def _messages(payload: Any) -> Iterator[Any]:
-    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if it is longer."""
+    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if too long."""
     if not isinstance(payload, list) or len(payload) <= PARTS_MAX:
         yield payload
         return
