@@ -197,7 +197,7 @@ class OrderRecord:
 
     source: str  # "acme/ecommerce"
     order_id: str  # "7"
-    seen: OrderState
+    state: OrderState
     body_hash: str  # of the webhook that said how the order was placed, or else made the record
     # Whose order it is. "": nobody's, while the order counts nothing or no webhook has named anybody
     leaf: str = ""
@@ -319,7 +319,7 @@ def event_item(event: LeadEvent) -> Item:
 
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
+    fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
@@ -329,7 +329,7 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     return {
         "ConditionExpression": "#order = :order AND leaf = :leaf",
         "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": encode_item({":order": to_text(before.seen), ":leaf": before.leaf}),
+        "ExpressionAttributeValues": encode_item({":order": to_text(before.state), ":leaf": before.leaf}),
     }
 
 

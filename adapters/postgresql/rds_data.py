@@ -128,7 +128,7 @@ class RdsData:
         seconds = next(waking, None)
         if seconds is None:
             self._still_asleep_at = time.monotonic()
-        if time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
+        if seconds is None or time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
             raise PostgresUnavailable("the identity database has not woken up yet")
         if seconds == WAKING_PAUSES_SECONDS[0]:
             logger.warning(WAKING)

@@ -86,7 +86,7 @@ class OrderPart:
     """What a payload says of a shop's order."""
 
     order_id: str
-    seen: OrderState
+    state: OrderState
     products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
 
 
