@@ -35,8 +35,8 @@ class OrderIntake:
     ) -> StoreOutcome:
         """Join a webhook's state of an order to the stored one; returns what became of the webhook.
 
-        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version. If
-        no webhook of the order names anybody yet, the state is stored without events. resolve: finds the
+        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
+        If no webhook of the order names anybody yet, the state is stored without events. resolve: finds the
         lead; called at most once. Raises OrderContended.
         """
         order, digest, source = order_of(event), part_digest(part), sent.context.source

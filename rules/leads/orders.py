@@ -93,13 +93,13 @@ def join_orders(one: OrderState, other: OrderState) -> OrderState:
     return OrderState(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
-def contradicts(known: OrderState, state: OrderState) -> bool:
+def contradicts(one: OrderState, other: OrderState) -> bool:
     """Return whether two webhooks without a version contradict each other: nobody knows which is newer."""
-    if known.placed and state.placed and known.placed.version == state.placed.version == "":
-        return known.placed != state.placed
-    for name in known.paid_back.keys() & state.paid_back.keys():
-        one, other = known.paid_back[name], state.paid_back[name]
-        if one.status == other.status and one.amount_minor != other.amount_minor:
+    if one.placed and other.placed and one.placed.version == other.placed.version == "":
+        return one.placed != other.placed
+    for name in one.paid_back.keys() & other.paid_back.keys():
+        first, second = one.paid_back[name], other.paid_back[name]
+        if first.status == second.status and first.amount_minor != second.amount_minor:
             return True
     return False
 
@@ -140,9 +140,7 @@ def _in_shop_money(
         elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
             presented += refund.amount_minor
             twice = 2 * presented * placed.amount_minor
-            rounded = (twice + placed.presented_minor) // (
-                2 * placed.presented_minor
-            )  # halves are rounded up
+            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # rounds halves up
             yield refund, rounded - converted, placed.currency
             converted = rounded
         else:
