@@ -1,4 +1,4 @@
-"""Endpoints, in the table WebhookEndpoints. Their secrets are in Secrets Manager (adapters/leads/hook_store.py).
+"""Endpoints, in the table WebhookEndpoints. Their secrets are hooks' (adapters/leads/hook_store.py).
 
 An EventBridge bus that a setting names is an endpoint, too. It has the bus's name as its URL.
 """

@@ -2,7 +2,7 @@
 
 | holder | place | holds |
 |---|---|---|
-| ann | told | the state that Ann's notifications have reported, and when time alone will give another one |
+| ann | told | the state that Ann's notifications have reported, and when time alone gives another one |
 | lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's expires after a month |
 | ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
@@ -80,7 +80,7 @@ class OutboxStore:
         return state_from(holder, items[0] if items else None)
 
     def due(self, now: datetime) -> Iterator[str]:
-        """Yield the users for whom time alone gives a notification now, in each shard the longest due first."""
+        """Yield the users for whom time alone gives a notification now, in each shard the earliest first."""
         for number in range(STATE_SHARDS):
             for item in query_all(
                 self._dynamodb,
@@ -196,7 +196,7 @@ class BacklogStore:
         return backlog_from(answer["Attributes"])
 
     def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
-        """Give back a lane that was taken. It is deleted if nothing has come meanwhile, else it is due now."""
+        """Give back a lane that was taken. It is deleted if nothing has come meanwhile, else it is due."""
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,

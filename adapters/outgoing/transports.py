@@ -110,7 +110,7 @@ class HookSender:
     answer_seconds: float = ANSWER_SECONDS
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
-        """Post a body. It raises nothing for what the endpoint or its network does: the answer has the reason."""
+        """Post a body. Faults of the endpoint or its network are not raised: they are in the answer."""
         try:
             connection = _Connection(self._open_socket(target))
         except (OSError, UnicodeError, ValueError) as error:

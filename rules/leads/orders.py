@@ -140,7 +140,7 @@ def _in_shop_money(
         elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
             presented += refund.amount_minor
             twice = 2 * presented * placed.amount_minor
-            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # rounds halves up
+            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
             yield refund, rounded - converted, placed.currency
             converted = rounded
         else:
