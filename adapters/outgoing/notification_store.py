@@ -2,7 +2,7 @@
 
 | holder | place | holds |
 |---|---|---|
-| ann | told | the state that Ann's notifications have reported, and when time alone gives another one |
+| ann | told | the state that Ann's notifications have reported, and when time alone gives a new one |
 | lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's expires after a month |
 | ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |

@@ -79,8 +79,8 @@ class LeadConsumer:
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises PoisonMessage if no attempt can ever process it.
 
-        is_over: returns whether the function ends soon. Then it raises TimeIsUp before the next event, but not
-        before the first. The next attempt finds what is stored already.
+        is_over: returns whether the function ends soon. Then it raises TimeIsUp before the next event, but
+        not before the first. The next attempt finds what is stored already.
         """
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)

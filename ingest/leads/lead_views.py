@@ -67,14 +67,14 @@ class LeadViews:
         return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
-        """Return {"lead_id"} of the root that an integration's event is of; raises 404 for an unknown event."""
+        """Return {"lead_id"}: the root that has an integration's event. Raises 404 for an unknown event."""
         leaf = self.people.events.leaf_of(source, external_event_id)
         if leaf is None:
             raise ApiError(404, "not_found", NO_EVENT)
         return {"lead_id": self._lead(leaf).root}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of the events of all the root's leaves, newest first. query: perhaps a `type`, and a page.
+        """Return a page of the events of all the root's leaves, newest first; of one type if `type` says it.
 
         Raises 404 for no such lead, 400 for no such type.
         """

@@ -210,7 +210,7 @@ def currency_of(value: Any, name: str = "currency") -> str:
 
 
 def amount_in(currency: str, amount: int, context: DecodeContext) -> dict[str, Any]:
-    """Return an amount's fields of an event's payload: `amount_minor` if it is in the organization's currency.
+    """Return the payload fields of an amount: `amount_minor` if it is in the organization's currency.
 
     Otherwise it is `foreign_minor`, because amounts of two currencies cannot be added up.
     """
