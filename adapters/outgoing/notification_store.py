@@ -2,8 +2,8 @@
 
 | holder | place | holds |
 |---|---|---|
-| ann | told | the state that Ann's notifications have reported, and when time alone gives a new one |
-| lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's expires after a month |
+| ann | told | the state that Ann's notifications have reported; when time alone gives one |
+| lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's ends after a month |
 | ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
 | worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or must have none |

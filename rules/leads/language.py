@@ -251,8 +251,8 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
     thing, filler = _any_of(THINGS), _any_of(FILLERS, POLITE)
     other = f"(?:{thing}|{filler})"
     patterns = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
-    for frame in frames:
-        patterns.append(f"(?:{filler} )*{frame.format(f'(?:{filler} )*{thing}')}(?: {filler})*")
+    framed = (frame.format(f"(?:{filler} )*{thing}") for frame in frames)
+    patterns += [f"(?:{filler} )*{pattern}(?: {filler})*" for pattern in framed]
     return re.compile("|".join(patterns))
 
 

@@ -157,7 +157,7 @@ def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
 
 
 def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
-    """Yield the events of one key. If its time or currency has changed, the old amount is taken back first."""
+    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
     if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
         yield from _changes_of_key(key, old, None)
         old = None
