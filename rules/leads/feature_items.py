@@ -253,7 +253,7 @@ def evaluate_features(
             if window not in windows:
                 windows[window] = _window(state[feature.input], feature.window_days, today)
             count, amount = windows[window]
-            # An average of all time leaves out orders in foreign currencies, whose amounts are not in the sum.
+            # An average of all time leaves out foreign currencies, whose amounts are not in the sum.
             if feature.aggregate is Aggregate.AVERAGE and feature.window_days is None:
                 count = state[feature.input].priced
             values[feature.name] = _aggregate_window(feature.aggregate, count, amount)
