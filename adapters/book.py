@@ -1,5 +1,6 @@
-"""The table RuleBooks: every published version of the book of rules, written once. Version 1 ships with
-Streakline, in force from the beginning until another is published.
+"""The table RuleBooks: every published version of the book of rules, written once.
+
+Version 1 ships with Streakline. It is in force from the beginning until another version is published.
 """
 
 import json
@@ -16,9 +17,6 @@ from adapters.platform.tables import Refresh, query_all
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp
-
-# The book that ships with Streakline: version 1, in force from the beginning until another is published.
-
 
 FIRST = 1
 # Every process knows a version at latest this many seconds after it was published.
@@ -43,14 +41,14 @@ def shipped_version() -> Version:
 
 
 class PublicationConflict(Exception):
-    """Somebody else has published a version since the newest one was read: look again."""
+    """Somebody else has published a version since the newest one was read: read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published: a document that rules.book.document.read_book reads, and who says so from when."""
+    """A document that is published, by whom, and from when it is in force."""
 
-    document: Mapping[str, Any]
+    document: Mapping[str, Any]  # as rules.book.document.read_book reads it
     effective_at: datetime
     published_at: datetime
     author: str
@@ -58,7 +56,7 @@ class Publication:
 
 
 class BookStore:
-    """All versions, as one process sees them. It keeps what it has read: a version never changes."""
+    """All versions, as one process sees them. It remembers what it has read: a version never changes."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -70,26 +68,26 @@ class BookStore:
     def books(self) -> Books:
         """Return the versions that were published at least half a minute ago, and maybe newer ones.
 
-        Where the table is away, what is known is better than none: an event says which version has judged it.
+        If the table is away, it returns what it remembers: each event says which version has judged it.
         """
-        self._refresh.keep(self.look)
+        self._refresh.renew_if_over(self.look)
         return self._books
 
     def look(self) -> Books:
-        """Return all versions that are published by now."""
-        asked_at = time.monotonic()
-        found = query_all(
+        """Return all versions that are published now."""
+        began_at = time.monotonic()
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="book = :book AND version > :known",
             ExpressionAttributeValues=encode_item({":book": VERSIONS, ":known": max(self._known, default=0)}),
             ConsistentRead=True,
         )
-        for stored in map(decode_item, found):
+        for stored in map(decode_item, items):
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
-        self._refresh.renew(asked_at, FRESH_SECONDS)
+        self._refresh.renew(began_at, FRESH_SECONDS)
         return self._books
 
     def document(self, number: int) -> Mapping[str, Any]:
@@ -98,17 +96,19 @@ class BookStore:
             return shipped_document()
         if number not in self._documents:
             key = encode_item({"book": DOCUMENTS, "version": number})
-            found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)["Item"]
-            self._documents[number] = json.loads(decode_item(found)["document"])
+            item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)["Item"]
+            self._documents[number] = json.loads(decode_item(item)["document"])
         return self._documents[number]
 
     def publish(self, publication: Publication) -> Version:
         """Store the version after the newest one that this process knows; raises PublicationConflict."""
         number = self._books.newest.number + 1
-        shipped = shipped_version()
-        first = Publication(shipped_document(), EPOCH, EPOCH, shipped.author, shipped.note)
-        stored = [] if self._known else _items(FIRST, first)
-        self._put([*stored, *_items(number, publication)])
+        items = _items(number, publication)
+        if not self._known:  # the shipped version is stored with the first one that is published
+            shipped = shipped_version()
+            first = Publication(shipped_document(), EPOCH, EPOCH, shipped.author, shipped.note)
+            items = _items(FIRST, first) + items
+        self._put(items)
         return self.look().numbered(number)
 
     def _put(self, items: Iterable[Item]) -> None:
@@ -140,15 +140,15 @@ class BookStore:
         )
 
 
-def _items(number: int, said: Publication) -> list[Item]:
-    """Return a version's items."""
+def _items(number: int, publication: Publication) -> list[Item]:
+    """Return a version's items: one without the document, for lists, and one with it."""
     fields = {
         "book": VERSIONS,
         "version": number,
-        "effective_at": stamp(said.effective_at),
-        "published_at": stamp(said.published_at),
-        "author": said.author,
-        "note": said.note,
+        "effective_at": stamp(publication.effective_at),
+        "published_at": stamp(publication.published_at),
+        "author": publication.author,
+        "note": publication.note,
     }
-    text = json.dumps(said.document, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(publication.document, ensure_ascii=False, separators=(",", ":"))
     return [encode_item(fields), encode_item({**fields, "book": DOCUMENTS, "document": text})]

@@ -36,12 +36,12 @@ def error_summary(error: BaseException) -> str:
 
 def safe_traceback(error: BaseException) -> str:
     """Return the places in the code that an exception and its causes come from, the first cause first."""
-    parts, seen = [], set[int]()
-    each: BaseException | None = error
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        parts.append("".join([*traceback.format_tb(each.__traceback__), error_summary(each)]))
-        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    parts, ids = [], set[int]()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in ids:  # a chain of causes may be a ring
+        ids.add(id(cause))
+        parts.append("".join([*traceback.format_tb(cause.__traceback__), error_summary(cause)]))
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return "\nfrom which came:\n".join(reversed(parts))
 
 
@@ -56,9 +56,9 @@ class _Formatter(LambdaPowertoolsFormatter):
         return safe_traceback(ei[1]) if ei[1] else ""
 
     def serialize(self, log: Any) -> str:
-        named = {key: name_in_logs(str(value)) for key, value in log.items() if key in PERSONAL_KEYS}
-        kept = {key: value for key, value in log.items() if key != "exception_notes"}
-        return super().serialize(kept | named)
+        pseudonyms = {key: name_in_logs(str(value)) for key, value in log.items() if key in PERSONAL_KEYS}
+        fields = {key: value for key, value in log.items() if key != "exception_notes"}
+        return super().serialize(fields | pseudonyms)
 
 
 class Logger(aws_lambda_powertools.Logger):
@@ -87,7 +87,9 @@ def redact_error(error: Exception) -> Exception:
     if isinstance(error, SafeToLog):
         return error
     text = error_summary(error)
-    kind = type(error)
-    quiet = type(kind.__name__, (kind,), {"__str__": lambda _: text, "__repr__": lambda _: text})
-    made: Exception = kind.__new__(quiet)
-    return made
+    error_type = type(error)
+    # A subclass of the same name, so that the text is replaced without calling the type's own __init__.
+    texts = {"__str__": lambda _: text, "__repr__": lambda _: text}
+    redacted_type = type(error_type.__name__, (error_type,), texts)
+    redacted: Exception = error_type.__new__(redacted_type)
+    return redacted

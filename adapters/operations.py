@@ -1,6 +1,4 @@
-"""How fresh the lake is: its newest curated day, its watermark, and the last nightly run's report; and how
-many messages wait in each queue.
-"""
+"""How fresh the lake is (Freshness), and how many messages wait in each queue (QueueDepths)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +13,7 @@ WATERMARK = "state/watermark.json"
 CURATED_EVENTS = "curated/events/dt={}/"
 REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
-KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a bucket every time
+CACHED_FOR = timedelta(seconds=15)  # so that a page that reloads itself does not list a bucket every time
 FreshnessView = dict[str, Any]
 WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 DELAYED = "ApproximateNumberOfMessagesDelayed"
@@ -28,11 +26,11 @@ class FreshnessUnknown(SafeToLog, LookupError):
 
 
 class Freshness:
-    """Reads a lake's freshness, and keeps each answer for KEPT."""
+    """Reads a lake's newest curated day, its watermark, and the last nightly report; caches each answer."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._kept: dict[str, tuple[datetime, FreshnessView]] = {}
+        self._cache: dict[str, tuple[datetime, FreshnessView]] = {}  # when it was read, and the answer
 
     def lake(self, now: datetime) -> FreshnessView:
         """Return newest_partition (YYYY-MM-DD) and watermark (RFC 3339, null before the first run).
@@ -46,10 +44,13 @@ class Freshness:
         return self._cached_view("nightly", now, self._nightly)
 
     def _cached_view(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
-        kept = self._kept.get(name)
-        if kept is None or not kept[0] <= now < kept[0] + KEPT:
-            kept = self._kept[name] = (now, read())
-        return kept[1]
+        if name in self._cache:
+            read_at, view = self._cache[name]
+            if read_at <= now < read_at + CACHED_FOR:
+                return view
+        view = read()
+        self._cache[name] = (now, view)
+        return view
 
     def _lake(self, now: datetime) -> FreshnessView:
         # Day by day from tomorrow (a sender's clock may be ahead): a few requests, however long the lake.
@@ -66,8 +67,8 @@ class Freshness:
             return None
 
     def _nightly(self) -> FreshnessView:
-        reports = (each for each in self._objects.list(REPORTS) if each.key.endswith(".json"))
-        newest = max(reports, key=lambda each: each.modified, default=None)
+        reports = (report for report in self._objects.list(REPORTS) if report.key.endswith(".json"))
+        newest = max(reports, key=lambda report: report.modified, default=None)
         if newest is None:
             raise FreshnessUnknown("there is no report of a nightly run yet")
         report = json.loads(self._objects.get(newest.key))
@@ -83,14 +84,14 @@ class Freshness:
         }
 
 
-# How many messages wait in each queue; all queues are asked at once.
-
-
 class QueueDepths:
-    """Queues by name; one whose name ends in "failures" holds what waits for an operator."""
+    """Counts the messages of queues, all at once.
+
+    A queue whose name ends in "failures" has messages that wait for an operator.
+    """
 
     def __init__(self, sqs: Callable[[], Any], urls: Mapping[str, str]) -> None:
-        """sqs: returns the client; called when first needed."""
+        """sqs: returns the client; called when first needed. urls: by the queues' names."""
         self._sqs, self._urls = sqs, dict(urls)
 
     def read(self) -> list[dict[str, Any]]:

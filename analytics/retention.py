@@ -104,7 +104,7 @@ class Events(RetentionRule):
 
     def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         by_key = {(row["user_id"], row["event_id"]): row for row in rows}
-        found = self.items.held({"user_id": user, "event_id": event} for user, event in by_key)
+        found = self.items.read({"user_id": user, "event_id": event} for user, event in by_key)
         held = [each for each in found if self._is_held(each, by_key)]
         changed = self.items.delete(held)
         return RemovalCounts(len(held) - changed, len(found) - len(held) + changed)
@@ -127,7 +127,7 @@ class RawPayloads(RetentionRule):
         return _in_threads(self._leave, rows)
 
     def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        found = [each for each in self.items.held(map(_lead_key, rows)) if RAW_PAYLOAD in each]
+        found = [each for each in self.items.read(map(_lead_key, rows)) if RAW_PAYLOAD in each]
         changed = self.items.remove(found, RAW_PAYLOAD)
         return RemovalCounts(len(found) - changed, changed)
 

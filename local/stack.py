@@ -70,7 +70,7 @@ class Stack:
         """Return a client of the emulator or of AWS; the same one for the same arguments.
 
         In a deployment of two regions it writes to DynamoDB only while its region is the writer (rule 23):
-        raises Fenced.
+        raises RegionFenced.
         """
         if service == "dynamodb" and REGISTER in self.outputs:
             return _fenced_client(self.endpoint_url, self.region, attempts, self.outputs[REGISTER])

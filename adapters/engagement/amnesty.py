@@ -45,7 +45,7 @@ class AmnestyStore:
 
         Where the table cannot be read, a process goes on with what it knows.
         """
-        self._refresh.keep(self.look)
+        self._refresh.renew_if_over(self.look)
         return self._known
 
     def look(self) -> Amnesties:

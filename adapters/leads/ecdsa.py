@@ -1,4 +1,4 @@
-"""ECDSA signatures, by the library `cryptography`, which only the layer of hooks carries."""
+"""ECDSA signatures, checked by the library `cryptography`. Only the hooks' layer contains it."""
 
 import base64
 import binascii
@@ -30,10 +30,13 @@ def public_key(text: str) -> ec.EllipticCurvePublicKey:
     return key
 
 
-def ecdsa_check(message: bytes, signature: bytes, secret: str) -> bool:
-    """Return whether a signature (DER) over SHA-256 is of the private key that goes with a public one."""
+def ecdsa_check(message: bytes, signature: bytes, key_text: str) -> bool:
+    """Return whether a signature (DER) over SHA-256 was made by the private key of a public key's pair.
+
+    key_text: the public key, as public_key reads it. Raises BadPublicKey.
+    """
     try:
-        public_key(secret).verify(signature, message, ec.ECDSA(hashes.SHA256()))
+        public_key(key_text).verify(signature, message, ec.ECDSA(hashes.SHA256()))
     except InvalidSignature:
         return False
     return True

@@ -1,9 +1,7 @@
-"""The Feature table: each lead's features, the state they follow from, and whose leaf the lead is
-(FeatureStore).
+"""The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-Around it: notes of events that are counted (CountedEvents), the repair of damaged items (FeatureRepair),
-and how leads are computed anew, by the index of recent activity (ActiveLeads) and by a queue
-(FeatureQueue).
+FeatureStore reads and writes it, and FeatureRepair repairs damaged items. CountedEvents are notes of events
+that are counted. ActiveLeads and FeatureQueue find the leads whose features are to be computed anew.
 """
 
 import json
@@ -24,13 +22,14 @@ from rules.leads.series import Mark
 from rules.privacy.tombstones import SafeToLog
 
 ATTEMPTS_MAX = 10
-HOPS = 3  # a hint that is wrong is put right at once
+HOPS = 3  # in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
+# What reading a damaged item raises.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 VERSION_MAX = 2**62
 MAPS = ("features", "as_of", "inputs")
-# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
-REGROUPED = 1
+# The group_changes of an item whose own number is lost. Only 0 would be wrong: it lets leaves' events unread.
+CHANGES_UNKNOWN = 1
 COUNTED_KEY = "counted"
 INDEX = "ByActivity"
 CALL_MAX = 10  # SendMessageBatch's own limit
@@ -62,24 +61,24 @@ class FeatureStore:
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the items that there are, strongly consistent, at most 100 in a request."""
-        return {lead: feature_item_from(each) for lead, each in self.stored(leads).items()}
+        return {lead: feature_item_from(item) for lead, item in self.stored(leads).items()}
 
     def stored(self, leads: Iterable[str]) -> dict[str, Item]:
         """Return the items that there are as they are stored, as get_many() reads them."""
         keys = [{ID: lead} for lead in dict.fromkeys(leads)]
-        return {each[ID]["S"]: each for each in get_all(self._dynamodb, self._table, keys)}
+        return {item[ID]["S"]: item for item in get_all(self._dynamodb, self._table, keys)}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
-        """Return the root's item that a leaf's events belong to; raises GroupUnsettled.
+        """Return the item of the root that a leaf's events belong to; raises GroupUnsettled.
 
-        hint: the root that is supposed. If it is right, this is one read for a lead of one leaf, else two.
+        hint: the root that the leaf probably has. If it has, a lead of one leaf costs one read, others two.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             for _ in range(1 if attempt else HOPS):
                 item = self.get(hint) or FeatureItem(hint)
                 # After the root: a leaf that has left it since has changed the root's item, too.
-                own = item if leaf == hint else self.get(leaf) or FeatureItem(leaf)
-                root = own.merged_into or leaf
+                leaf_item = item if leaf == hint else self.get(leaf) or FeatureItem(leaf)
+                root = leaf_item.merged_into or leaf
                 if root == hint and item.merged_into is None:
                     return item
                 hint = root
@@ -94,18 +93,18 @@ class FeatureStore:
     def write(self, before: FeatureItem, change: Change) -> None:
         """Write a change in one UpdateItem; raises FeatureItemChanged if the item is not what was read."""
         sets: dict[str, Any] = {"computed_at": change.computed_at}
-        if not before.version and before.regrouped:  # an item that was lost: leaves may have come to it
-            sets["regrouped"] = before.regrouped
+        if not before.version and before.group_changes:  # an item that was lost: leaves may have come to it
+            sets["regrouped"] = before.group_changes
         removes: list[str] = []
         maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
         if change.inputs or before.inputs is not None:
             maps["inputs"] = change.inputs
         for name, entries in maps.items():
             if before.inputs is None:
-                sets[name] = {key: each for key, each in entries.items() if each is not None}
+                sets[name] = {key: value for key, value in entries.items() if value is not None}
                 continue
-            sets |= {f"{name}.{key}": each for key, each in entries.items() if each is not None}
-            removes += [f"{name}.{key}" for key, each in entries.items() if each is None]
+            sets |= {f"{name}.{key}": value for key, value in entries.items() if value is not None}
+            removes += [f"{name}.{key}" for key, value in entries.items() if value is None]
         if before.pending:
             removes.append("pending")
         if change.active_on is None:
@@ -164,7 +163,7 @@ def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
     return FeatureItem(
         fields[ID],
         fields["version"],
-        {name: _feature_value(name, each) for name, each in fields.get("features", {}).items()},
+        {name: _feature_value(name, value) for name, value in fields.get("features", {}).items()},
         fields.get("as_of", {}),
         fields.get("computed_at"),
         fields.get("inputs"),
@@ -177,7 +176,7 @@ def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
 
 
 def _feature_value(name: str, stored: Any) -> ShownValue:
-    """Read a value with its decimals: 12 of an amount is 12.00. A feature no longer declared stays so."""
+    """Read a value with its decimals: 12 of an amount is 12.00. One of an unknown feature stays as it is."""
     feature = BY_NAME.get(name)
     if feature is None or feature.unit not in DECIMALS:
         return stored  # type: ignore[no-any-return]  # a whole number or a flag
@@ -198,27 +197,27 @@ class FeatureRepair:
     store: FeatureStore  # of the same table
 
     def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
-        """Return the leads' items, strongly consistent; what cannot be read is written anew without that.
+        """Return the leads' items, strongly consistent; writes damaged ones anew, with what can be read.
 
-        A lead that has no item gets one once it is written to. is_anew: no root's item is believed. One that
-        another writer changes meanwhile is left out.
+        is_anew: every root's item counts as damaged. For a lead without an item it returns one that is not
+        stored. An item that another writer changes meanwhile is left out.
         """
         ids = list(dict.fromkeys(leads))
         stored = self.store.stored(ids)
-        items = {lead: FeatureItem(lead, regrouped=REGROUPED) for lead in ids if lead not in stored}
-        for lead, each in stored.items():
-            if is_readable(each) and not (is_anew and "merged_into" not in each):
-                items[lead] = feature_item_from(each)
-            elif (salvaged := self._put_salvaged(each)) is not None:
+        items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
+        for lead, item in stored.items():
+            if is_readable(item) and not (is_anew and "merged_into" not in item):
+                items[lead] = feature_item_from(item)
+            elif (salvaged := self._put_salvaged(item)) is not None:
                 items[lead] = salvaged
         return items
 
     def _put_salvaged(self, stored: Item) -> FeatureItem | None:
-        """Put what can be read of an item in its place; None: somebody was first."""
-        kept = salvaged_item(stored)
-        if "pending" in kept:  # only leaves that name this root
-            lead, pending = stored[ID]["S"], decode_item(kept)["pending"]
-            kept["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
+        """Replace an item by what can be read of it, and return that; None: another writer was first."""
+        salvaged = salvaged_item(stored)
+        if "pending" in salvaged:  # only leaves that name this root
+            lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
+            salvaged["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
         if "version" in stored:
             condition = {
@@ -226,27 +225,28 @@ class FeatureRepair:
                 "ExpressionAttributeValues": {":read": stored["version"]},
             }
         try:
-            self.dynamodb.put_item(TableName=self.table, Item=kept, **condition)
+            self.dynamodb.put_item(TableName=self.table, Item=salvaged, **condition)
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return None
-        return feature_item_from(kept)
+        return feature_item_from(salvaged)
 
 
 def is_readable(stored: Item) -> bool:
-    """Whether all that live processing and readers read of an item is as they write it."""
+    """Return whether an item has only what live processing writes, so that all its readers can read it."""
     try:
         if any("M" not in stored[name] for name in MAPS if name in stored):
             return False
         item = feature_item_from(stored)
         item.state()
         item.unanswered_campaigns()
-        moments = [each for each in (item.computed_at, *item.as_of.values()) if each is not None]
+        moments = [moment for moment in (item.computed_at, *item.as_of.values()) if moment is not None]
+        texts = (item.root, *item.pending, *(item.inputs or {}).values())
         return (
             _is_version(item.version)
-            and all(_is_number(each) for each in (item.topology, item.regrouped))
+            and _is_number(item.topology)
+            and _is_number(item.group_changes)
             and all(stamp(unstamp(moment)) == moment for moment in moments)
-            and all(isinstance(each, str) for each in (item.inputs or {}).values())
-            and all(isinstance(each, str) for each in (item.root, *item.pending))
+            and all(isinstance(text, str) for text in texts)
             and {*item.as_of} <= {*Input}
         )
     except UNREADABLE:
@@ -254,18 +254,18 @@ def is_readable(stored: Item) -> bool:
 
 
 def salvaged_item(stored: Item) -> Item:
-    """Return what is kept of an unreadable item: its lead, its group, and a version beyond its own."""
+    """Return what stays of an unreadable item: its lead, its group, and a version beyond its own."""
     fields = decode_item(stored)
     version, pending, root = fields.get("version"), fields.get("pending"), fields.get("merged_into")
-    kept: dict[str, Any] = {ID: fields[ID], "regrouped": REGROUPED}
-    kept["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
+    salvaged: dict[str, Any] = {ID: fields[ID], "regrouped": CHANGES_UNKNOWN}
+    salvaged["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
     if _is_number(topology := fields.get("topology")):
-        kept["topology"] = topology
+        salvaged["topology"] = topology
     if isinstance(root, str):
-        kept["merged_into"] = root
+        salvaged["merged_into"] = root
     if isinstance(pending, list):
-        kept["pending"] = [each for each in pending if isinstance(each, str)] or None
-    return encode_item(kept)
+        salvaged["pending"] = [leaf for leaf in pending if isinstance(leaf, str)] or None
+    return encode_item(salvaged)
 
 
 def _is_version(value: Any) -> TypeGuard[int]:
@@ -279,9 +279,9 @@ def _is_number(value: Any) -> bool:
 class CountedEvents:
     """Notes of events that are counted in features for good, one for each, in the table IdempotencyKeys.
 
-    A lead's state knows some of its events by their marks. When a mark leaves the state, a note stays behind.
-    So an event as old as that is looked up, instead of all events being read (ARCHITECTURE.md). A mark has
-    the microsecond and 48 bits of the event's id, so it is one event's.
+    A lead's state has the marks of its newest events. When a mark leaves the state, a note is written. So for
+    an older event its note is looked up, and its lead's events need not be read (ARCHITECTURE.md). A mark has
+    the microsecond and 48 bits of the event's id, so no two events share one.
 
     A note is written only once the state that has its event is stored. Every later state of that lead, or of
     the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
@@ -291,10 +291,10 @@ class CountedEvents:
         self._dynamodb, self._table = dynamodb, table
 
     def known(self, marks: Collection[Mark]) -> set[Mark]:
-        """Return those of some marks that have a note, strongly consistent. Raises Unprocessed."""
-        named = {_name(mark): mark for mark in marks}
-        notes = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
-        return {named[note["user_id"]["S"]] for note in notes}
+        """Return the marks that have a note, strongly consistent. Raises Unprocessed."""
+        by_name = {_name(mark): mark for mark in marks}
+        notes = get_all(self._dynamodb, self._table, [_key(name) for name in by_name], only="user_id")
+        return {by_name[note["user_id"]["S"]] for note in notes}
 
     def note(self, marks: Collection[Mark]) -> None:
         """Note events as counted; again changes nothing. Raises Unprocessed."""
@@ -312,10 +312,7 @@ def _key(name: str) -> dict[str, str]:
 
 
 class ActiveLeads:
-    """The index of leads with features that time still changes: the daily refresh computes these.
-
-    No scan of the table is needed.
-    """
+    """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         """shards: the same number as the writer of features has."""
@@ -324,8 +321,8 @@ class ActiveLeads:
     def ids(self) -> Iterator[str]:
         """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
 
-        It yields all listed leads, however long ago they were active. A lead leaves the index with its last
-        refresh (`listing_date`). So a lead that is still listed has missed that refresh, and needs it.
+        They are all leads of the index, however long ago they were active. A lead leaves the index with its
+        last refresh (`listing_date`). So a lead that was active long ago has missed that refresh.
         """
         for shard in range(self._shards):
             rows = query_all(
@@ -351,30 +348,30 @@ class FeatureQueue:
 
     def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
         """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
-        return self._request(leads, lambda some: {"refresh": {"as_of": as_of, "leads": some}})
+        return self._request(leads, lambda chunk: {"refresh": {"as_of": as_of, "leads": chunk}})
 
     def request_rebuild(self, leads: Iterable[str], is_anew: bool = False) -> tuple[int, int]:
         """Ask for features as the stored events say; returns and raises as request_refresh().
 
-        is_anew: what is stored of them is not believed, not even its version.
+        is_anew: the stored items count as damaged (FeatureRepair).
         """
-        more = {"anew": True} if is_anew else {}
-        return self._request(leads, lambda some: {"rebuild": {"leads": some, **more}})
+        flags = {"anew": True} if is_anew else {}
+        return self._request(leads, lambda chunk: {"rebuild": {"leads": chunk, **flags}})
 
     def _request(self, leads: Iterable[str], body: Callable[[list[str]], Any]) -> tuple[int, int]:
-        asked = messages = 0
-        groups = chunks(leads, LEADS_MAX)
-        for call in chunks(groups, CALL_MAX):
-            self._send([json.dumps(body(each)) for each in call])
-            asked, messages = asked + sum(map(len, call)), messages + len(call)
-        return asked, messages
+        lead_count = message_count = 0
+        for groups in chunks(chunks(leads, LEADS_MAX), CALL_MAX):
+            self._send([json.dumps(body(group)) for group in groups])
+            lead_count += sum(map(len, groups))
+            message_count += len(groups)
+        return lead_count, message_count
 
     def _send(self, bodies: list[str]) -> None:
-        left = [{"Id": str(index), "MessageBody": body} for index, body in enumerate(bodies)]
+        unsent = [{"Id": str(index), "MessageBody": body} for index, body in enumerate(bodies)]
         for _ in pauses(SEND_ATTEMPTS_MAX):
-            answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=left)
-            failed = {each["Id"] for each in answer.get("Failed", ())}
-            left = [each for each in left if each["Id"] in failed]
-            if not left:
+            answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=unsent)
+            failed = {entry["Id"] for entry in answer.get("Failed", ())}
+            unsent = [entry for entry in unsent if entry["Id"] in failed]
+            if not unsent:
                 return
-        raise RefreshUnsent(f"{len(left)} messages to {self._url}")
+        raise RefreshUnsent(f"{len(unsent)} messages to {self._url}")

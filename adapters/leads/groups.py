@@ -1,4 +1,4 @@
-"""Which leads are one: Topology moves leaves from root to root, in the table Feature; GroupEvents says which
+"""Which leads are one. Topology moves leaves from root to root, in the table Feature. GroupEvents says which
 events a root has besides its own.
 """
 
@@ -15,13 +15,13 @@ from rules.leads.lead_events import SORT_KEY, Group, LeadEvent
 
 ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
-# What an absorbed leaf has no more.
+# What only a root has: a leaf loses it when it comes to another root.
 ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
-ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]
-EventKey = Mapping[str, str]
+ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]  # attributes to set, and names to remove
+EventKey = Mapping[str, str]  # of the table Event
 ROOT, LEAF = "root_id", "lead_organization_id"
-# The event's sort key behind a `#`; and once more behind its type, for pages of one type.
-PLACE = "event_type#occurred_at#id"
+# Of two rows for each event: the event's sort key behind a `#`, and behind its type for pages of one type.
+ROW_KEY = "event_type#occurred_at#id"
 
 
 class Topology:
@@ -37,17 +37,17 @@ class Topology:
         Raises GroupUnsettled if others were first in every attempt.
         """
         for group in groups:
-            for some in chunks(dict.fromkeys(group.leaves), LEAVES_MAX):
-                self._move(some, group.root, number)
+            for leaves in chunks(dict.fromkeys(group.leaves), LEAVES_MAX):
+                self._move(leaves, group.root, number)
 
     def _move(self, leaves: list[str], root: str, number: int) -> None:
         for _ in pauses(ATTEMPTS_MAX):
-            request = self._request(leaves, root, number)
-            if not request or self._is_done(request):
+            updates = self._updates(leaves, root, number)
+            if not updates or self._write(updates):
                 return
         raise GroupUnsettled(f"{root} was changed in every attempt")
 
-    def _request(self, leaves: list[str], root: str, number: int) -> list[dict[str, Any]]:
+    def _updates(self, leaves: list[str], root: str, number: int) -> list[dict[str, Any]]:
         """Return the updates that move leaves, each item in one of them; none if there is nothing to do."""
         items = self._read({*leaves, root})
         outdated = {leaf for leaf in leaves if items[leaf].topology < number}
@@ -63,38 +63,40 @@ class Topology:
             updates.append(self._update(items[leaf], {**sets, "topology": number}, removes))
         if root in outdated or coming:
             sets, removes = _root_update(items[root], coming)
-            more = {"topology": number} if root in outdated else {}
-            updates.append(self._update(items[root], {**sets, **more}, removes))
+            if root in outdated:
+                sets = {**sets, "topology": number}
+            updates.append(self._update(items[root], sets, removes))
         return updates
 
     def _update(
         self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
     ) -> dict[str, Any]:
-        counted = {**sets, "regrouped": before.regrouped + 1}
-        return {"Update": update_action(self._table, before, counted, removes)}
+        sets = {**sets, "regrouped": before.group_changes + 1}
+        return {"Update": update_action(self._table, before, sets, removes)}
 
     def _read(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         ids = sorted(leads)
         items = self._features.get_many(ids)
         return {lead: items.get(lead, FeatureItem(lead)) for lead in ids}
 
-    def _is_done(self, request: list[dict[str, Any]]) -> bool:
+    def _write(self, updates: list[dict[str, Any]]) -> bool:
         """Write all or nothing; returns False if somebody else was first."""
         try:
-            self._dynamodb.transact_write_items(TransactItems=request)
+            self._dynamodb.transact_write_items(TransactItems=updates)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(request))
+            cancellation_reasons(error, len(updates))  # raises what no other attempt would help
             return False
         return True
 
 
 def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
-    """Return the attributes to set of a leaf that comes to a root, and those to remove."""
-    return {"merged_into": root, **(_pending_update(item, coming) if item.pending else {})}, ROOT_ATTRIBUTES
+    """Return the update of a leaf that comes to a root."""
+    pending = _pending_update(item, coming) if item.pending else {}
+    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
 
 
 def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
-    """Return the same for the root that leaves come to, maybe itself. An outdated state is removed."""
+    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
     if not coming:
         return {}, ()
     sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
@@ -104,7 +106,7 @@ def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
 
 
 def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
-    """Return the pending leaves that stay at a root that leaves have left."""
+    """Return the update of a root that leaves leave: those are no longer pending there."""
     return {"pending": sorted({*item.pending} - coming)}
 
 
@@ -124,31 +126,35 @@ class GroupEvents:
         self._dynamodb, self._table = dynamodb, table
 
     def note(self, events: Iterable[tuple[str, LeadEvent]]) -> None:
-        """Note events, each with its leaf's root; again changes nothing. Raises Unprocessed.
+        """Note events, each with its leaf's root. Noting again changes nothing. Raises Unprocessed.
 
-        What a leaf that is its own root did needs no row, and gets none.
+        An event of the root itself gets no row.
         """
-        rows = {
-            (root, place): {ROOT: root, PLACE: place, LEAF: each.lead_organization_id}
-            for root, each in events
-            if root != each.lead_organization_id
-            for place in (f"#{each.place}", f"{each.event_type}#{each.place}")
-        }
+        rows = {}
+        for root, event in events:
+            if root == event.lead_organization_id:
+                continue
+            for sort_key in (f"#{event.place}", f"{event.event_type}#{event.place}"):
+                row = {ROOT: root, ROW_KEY: sort_key, LEAF: event.lead_organization_id}
+                rows[root, sort_key] = row
         put_all(self._dynamodb, self._table, [encode_item(row) for row in rows.values()])
 
     def newest(self, root: str, page: EventPage) -> Iterator[EventKey]:
-        """Yield keys in the table Event, newest first, strongly consistent, a page's limit in a request."""
+        """Yield the keys of a root's events in the table Event, newest first, strongly consistent.
+
+        Each request reads as many as the page's limit.
+        """
         first, last = f"{page.event_type}#{page.since}", f"{page.event_type}#{page.until}"
         rows = query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="root_id = :root AND #place BETWEEN :first AND :last",
-            ExpressionAttributeNames={"#place": PLACE},
+            KeyConditionExpression="root_id = :root AND #key BETWEEN :first AND :last",
+            ExpressionAttributeNames={"#key": ROW_KEY},
             ExpressionAttributeValues=encode_item({":root": root, ":first": first, ":last": last}),
             ScanIndexForward=False,
             ConsistentRead=True,
             Limit=page.limit,
         )
         for row in map(decode_item, rows):
-            if row[PLACE] != last:
-                yield {LEAF: row[LEAF], SORT_KEY: row[PLACE].partition("#")[2]}
+            if row[ROW_KEY] != last:  # until is not among them, and BETWEEN has both ends
+                yield {LEAF: row[LEAF], SORT_KEY: row[ROW_KEY].partition("#")[2]}

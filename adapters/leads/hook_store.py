@@ -1,5 +1,6 @@
-"""Hooks in Secrets Manager: one secret for each organization and source, `{prefix}{organization}/{source}`;
-and how many forms an address has sent in a minute, for all processes together.
+"""Hooks in Secrets Manager (HookStore), and how many forms an address has sent in a minute (FormCounts).
+
+Each hook is one secret of the name `{prefix}{organization}/{source}`.
 """
 
 import hmac
@@ -11,7 +12,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook, hook_from_text, hook_text
 
-COUNT_SECONDS = 300
+COUNT_SECONDS = 300  # how long a minute's count is kept
 
 
 class NoHook(LookupError):
@@ -23,7 +24,7 @@ class HookExists(ValueError):
 
 
 class HookStore:
-    """prefix: of the names of all hooks of a stack, such as `streakline/hooks/`."""
+    """The hooks of one stack. prefix: how all their names begin, such as `streakline/hooks/`."""
 
     def __init__(self, secrets: Any, prefix: str) -> None:
         self._secrets, self._prefix = secrets, prefix
@@ -34,7 +35,7 @@ class HookStore:
         try:
             answer = self._secrets.get_secret_value(SecretId=self._name(organization_id, source))
         except (errors.ResourceNotFoundException, errors.InvalidRequestException):
-            # InvalidRequest: it is marked for deletion, by somebody's own hand.
+            # InvalidRequest: somebody has marked it for deletion, outside of `streakline`.
             raise NoHook(f"{organization_id}/{source}") from None
         return hook_from_text(answer["SecretString"])
 
@@ -65,14 +66,20 @@ class HookStore:
         )
 
     def names(self) -> list[tuple[str, str]]:
-        """Return organization and source of every hook of the stack, in order; some minutes old on AWS."""
+        """Return organization and source of every hook of the stack, sorted.
+
+        On AWS the list may be some minutes behind a new hook.
+        """
         pages = self._secrets.get_paginator("list_secrets").paginate(
             Filters=[{"Key": "name", "Values": [self._prefix]}]
         )
-        names = (each["Name"] for page in pages for each in page["SecretList"])
-        parts = (name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix))
-        split = sorted(part.replace("=3A", ":").rpartition("/") for part in parts)
-        return [(organization, source) for organization, _, source in split]
+        names = []
+        for secret in (secret for page in pages for secret in page["SecretList"]):
+            if secret["Name"].startswith(self._prefix):
+                path = secret["Name"].removeprefix(self._prefix).replace("=3A", ":")
+                organization, _, source = path.rpartition("/")
+                names.append((organization, source))
+        return sorted(names)
 
     def all(self) -> Iterator[Hook]:
         """Yield every hook of the stack, by name."""
@@ -100,7 +107,7 @@ class FormCounts:
             "user_id": f"hook#{hook.organization_id}/{hook.source}#{_digest(hook, address)}",
             "idempotency_key": f"minute#{second // 60}",
         }
-        counted = self._dynamodb.update_item(
+        answer = self._dynamodb.update_item(
             TableName=self._table,
             Key=encode_item(key),
             UpdateExpression="ADD #count :one SET #ttl = :ttl",
@@ -108,7 +115,7 @@ class FormCounts:
             ExpressionAttributeValues=encode_item({":one": 1, ":ttl": second + COUNT_SECONDS}),
             ReturnValues="UPDATED_NEW",
         )
-        return int(counted["Attributes"]["count"]["N"])
+        return int(answer["Attributes"]["count"]["N"])
 
 
 def _digest(hook: Hook, address: str) -> str:

@@ -1,8 +1,8 @@
-"""The Event table: what leads did, kept for good, each event once (by source and external_event_id); and
-what is known of each shop's order, which decides about events of it (OrderStore).
+"""The Event table (LeadEventStore): what leads did, each event once, kept for good. And orders of shops
+(OrderStore), from which events of orders are derived.
 
-An event, or an order, is stored with its claim in the table IdempotencyKeys, which says that its id is
-taken.
+An event, or an order, is stored together with its claim in the table IdempotencyKeys, which says that its id
+is taken.
 """
 
 import heapq
@@ -22,9 +22,9 @@ from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
-REMEMBERED_MAX = 10_000  # organizations of leads, in a process
-# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
-# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
+REMEMBERED_MAX = 10_000  # leads whose organization a process remembers
+# The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
+# key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
 LEAVES_AT_ONCE = 16  # a client has this many connections
@@ -45,23 +45,22 @@ class StoreOutcome(StrEnum):
     """What became of an event that was to be stored."""
 
     STORED = "stored"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
+    DUPLICATE = "duplicate"  # an event with the same id and body is stored
+    CONFLICT = "conflict"  # an event with the same id and another body is stored
 
 
 class LeadEventStore:
     """Stored events of all leads, and their claims in the table of idempotency keys."""
 
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
-        """claims_table: needed by put_new and claimed alone."""
+        """claims_table: only put_new, orders and claimed need it."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
         self._organizations: dict[str, str] = {}
 
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
-        """Store an event and its claim together, unless its external id has been claimed: one request.
+        """Store an event and its claim in one request, unless its external id has been claimed.
 
-        DUPLICATE: claimed for the same body. CONFLICT: for another one. In both cases nothing is written.
-        Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
+        If it has, nothing is written. Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
         actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
         reasons = _write_together(self._dynamodb, actions)
@@ -77,13 +76,13 @@ class LeadEventStore:
         return OrderStore(self._dynamodb, self._table, self._claims, CLAIM_KEY)
 
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
-        """Return what becomes of an event that is sent under this id; None if nobody has claimed the id."""
+        """Return DUPLICATE or CONFLICT for an event whose id has been claimed; None if it has not."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
         answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
-        """Yield all events of some lead organizations, strongly consistent, each leaf by time.
+        """Yield all events of lead organizations, strongly consistent, each leaf's by time.
 
         Malformed items are left out: processors/leads/lead_events.py keeps them, with reasons.
         """
@@ -98,13 +97,13 @@ class LeadEventStore:
             yield from (event for event in map(_read, stored) if event is not None)
 
     def of_keys(self, keys: Iterable[Mapping[str, str]]) -> Iterator[LeadEvent]:
-        """Yield the events that have some keys, strongly consistent, as of_leaves() does; in no order."""
+        """Yield the events that have these keys, strongly consistent, in no order; else as of_leaves()."""
         stored = get_all(self._dynamodb, self._table, keys)
         return (event for event in map(_read, stored) if event is not None)
 
     def rows_of_keys(self, keys: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
-        """Return the same as table attributes."""
-        return [decode_item(each) for each in get_all(self._dynamodb, self._table, keys)]
+        """Return the items that have these keys, as table attributes, strongly consistent, in no order."""
+        return [decode_item(item) for item in get_all(self._dynamodb, self._table, keys)]
 
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
         """Return the leaf that an event belongs to, by the event's external id.
@@ -121,7 +120,10 @@ class LeadEventStore:
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
     def organization_of(self, leaf: str) -> str | None:
-        """Return the organization that a leaf's events are of, asked once a process; None if it has none."""
+        """Return the organization that a leaf's events are of; None if the leaf has no event.
+
+        The process remembers it, because it never changes.
+        """
         if leaf not in self._organizations:
             page = self._dynamodb.query(
                 TableName=self._table,
@@ -139,12 +141,12 @@ class LeadEventStore:
         return self._organizations[leaf]
 
     def newest(self, leaves: Iterable[str], page: EventPage) -> list[dict[str, Any]]:
-        """Return events of some lead organizations, newest first over all of them, as table attributes.
+        """Return events of lead organizations, newest first over all of them, as table attributes.
 
-        Asks for each leaf. Of the first few it reads at most `limit` + 1 events each, and of the others only
-        those that are newer than what it has by then. Of one type it reads keys so, however much else the
-        lead did, and as many more as have the same type and time; such an event is missing for a moment after
-        it was stored.
+        It makes a query for each leaf. Of the first few leaves it reads at most `limit` + 1 events each, and
+        of the others only events that are newer than the page so far. For events of one type it reads keys
+        from an index in the same way, and then the items. The index follows the table, so an event may be
+        missing for a moment after it was stored.
         """
         if not page.event_type:
             return _newest(leaves, self._events_of_leaf, page)
@@ -152,8 +154,11 @@ class LeadEventStore:
         return sorted(self.rows_of_keys(keys), key=itemgetter(SORT_KEY), reverse=True)
 
     def _keys_of_type(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
-        """Yield the keys of a leaf's events of a type, newest first. The index orders by time alone."""
-        first, last = (f"{page.event_type}#{place.partition('#')[0]}" for place in (page.since, page.until))
+        """Yield the keys of a leaf's events of a type, newest first.
+
+        The index orders by time alone, so events of one instant are sorted here.
+        """
+        first, last = (f"{page.event_type}#{key.partition('#')[0]}" for key in (page.since, page.until))
         stored = query_all(
             self._dynamodb,
             TableName=self._table,
@@ -164,10 +169,10 @@ class LeadEventStore:
             ScanIndexForward=False,
             Limit=page.limit + 1,
         )
-        for _, at_once in groupby(map(decode_item, stored), key=itemgetter(TYPE_KEY)):
-            for each in sorted(at_once, key=itemgetter(SORT_KEY), reverse=True):
-                if page.since <= each[SORT_KEY] < page.until:
-                    yield {name: each[name] for name in ("lead_organization_id", SORT_KEY)}
+        for _, rows_of_instant in groupby(map(decode_item, stored), key=itemgetter(TYPE_KEY)):
+            for row in sorted(rows_of_instant, key=itemgetter(SORT_KEY), reverse=True):
+                if page.since <= row[SORT_KEY] < page.until:
+                    yield {name: row[name] for name in ("lead_organization_id", SORT_KEY)}
 
     def _events_of_leaf(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
         stored = query_all(
@@ -182,24 +187,26 @@ class LeadEventStore:
             ConsistentRead=True,
             Limit=page.limit + 1,
         )
-        return (each for each in map(decode_item, stored) if each[SORT_KEY] != page.until)
+        # BETWEEN has both ends, and `until` is not asked for.
+        return (row for row in map(decode_item, stored) if row[SORT_KEY] != page.until)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order of a source."""
+    """An order of a source, as all its webhooks so far say."""
 
     source: str  # "acme/ecommerce"
     order_id: str  # "7"
-    seen: OrderState
+    state: OrderState
     body_hash: str  # of the webhook that said how the order was placed, or else made the record
-    leaf: str = ""  # "": nobody's, while the order counts nothing or no webhook has named anybody
+    # Whose order it is. "": nobody's, while the order counts nothing or no webhook has named anybody
+    leaf: str = ""
     root_id: str = ""
     event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
 
 
 class OrderStore:
-    """What is known of orders."""
+    """The record of each order, in the table IdempotencyKeys."""
 
     def __init__(self, dynamodb: Any, event_table: str, claims_table: str, claim_key: str) -> None:
         self._dynamodb, self._events, self._claims = dynamodb, event_table, claims_table
@@ -248,15 +255,16 @@ def _write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[s
 
 
 def _newest(leaves: Iterable[str], read: ReadLeaf, page: EventPage) -> list[dict[str, Any]]:
-    """Return the newest rows of all leaves: some leaves at once, and then newer rows of the next ones.
+    """Return the newest rows of all leaves.
 
-    read: yields a leaf's rows, newest first.
+    It reads LEAVES_AT_ONCE leaves side by side. Once the page is full, it reads only newer rows of the next
+    leaves. read: yields a leaf's rows, newest first.
     """
     newest: list[dict[str, Any]] = []
     limit = page.limit
     with ThreadPoolExecutor(LEAVES_AT_ONCE) as pool:
-        for some in chunks(leaves, LEAVES_AT_ONCE):
-            streams = [read(leaf, page) for leaf in some]
+        for chunk in chunks(leaves, LEAVES_AT_ONCE):
+            streams = [read(leaf, page) for leaf in chunk]
             rows = pool.map(lambda stream: list(islice(stream, limit)), streams)
             newest = heapq.nlargest(limit, chain(newest, *rows), key=itemgetter(SORT_KEY))
             if len(newest) == limit:
@@ -272,20 +280,22 @@ def _read(stored: Item) -> LeadEvent | None:
 
 
 def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
-    """Compare digests. A claim that was restored has none (rule 21): nobody knows what it was of."""
+    """Return what a claim says of another event with its id.
+
+    A claim that was restored has no digest (rule 21), so the event counts as a duplicate.
+    """
     stored_hash = claim.get("body_hash", {}).get("S", body_hash)
     return StoreOutcome.DUPLICATE if stored_hash == body_hash else StoreOutcome.CONFLICT
 
 
 def _claim(event: LeadEvent, body_hash: str) -> Item:
     """Return the claim as table attributes, without a time to live: events of leads are kept for good."""
-    whole = to_item(event)
     return encode_item(
         {
             "user_id": f"{event.source}#{event.external_event_id}",
             "idempotency_key": CLAIM_KEY,
             "body_hash": body_hash,
-            "target": f"{event.lead_organization_id}#{whole[SORT_KEY]}",
+            "target": f"{event.lead_organization_id}#{event.place}",
             "created_at": event.received_at,
         }
     )
@@ -309,7 +319,7 @@ def event_item(event: LeadEvent) -> Item:
 
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
+    fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
@@ -317,13 +327,15 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     if before is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
     return {
-        "ConditionExpression": "#order = :known AND leaf = :leaf",
+        "ConditionExpression": "#order = :order AND leaf = :leaf",
         "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": encode_item({":known": to_text(before.seen), ":leaf": before.leaf}),
+        "ExpressionAttributeValues": encode_item({":order": to_text(before.state), ":leaf": before.leaf}),
     }
 
 
 def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
     fields = decode_item(stored)
-    more = (fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"])
-    return OrderRecord(source, order_id, from_text(fields["order"]), *more)
+    state = from_text(fields["order"])
+    return OrderRecord(
+        source, order_id, state, fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"]
+    )

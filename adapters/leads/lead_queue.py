@@ -15,8 +15,8 @@ from rules.leads.lead_events import LeadEvent
 # A write unit covers 1 KB; a larger item would cost more.
 ITEM_BYTES_MAX = 1024
 INBOX = "leads/inbox/"
-# SQS takes 256 KB. If a message is poison, its consumer puts it with the reason into a second message, as
-# JSON text in JSON. That escapes each quote, so we measure the escaped text.
+# Of a message as JSON text in JSON, which escapes each quote: so a poison message is stored with its reason
+# in a message of the failure queue. That one may have 250,000 bytes (adapters/platform/failures.py).
 MESSAGE_BYTES_MAX = 200 * 1024
 
 
@@ -25,7 +25,7 @@ class NoPayload(LookupError):
 
 
 class LeadPayloads:
-    """Payloads of lead events."""
+    """The bucket of payloads: those that wait for their message, and the raw ones of stored events."""
 
     def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
         """s3: returns the client; most requests never call it."""
@@ -83,6 +83,6 @@ class LeadQueue:
         if "payload" in message and len(json.dumps(text)) > MESSAGE_BYTES_MAX:
             payload = json.dumps(message["payload"], separators=(",", ":"))
             pointer = {"payload_ref": self._payloads.put_inbox(payload)}
-            rest = {name: each for name, each in message.items() if name != "payload"}
+            rest = {name: value for name, value in message.items() if name != "payload"}
             text = json.dumps(rest | pointer, separators=(",", ":"))
         self._sqs.send_message(QueueUrl=self._url, MessageBody=text)

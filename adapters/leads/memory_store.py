@@ -1,5 +1,4 @@
-"""The Memory table: what is remembered of each lead (MemoryStore), and of a root and all its leaves
-(GroupMemory).
+"""The Memory table: the entries of each root (MemoryStore), while leaves come and go (GroupMemory).
 
 New evidence is joined with the stored entry, in any order. Only a rebuild replaces an entry.
 """
@@ -42,7 +41,7 @@ GROUP_ATTEMPTS_MAX = 10
 class StoredMemory:
     """What the table holds under a key."""
 
-    version: int = 0
+    version: int = 0  # 0: nothing is stored
     entry: MemoryEntry | None = None  # None if there is none, or it was withdrawn
     attributes: Mapping[str, Any] | None = None
 
@@ -83,10 +82,10 @@ class MemoryStore:
 
     def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
         """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
-        left, written = {entry.name: entry for entry in entries}, 0
+        unwritten, written = {entry.name: entry for entry in entries}, 0
         for _ in pauses(ATTEMPTS_MAX):
-            stored, lost = self._read(root, left), {}
-            for name, entry in left.items():
+            stored, contended = self._read(root, unwritten), {}
+            for name, entry in unwritten.items():
                 before = stored[name]
                 after = entry if before.entry is None else join_entries(before.entry, entry)
                 if after == before.entry:
@@ -95,11 +94,11 @@ class MemoryStore:
                     self._put(root, after, before)
                     written += 1
                 except _EntryChanged:
-                    lost[name] = entry
-            left = lost
-            if not left:
+                    contended[name] = entry
+            unwritten = contended
+            if not unwritten:
                 return written
-        raise LeadContended(f"memory {', '.join(sorted(left))} of {root}")
+        raise LeadContended(f"memory {', '.join(sorted(unwritten))} of {root}")
 
     def rebuild(
         self,
@@ -110,9 +109,8 @@ class MemoryStore:
         """Make a group's memory what its leaves' events give.
 
         Memory is read before the events. So if an event is joined later than that, the entry's version has
-        changed, the write fails, and rebuild starts again. An entry that nothing supports any more is
-        withdrawn.
-        Raises LeadContended.
+        changed, the write fails, and rebuild starts again. An entry that no event supports any more is
+        withdrawn. Raises LeadContended.
         """
         for _ in pauses(ATTEMPTS_MAX):
             stored = self._query(root, "")
@@ -161,7 +159,7 @@ class MemoryStore:
 
     @staticmethod
     def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
-        return [each.entry for each in stored.values() if each.entry is not None]
+        return [memory.entry for memory in stored.values() if memory.entry is not None]
 
     def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:
         self._write(root, entry_attributes(root, new), before)
@@ -184,64 +182,67 @@ class MemoryStore:
 
 
 class GroupMemory:
-    """The memory of leads that may be one: it is kept under their root, whatever merges or parts meanwhile.
+    """The memory of a group of leads: it is kept under their root, also while leaves move between roots.
 
     Memory items have no lock in common, so the order of steps keeps them right:
 
-    - A writer joins first, and asks afterwards where the leaf belongs (`FeatureStore.home`, strongly
+    - A writer joins first. Afterwards it reads to which root the leaf belongs (`FeatureStore.home`, strongly
       consistent).
-    - A change sets the topology first. Then memory is read, then the events, then what differs is written,
-      each entry on condition of the version that was read. Then the topology is asked for again.
+    - A move of leaves sets the topology first. Then it reads memory, then the events. It writes what differs,
+      each entry on condition of the version that was read. Then it reads the topology again.
 
-    If the writer still sees its leaf at the root that it wrote for, any change to come will read memory after
-    that write, and make it what the events give. If the leaf has moved, the writer undoes what it may have
-    done to the former root by rebuilding it, and goes to the new one. If the rebuild had read that entry
-    before the writer's join, its condition fails and it starts again. So of a change and a join in flight at
-    least one sees the other. Two rebuilds cannot cross either: the one for the older topology sees, after
-    writing, that leaves have come or gone, and does it again.
+    If the writer still sees its leaf at the root that it wrote for, any later move will read memory after
+    that write, and make it what the events give. If the leaf has moved, the writer rebuilds the former root,
+    which undoes its write there, and joins at the new one. If the rebuild had read that entry before the
+    writer's join, its condition fails and it starts again. So of a move and a join at the same time at least
+    one sees the other. Of two rebuilds at the same time, the one for the older topology sees after writing
+    that leaves have come or gone, and starts again.
 
-    Each piece of evidence knows its leaf, so a reader can leave out what a departed leaf's event has just put
-    there (`contacts`). A campaign's reactions are kept one of each leaf, so leaving out loses nothing.
+    Each piece of evidence names its leaf. So a reader can leave out what an event of a leaf that has left has
+    just put there (`contacts`). A campaign's reactions are kept for each leaf, so leaving out loses nothing.
     """
 
     def __init__(self, memories: MemoryStore, features: FeatureStore, events: PersonEvents) -> None:
         self._memories, self._features, self._events = memories, features, events
 
     def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
-        """Join a leaf's entries into its root's memory; returns the root. hint: the root that is supposed.
+        """Join a leaf's entries into its root's memory; returns the root.
 
-        Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        hint: the root that the leaf probably has. Raises GroupUnsettled or LeadContended; safe to repeat.
         """
-        supposed = hint
+        joined_root = hint
         for _ in pauses(GROUP_ATTEMPTS_MAX):
-            self._memories.join(supposed, entries)
-            root = self._features.home(leaf, supposed).lead_organization_id
-            if root == supposed:
+            self._memories.join(joined_root, entries)
+            root = self._features.home(leaf, joined_root).lead_organization_id
+            if root == joined_root:
                 return root
-            self.rebuild(supposed, now)
-            supposed = root
+            self.rebuild(joined_root, now)
+            joined_root = root
         raise GroupUnsettled(f"{leaf} moved in every attempt")
 
     def rebuild(self, root: str, now: datetime) -> None:
-        """Make a root's memory what its leaves' events give; of an absorbed leaf nothing is touched."""
+        """Make a root's memory what its leaves' events give. For a leaf that is no root it changes nothing.
+
+        Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        """
         for _ in pauses(GROUP_ATTEMPTS_MAX):
             item = self._item(root)
             if item.merged_into is not None:
                 return
             self._memories.rebuild(root, partial(self._events.of_person, item), now)
-            if self._item(root).regrouped == item.regrouped:
+            if self._item(root).group_changes == item.group_changes:  # no leaf has come or gone meanwhile
                 return
         raise GroupUnsettled(f"{root} changed in every attempt")
 
     def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
         """Join what leaves' events give into the memory of the root that they came to.
 
-        Leaves that are elsewhere by now are left out. If one has left while it was joined, memory is rebuilt.
+        Leaves that have moved on are left out. If one leaves while it is joined, memory is rebuilt.
         """
-        here = self._features.members(root, leaves) - {root}
-        entries = remembered_entries(self._events.events.of_leaves(sorted(here)))
+        members = self._features.members(root, leaves) - {root}
+        entries = remembered_entries(self._events.events.of_leaves(sorted(members)))
         self._memories.join(root, list(entries.values()))
-        if entries and self._features.members(root, here) != here:
+        if entries and self._features.members(root, members) != members:
             self.rebuild(root, now)
 
     def contacts(self, item: FeatureItem) -> list[Contact]:
@@ -267,14 +268,14 @@ def entry_attributes(root: str, entry: MemoryEntry) -> dict[str, Any]:
         "created_at": entry.created_at,
         "updated_at": entry.updated_at,
         "expires_at": entry.expires_at,
-        "evidence": [_encode(root, entry.source, each) for each in entry.evidence],
+        "evidence": [_encode(root, entry.source, piece) for piece in entry.evidence],
     }
 
 
 def withdrawn_attributes(stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the attributes of an entry that no evidence supports any more: expired, with its value kept.
 
-    The item is not deleted, because the lake hears of puts alone.
+    The item is not deleted, because the lake gets only what is put.
     """
     return {
         **stored,
@@ -285,13 +286,22 @@ def withdrawn_attributes(stored: Mapping[str, Any], now: datetime) -> dict[str, 
     }
 
 
+def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
+    """Read an item; returns its key, and what is stored under it."""
+    kind, _, key = fields[KEY].partition("#")
+    lines = zip(fields["source_event_ids"], fields["evidence"], strict=False)
+    pieces = tuple(_decode(fields, event_id, line) for event_id, line in lines)
+    entry = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
+    return fields[KEY], StoredMemory(fields["version"], entry, fields)
+
+
 def _number(value: Any) -> Decimal:
-    """Read a number that may have decimals (adapters.platform.items leaves those in their wire format)."""
+    """Return a number that may have decimals. decode_item leaves those in their wire format, {"N": text}."""
     return Decimal(value["N"] if isinstance(value, Mapping) else value)
 
 
 def _encode(root: str, source: str, piece: Evidence) -> str:
-    """Write a piece as one short line. Its id is not in it, but at the same place of source_event_ids."""
+    """Return a piece as one short line. Its event's id has the same index in source_event_ids."""
     fields = (
         f"{(unstamp(piece.at) - EPOCH) // MICROSECOND:x}",
         f"{piece.weight_milli}",
@@ -312,12 +322,3 @@ def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
         source or fields["source"],
         home or fields["lead_organization_id"],
     )
-
-
-def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
-    """Read an item: its key, and what is stored under it."""
-    kind, _, key = fields[KEY].partition("#")
-    lines = zip(fields["source_event_ids"], fields["evidence"], strict=False)
-    pieces = tuple(_decode(fields, event_id, line) for event_id, line in lines)
-    entry = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
-    return fields[KEY], StoredMemory(fields["version"], entry, fields)

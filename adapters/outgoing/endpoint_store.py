@@ -1,4 +1,7 @@
-"""Endpoints in the table WebhookEndpoints. Their secrets are in Secrets Manager (hook_store.py)."""
+"""Endpoints, in the table WebhookEndpoints. Their secrets are hooks' (adapters/leads/hook_store.py).
+
+An EventBridge bus that a setting names is an endpoint, too. It has the bus's name as its URL.
+"""
 
 import json
 import time
@@ -11,7 +14,7 @@ from adapters.platform.tables import query_all
 from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0
-REGISTRY = "endpoints"  # all are in one partition: they are few
+REGISTRY = "endpoints"  # the one partition of all endpoints, because they are few
 
 
 class NoEndpoint(LookupError):
@@ -23,26 +26,29 @@ class EndpointStore:
 
     def __init__(self, dynamodb: Any, table: str, bus: str = "") -> None:
         self._dynamodb, self._table, self._bus = dynamodb, table, bus
-        self._known: tuple[float, Sequence[Endpoint]] | None = None
+        # When all endpoints were read, and the endpoints
+        self._cached: tuple[float, Sequence[Endpoint]] | None = None
 
     def all(self) -> list[Endpoint]:
-        """Return all endpoints by their age, the bus first; strongly consistent."""
-        stored = query_all(
+        """Return all endpoints, the bus first, then the oldest; strongly consistent."""
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="registry = :registry",
             ExpressionAttributeValues=encode_item({":registry": REGISTRY}),
             ConsistentRead=True,
         )
-        found = map(_endpoint_from, stored)
-        own = [Endpoint(BUS, "", self._bus)] if self._bus else []
-        return own + sorted(found, key=lambda each: (each.created_at, each.endpoint_id))
+        stored = map(_endpoint_from, items)
+        endpoints = [Endpoint(BUS, "", self._bus)] if self._bus else []
+        endpoints += sorted(stored, key=lambda endpoint: (endpoint.created_at, endpoint.endpoint_id))
+        return endpoints
 
     def known(self) -> Sequence[Endpoint]:
         """Return all endpoints as they were at most 20 seconds ago."""
-        if self._known is None or time.monotonic() - self._known[0] > FRESH_SECONDS:
-            self._known = time.monotonic(), self.all()
-        return self._known[1]
+        if self._cached is None or time.monotonic() - self._cached[0] > FRESH_SECONDS:
+            self._cached = time.monotonic(), self.all()
+        _, endpoints = self._cached
+        return endpoints
 
     def get(self, endpoint_id: str) -> Endpoint:
         """Return an endpoint, strongly consistent; raises NoEndpoint."""
@@ -62,8 +68,8 @@ class EndpointStore:
         )
 
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
-        """Say why nothing is sent to an endpoint, or by "" that it is again; raises NoEndpoint."""
-        found = self.get(endpoint_id)
+        """Disable an endpoint, for a reason, or enable it by ""; returns it. Raises NoEndpoint."""
+        endpoint = self.get(endpoint_id)
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
@@ -74,7 +80,7 @@ class EndpointStore:
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise NoEndpoint(endpoint_id) from None
-        return replace(found, disabled=why)
+        return replace(endpoint, disabled=why)
 
     def remove(self, endpoint_id: str) -> None:
         """Delete an endpoint, if it is there."""
@@ -103,15 +109,15 @@ def _endpoint_item(endpoint: Endpoint) -> Item:
 
 
 def _endpoint_from(stored: Item) -> Endpoint:
-    found = decode_item(stored)
+    fields = decode_item(stored)
     return Endpoint(
-        found["endpoint_id"],
-        found["organization_id"],
-        found["url"],
-        frozenset(found.get("types", ())),
-        json.loads(found.get("filters", "{}")),
-        found.get("description", ""),
-        found["created_at"],
-        found.get("disabled", ""),
-        frozenset(found.get("agents", ())),
+        fields["endpoint_id"],
+        fields["organization_id"],
+        fields["url"],
+        frozenset(fields.get("types", ())),
+        json.loads(fields.get("filters", "{}")),
+        fields.get("description", ""),
+        fields["created_at"],
+        fields.get("disabled", ""),
+        frozenset(fields.get("agents", ())),
     )

@@ -1,15 +1,15 @@
-"""The table Notifications: what was notified, and the lanes in which notifications wait for endpoints.
+"""The table Notifications: notifications, and the lanes in which they wait for endpoints.
 
 | holder | place | holds |
 |---|---|---|
-| ann | told | what Ann's notifications say so far, and when time alone will give another one |
-| lead/{id}, question/{id} | told | the same of a lead, and of a question, which ends after a month |
-| ann | log/000000000012 | the notifications up to number 12 that one change has led to |
+| ann | told | the state that Ann's notifications have reported; when time alone gives one |
+| lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's ends after a month |
+| ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
-| worker/{endpoint}/2 | worker | until when a share of an endpoint is worked for, or is not asked |
+| worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or must have none |
 
-OutboxStore writes notifications, with the state that they leave, in one transaction. BacklogStore and
-WorkerLeases are for the function that delivers, which DeliveryInvoker wakes.
+OutboxStore writes notifications and the state after them in one transaction. BacklogStore and WorkerLeases
+are for the function that delivers, which DeliveryInvoker wakes.
 """
 
 import json
@@ -30,11 +30,11 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 NoticeState = UserNoticeState | ItemNoticeState
 STATE, LOG, BACKLOG = "told", "log/", "to/"
 STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
-LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
-BACKLOGS_READ = 32
-LOG_READ = 20
+LEASE = timedelta(minutes=3)  # longer than a function may run; after it the lane is due again
+BACKLOGS_READ = 32  # lanes in a query
+LOG_READ = 20  # items in a page of a query
 WORKER = "worker"
-TEST_HOLDER = "test/"  # and the endpoint: no user id has a slash
+TEST_HOLDER = "test/"  # the endpoint's id follows; no user id has a slash
 EndpointShard = tuple[str, int]  # an endpoint's id, and a shard of its lanes
 
 logger = Logger(service="waking")
@@ -42,30 +42,30 @@ logger = Logger(service="waking")
 
 @dataclass(frozen=True, slots=True)
 class OutboxWrite:
-    """What is to be written of a holder."""
+    """A holder's new state, and the notifications that lead to it."""
 
     state: NoticeState
     revision: int  # as read
     due: datetime | None  # when time alone gives another notification
     notifications: Sequence[Notification]
-    endpoints: Iterable[str]  # that are to get them
+    endpoints: Iterable[str]  # the ids of those that are to get the notifications
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """A lane: a holder's way to an endpoint, while something waits there."""
+    """A lane: a holder's notifications that wait for an endpoint."""
 
     holder: str
     endpoint_id: str
     arrived: int  # number of the newest notification that has arrived
     newest: int  # number of the newest notification
-    due_at: str  # a stamp, when it is tried
+    due_at: str  # a stamp, when the next delivery is tried
     failures: int = 0  # in a row
-    failing_since: str = ""  # a stamp, the first of them
+    failing_since: str = ""  # a stamp, of the first of these failures
 
 
 class OutboxConflict(Exception):
-    """Somebody else has written the holder's state since it was read."""
+    """Another process has written the holder's state since it was read."""
 
 
 class OutboxStore:
@@ -76,20 +76,20 @@ class OutboxStore:
 
     def get(self, holder: str) -> tuple[NoticeState, int]:
         """Return a holder's state, and its revision; strongly consistent."""
-        found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
-        return state_from(holder, found[0] if found else None)
+        items = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
+        return state_from(holder, items[0] if items else None)
 
     def due(self, now: datetime) -> Iterator[str]:
-        """Yield the users of whom time alone gives a notification, by when it was due in each shard."""
+        """Yield the users for whom time alone gives a notification now, in each shard the earliest first."""
         for number in range(STATE_SHARDS):
-            for each in query_all(
+            for item in query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName="ByDue",
                 KeyConditionExpression="due_shard = :shard AND due_at <= :now",
                 ExpressionAttributeValues=encode_item({":shard": f"{STATE}#{number}", ":now": stamp(now)}),
             ):
-                yield each["holder"]["S"]
+                yield item["holder"]["S"]
 
     def put(self, holder: str, write: OutboxWrite, now: datetime) -> None:
         """Write a holder's state and notifications; raises OutboxConflict, and what DynamoDB raises."""
@@ -97,7 +97,7 @@ class OutboxStore:
         if write.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
             first, last = write.notifications[0].number, write.notifications[-1].number
-            actions += [self.lane(holder, endpoint, first, last, now) for endpoint in write.endpoints]
+            actions += [self.lane_action(holder, endpoint, first, last, now) for endpoint in write.endpoints]
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
@@ -115,10 +115,15 @@ class OutboxStore:
             put["ExpressionAttributeValues"] = encode_item({":before": before})
         return {"Put": put}
 
-    def lane(self, holder: str, endpoint_id: str, first: int, last: int, now: datetime) -> dict[str, Any]:
-        """Return a transaction's action: notifications wait in a lane, which may have others that wait."""
+    def lane_action(
+        self, holder: str, endpoint_id: str, first: int, last: int, now: datetime
+    ) -> dict[str, Any]:
+        """Return a transaction's action that adds notifications to a lane.
+
+        A lane in which others wait already stays due when it was.
+        """
         names = ("due_at", "due_shard", "arrived")
-        begun = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
+        new_lane = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
         values = {
             ":due_at": stamp(now),
             ":due_shard": backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS)),
@@ -130,20 +135,20 @@ class OutboxStore:
             "Update": {
                 "TableName": self._table,
                 "Key": encode_item({"holder": holder, "place": BACKLOG + endpoint_id}),
-                "UpdateExpression": f"SET {begun}, newest = :newest, expires_at = :until",
+                "UpdateExpression": f"SET {new_lane}, newest = :newest, expires_at = :until",
                 "ExpressionAttributeValues": encode_item(values),
             }
         }
 
 
 class BacklogStore:
-    """Lanes in which something waits: what has arrived, when it is tried again, and who delivers it."""
+    """The lanes, for the function that delivers what waits in them."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def due(self, endpoint_id: str, share: int, now: datetime, limit: int = BACKLOGS_READ) -> list[Backlog]:
-        """Return lanes of a share of an endpoint that are due, the one that waits longest first."""
+        """Return the lanes of a share of an endpoint that are due, the one that waits longest first."""
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="ByDue",
@@ -153,28 +158,28 @@ class BacklogStore:
             ),
             Limit=limit,
         )
-        users = [each["holder"]["S"] for each in answer["Items"]]
-        found = (self.get(user, endpoint_id) for user in users)
-        return [each for each in found if each and each.due_at <= stamp(now)]
+        # The index may be behind the table, so each lane is read again.
+        lanes = (self.get(item["holder"]["S"], endpoint_id) for item in answer["Items"])
+        return [lane for lane in lanes if lane and lane.due_at <= stamp(now)]
 
     def get(self, holder: str, endpoint_id: str) -> Backlog | None:
-        """Return a lane in which something waits; strongly consistent."""
+        """Return a lane; None if nothing waits in it. Strongly consistent."""
         answer = self._dynamodb.get_item(
             TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
         )
         return backlog_from(answer["Item"]) if "Item" in answer else None
 
     def take(self, lane: Backlog, now: datetime) -> Backlog | None:
-        """Take a lane for three minutes; None: somebody else has it."""
+        """Take a lane for three minutes; returns None if another worker has it."""
         return self.wait(lane, now + LEASE)
 
     def wait(self, lane: Backlog, until: datetime, **changes: Any) -> Backlog | None:
-        """Change a lane that is still as it was read, and set when it is due; None: somebody has changed it.
+        """Change a lane, and set when it is due; returns None if it is no longer as it was read.
 
-        changes: of arrived, failures, failing_since.
+        changes: new values of arrived, failures, failing_since.
         """
         after = replace(lane, **changes)
-        values = {":was": lane.due_at, ":due": stamp(until), ":arrived": after.arrived}
+        values = {":due_before": lane.due_at, ":due": stamp(until), ":arrived": after.arrived}
         values |= {":failures": after.failures, ":since": after.failing_since}
         try:
             answer = self._dynamodb.update_item(
@@ -182,7 +187,7 @@ class BacklogStore:
                 Key=self._key(lane.holder, lane.endpoint_id),
                 UpdateExpression="SET due_at = :due, arrived = :arrived, failures = :failures,"
                 " failing_since = :since",
-                ConditionExpression="due_at = :was",
+                ConditionExpression="due_at = :due_before",
                 ExpressionAttributeValues=encode_item(values),
                 ReturnValues="ALL_NEW",
             )
@@ -191,20 +196,20 @@ class BacklogStore:
         return backlog_from(answer["Attributes"])
 
     def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
-        """Give back a lane that was taken; it ends if nothing has come in the meantime."""
+        """Give back a lane that was taken. It is deleted if nothing has come meanwhile, else it is due."""
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,
                 Key=self._key(lane.holder, lane.endpoint_id),
-                ConditionExpression="due_at = :mine AND newest <= :arrived",
-                ExpressionAttributeValues=encode_item({":mine": lane.due_at, ":arrived": arrived}),
+                ConditionExpression="due_at = :due AND newest <= :arrived",
+                ExpressionAttributeValues=encode_item({":due": lane.due_at, ":arrived": arrived}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             self.wait(lane, now, arrived=arrived, failures=0, failing_since="")
 
     def log(self, holder: str, after: int) -> Iterator[Notification]:
         """Yield a user's notifications after a number, in order; strongly consistent."""
-        for each in query_all(
+        for item in query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
@@ -214,10 +219,10 @@ class BacklogStore:
             ConsistentRead=True,
             Limit=LOG_READ,
         ):
-            yield from (one for one in log_from(each) if one.number > after)
+            yield from (notification for notification in log_from(item) if notification.number > after)
 
     def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
-        """Let a lane begin again with a notification that has been tried. Its worker loses the lane."""
+        """Let a lane begin again with an earlier notification. A worker that has the lane loses it."""
         until = int((now + KEPT).timestamp())
         shard = backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS))
         values = {
@@ -237,7 +242,7 @@ class BacklogStore:
                 ExpressionAttributeValues=encode_item({**values, ":none": 0, ":never": ""}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # it waits already
+            return  # the notification waits already
 
     @staticmethod
     def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
@@ -245,13 +250,13 @@ class BacklogStore:
 
 
 class WorkerLeases:
-    """Leases: a share of an endpoint has one worker at most, and none while it is not to be asked."""
+    """Leases: a share of an endpoint has one worker at most, and none during a pause after failures."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def begin(self, endpoint_id: str, share: int, now: datetime) -> int | None:
-        """Take the lease; returns how many rounds failed in a row. None: another has it, or nobody is to."""
+        """Take the lease; returns how many rounds failed in a row. None: it is taken, or there is a pause."""
         values = {":now": stamp(now), ":until": stamp(now + LEASE)}
         try:
             answer = self._dynamodb.update_item(
@@ -281,7 +286,7 @@ def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
 
 
 class TrialMessages:
-    """Messages that test an endpoint: of no user, and on the way that all notifications take."""
+    """Messages that test an endpoint. They are of no user, and are delivered as all notifications are."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -290,22 +295,22 @@ class TrialMessages:
         """Let a test message wait for an endpoint; returns it."""
         number = int(now.timestamp() * 1_000)
         notice = Notice(NoticeType.TEST, {"endpoint_id": endpoint.endpoint_id})
-        made = Notification(TEST_HOLDER + endpoint.endpoint_id, number, stamp(now), notice)
+        notification = Notification(TEST_HOLDER + endpoint.endpoint_id, number, stamp(now), notice)
         store = OutboxStore(self._dynamodb, self._table)
         self._dynamodb.transact_write_items(
             TransactItems=[
-                {"Put": {"TableName": self._table, "Item": log_item([made], now)}},
-                store.lane(made.holder, endpoint.endpoint_id, number, number, now),
+                {"Put": {"TableName": self._table, "Item": log_item([notification], now)}},
+                store.lane_action(notification.holder, endpoint.endpoint_id, number, number, now),
             ]
         )
-        return made
+        return notification
 
 
 class DeliveryInvoker:
-    """Wakes the function that delivers. If that fails or comes too early, the next sweep does it."""
+    """Wakes the function that delivers. What it misses, the next sweep delivers."""
 
     def __init__(self, functions: Callable[[], Any], name: str) -> None:
-        """functions: returns the client of Lambda. name: of the function, which is not waited for."""
+        """functions: returns the client of Lambda. name: of the function. Its answer is not waited for."""
         self._functions, self._name = functions, name
 
     def wake(self, shares: Iterable[EndpointShard]) -> None:
@@ -319,12 +324,12 @@ class DeliveryInvoker:
 
 
 def endpoint_shard(endpoint_id: str, holder: str) -> EndpointShard:
-    """Return the share of an endpoint's lanes that a user's is in."""
+    """Return the share of an endpoint's lanes that a holder's lane is in."""
     return endpoint_id, shard_of(holder, BACKLOG_SHARDS)
 
 
 def shard_of(name: str, shards: int) -> int:
-    """Return the shard of a holder, for always the same."""
+    """Return the number of a name's shard, which never changes."""
     return zlib.crc32(name.encode()) % shards
 
 
@@ -339,11 +344,11 @@ def backlog_shard(endpoint_id: str, number: int) -> str:
 
 
 def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
-    """Return a holder's state as an item. That of a question, which is notified once, expires."""
+    """Return a holder's state as an item. A question's expires, because it is notified once."""
     state, due = write.state, write.due
     content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
-    made = {
+    fields = {
         "holder": holder,
         "place": STATE,
         "revision": write.revision + 1,
@@ -355,33 +360,41 @@ def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
         "due_shard": state_shard(holder) if due else None,
         "expires_at": until,
     }
-    return encode_item(made)
+    return encode_item(fields)
 
 
 def _user_content(state: UserNoticeState) -> dict[str, Any]:
-    lost = state.lost and [state.lost.last.isoformat(), state.lost.length]
-    holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in state.holds]
-    content: dict[str, Any] = {"shown": state.shown, "lost": lost, "warned": state.warned, "holds": holds}
-    content |= {"redeemed": state.redeemed, "changes_at": state.changes_at}
-    content |= {"achievements": state.achievements, "asked": state.asked}
-    return content | {"book": state.book, "looked_at": state.looked_at}
+    return {
+        "shown": state.shown,
+        "lost": state.lost and [state.lost.last.isoformat(), state.lost.length],
+        "warned": state.warned,
+        "holds": [
+            [hold.hold_id, hold.points, hold.reward_id, hold.until, hold.is_over] for hold in state.holds
+        ],
+        "redeemed": state.redeemed,
+        "changes_at": state.changes_at,
+        "achievements": state.achievements,
+        "asked": state.asked,
+        "book": state.book,
+        "looked_at": state.looked_at,
+    }
 
 
 def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
     """Return the state in an item, and its revision; an empty state and 0 for no item."""
     if stored is None:
         return (UserNoticeState() if is_user(holder) else ItemNoticeState()), 0
-    found = decode_item(stored)
-    content = json.loads(found["content"])
+    fields = decode_item(stored)
+    content = json.loads(fields["content"])
     if not is_user(holder):
-        thing = ItemNoticeState(found["version"], found["number"], found["as_of"], content["shown"])
-        return thing, found["revision"]
+        item_state = ItemNoticeState(fields["version"], fields["number"], fields["as_of"], content["shown"])
+        return item_state, fields["revision"]
     lost = content["lost"] and LostStreak(date.fromisoformat(content["lost"][0]), content["lost"][1])
-    holds = tuple(HoldState(*each) for each in content["holds"])
+    holds = tuple(HoldState(*values) for values in content["holds"])
     state = UserNoticeState(
-        found["version"],
-        found["number"],
-        found["as_of"],
+        fields["version"],
+        fields["number"],
+        fields["as_of"],
         content["shown"],
         lost,
         content["warned"],
@@ -393,11 +406,11 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         content.get("book", 0),
         content.get("looked_at", ""),
     )
-    return state, found["revision"]
+    return state, fields["revision"]
 
 
 def log_place(number: int) -> str:
-    """Return the place of the notifications up to a number."""
+    """Return the sort key of the notifications of one change, the last of which has this number."""
     return f"{LOG}{number:015}"
 
 
@@ -410,28 +423,29 @@ def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     ]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
-    made = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
-    return {**made, "packed": {"B": packed}}
+    fields = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
+    return {**fields, "packed": {"B": packed}}
 
 
 def log_from(stored: Item) -> list[Notification]:
     """Read the notifications of one change."""
-    user: str = stored["holder"]["S"]
+    holder: str = stored["holder"]["S"]
     content: list[Any] = json.loads(zlib.decompress(stored["packed"]["B"]))
     return [
-        Notification(user, number, at, Notice(NoticeType(kind), data)) for number, at, kind, data in content
+        Notification(holder, number, at, Notice(NoticeType(notice_type), data))
+        for number, at, notice_type, data in content
     ]
 
 
 def backlog_from(stored: Item) -> Backlog:
-    """Read a lane."""
-    found = decode_item(stored)
+    """Read a lane's item."""
+    fields = decode_item(stored)
     return Backlog(
-        found["holder"],
-        found["place"].removeprefix(BACKLOG),
-        found["arrived"],
-        found["newest"],
-        found["due_at"],
-        found.get("failures", 0),
-        found.get("failing_since", ""),
+        fields["holder"],
+        fields["place"].removeprefix(BACKLOG),
+        fields["arrived"],
+        fields["newest"],
+        fields["due_at"],
+        fields.get("failures", 0),
+        fields.get("failing_since", ""),
     )

@@ -1,9 +1,8 @@
-"""How a notification gets to an endpoint: as a signed webhook, or as an event on an EventBridge bus.
+"""Sends a notification to an endpoint: as a signed webhook, or as an event on an EventBridge bus.
 
-A webhook goes over a connection to the very address that was checked. A name is resolved once for each
-attempt. Every address that it has must be public, and the socket is opened to one of these, so a name that
-changes between check and connect leads nowhere else. Redirects are not followed. The certificate is checked
-against the name.
+A webhook must never reach a private address. So the host's name is resolved once for each attempt, every
+address of it must be public, and the socket is opened to one of these addresses: a name that changes between
+check and connect leads nowhere else. Redirects are not followed. The certificate is checked against the name.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_header
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
 ADDRESSES_TRIED = 3
-Resolver = Callable[[str, int], Iterable[str]]
+Resolver = Callable[[str, int], Iterable[str]]  # (host, port) -> addresses
 SECRETS_KEPT_SECONDS = 60.0
 SOURCE = "streakline"  # of events on the bus
 
@@ -39,7 +38,7 @@ class AddressRefused(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class SendAnswer:
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     status: int  # of HTTP; 0: there was no answer, and reason says why
     reason: str = ""
@@ -57,27 +56,30 @@ class SendAnswer:
 
 def resolve_host(host: str, port: int) -> list[str]:
     """Return the addresses of a host; raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address) for _, _, _, _, (address, *_) in entries))
 
 
 class _Connection:
-    """An open socket that another thread may cut, also while something comes byte by byte."""
+    """An open socket that another thread may cut.
+
+    A socket's own timeout is not enough: an endpoint may send one byte after another for ever.
+    """
 
     def __init__(self, opened: socket.socket) -> None:
-        self.opened, self.is_cut = opened, False
+        self.socket, self.is_cut = opened, False
 
     def secure(self, context: ssl.SSLContext, host: str) -> None:
         """Speak TLS from now on; raises OSError."""
-        wrapped = context.wrap_socket(self.opened, server_hostname=host, do_handshake_on_connect=False)
-        self.opened = wrapped
+        wrapped = context.wrap_socket(self.socket, server_hostname=host, do_handshake_on_connect=False)
+        self.socket = wrapped  # before the handshake, so that it can be cut too
         wrapped.do_handshake()
 
     def cut(self) -> None:
-        """End the connection: whoever waits for it gets an error or the end."""
+        """End the connection. A thread that reads from it gets an error, or the end."""
         self.is_cut = True
         with contextlib.suppress(OSError):
-            self.opened.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)
 
 
 @cache
@@ -91,45 +93,44 @@ def _post_request(
     """Send a request over an open socket; raises OSError and http.client.HTTPException."""
     connection = http.client.HTTPConnection(target.host, target.port)
     connection.sock, connection.auto_open = opened, 0
-    about = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
-    connection.request("POST", target.path, body, {**about, **headers, "connection": "close"})
+    common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
+    connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
     with connection.getresponse() as answer:
         return SendAnswer(answer.status, f"HTTP {answer.status}")
 
 
 @dataclass(frozen=True, slots=True)
 class HookSender:
-    """Sends requests."""
+    """Posts requests to public addresses."""
 
     resolve: Resolver = resolve_host
-    # Whether an address may be connected to; another one only on a laptop
+    # Returns whether an address may be connected to. On a laptop private ones may.
     is_allowed: Callable[[str], bool] = is_public
-    context: ssl.SSLContext | None = None
+    context: ssl.SSLContext | None = None  # None: the system's authorities
     answer_seconds: float = ANSWER_SECONDS
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
-        """Post a body. Never raises for what the endpoint or its network does: the answer has it."""
+        """Post a body. Faults of the endpoint or its network are not raised: they are in the answer."""
         try:
-            line = _Connection(self._open_socket(target))
+            connection = _Connection(self._open_socket(target))
         except (OSError, UnicodeError, ValueError) as error:
             return SendAnswer(0, _error_text(error))
-        late = f"no answer in {self.answer_seconds:g} seconds"
-        closing = threading.Timer(self.answer_seconds, line.cut)
-        closing.daemon = True
-        closing.start()
+        too_late = SendAnswer(0, f"no answer in {self.answer_seconds:g} seconds")
+        timer = threading.Timer(self.answer_seconds, connection.cut)
+        timer.daemon = True
+        timer.start()
         try:
             if target.is_secure:
-                line.secure(self.context or _tls_context(), target.host)
-            answer = _post_request(line.opened, target, headers, body)
+                connection.secure(self.context or _tls_context(), target.host)
+            answer = _post_request(connection.socket, target, headers, body)
             # Headers that were cut off look like headers that have ended.
-            return SendAnswer(0, late) if line.is_cut else answer
+            return too_late if connection.is_cut else answer
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return SendAnswer(
-                0, late if line.is_cut or isinstance(error, TimeoutError) else _error_text(error)
-            )
+            is_late = connection.is_cut or isinstance(error, TimeoutError)
+            return too_late if is_late else SendAnswer(0, _error_text(error))
         finally:
-            closing.cancel()
-            line.opened.close()
+            timer.cancel()
+            connection.socket.close()
 
     def _open_socket(self, target: Target) -> socket.socket:
         """Open a socket to an address of the host that was checked; raises OSError."""
@@ -160,8 +161,9 @@ class WebhookTransport:
 
     secrets: HookStore
     sender: HookSender
-    may_be_private: bool = False  # on a laptop alone
-    kept: dict[str, tuple[float, Hook]] = field(default_factory=dict)
+    may_be_private: bool = False  # whether URLs may have private hosts: only on a laptop
+    # Endpoint's id -> when its hook was read, and the hook
+    _cache: dict[str, tuple[float, Hook]] = field(default_factory=dict)
 
     def send(self, endpoint: Endpoint, notification: Notification, now: datetime) -> SendAnswer:
         """Send a notification, signed with every valid secret. Raises what Secrets Manager raises."""
@@ -177,11 +179,11 @@ class WebhookTransport:
 
     def _hook(self, endpoint: Endpoint) -> Hook:
         """Return an endpoint's secrets as they were at most a minute ago."""
-        cached = self.kept.get(endpoint.endpoint_id)
-        if cached is None or time.monotonic() - cached[0] > SECRETS_KEPT_SECONDS:
-            found = self.secrets.get(endpoint.organization_id, endpoint.endpoint_id)
-            cached = self.kept[endpoint.endpoint_id] = time.monotonic(), found
-        return cached[1]
+        read_at, hook = self._cache.get(endpoint.endpoint_id, (0.0, None))
+        if hook is None or time.monotonic() - read_at > SECRETS_KEPT_SECONDS:
+            hook = self.secrets.get(endpoint.organization_id, endpoint.endpoint_id)
+            self._cache[endpoint.endpoint_id] = time.monotonic(), hook
+        return hook
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ THROTTLES = frozenset(
         "TransactionConflict",
     }
 )
-# All errors of a call to AWS. A later attempt may succeed: the network, a throttle, a service that is down.
+# All errors of a call to AWS. Most may pass: the network, a throttle, a service that is down.
 Unavailable = (BotoCoreError, ClientError)
 
 
 def is_away(error: Exception) -> bool:
-    """Whether an error says that a service is away or busy, for everybody: no request is at fault."""
+    """Return whether an error says that a service is away or busy, so that no request is at fault."""
     if not isinstance(error, ClientError):
         return isinstance(error, BotoCoreError)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -41,10 +41,10 @@ def _session() -> botocore.session.Session:
 
 
 class _WireFormat(JSONSerializer):
-    """Writes requests to DynamoDB, whose items our code gives in wire format already (items.py).
+    """Writes requests to DynamoDB. Our code gives their items in wire format already (items.py).
 
-    botocore looks at each attribute's value by the service model. That is most of what a call with many items
-    costs, and changes nothing but bytes. All that stands around the values botocore writes as ever.
+    botocore walks through each attribute's value by the service model. That is most of the cost of a call
+    with many items, and only bytes are changed by it. botocore writes the rest of the request as usual.
     """
 
     def _serialize_type_map(self, serialized: Any, value: Any, shape: Any, key: Any) -> None:
@@ -52,7 +52,7 @@ class _WireFormat(JSONSerializer):
             super()._serialize_type_map(serialized, value, shape, key)  # type: ignore[misc]
             return
         serialized[key] = {
-            name: each if "S" in each or "N" in each else _as_text(each) for name, each in value.items()
+            name: typed if "S" in typed or "N" in typed else _as_text(typed) for name, typed in value.items()
         }
 
     def _serialize_type_list(self, serialized: Any, value: Any, shape: Any, key: Any) -> None:
@@ -64,34 +64,34 @@ class _WireFormat(JSONSerializer):
 
 def _as_text(value: dict[str, Any]) -> dict[str, Any]:
     """Return an attribute's value with its bytes as text, at any depth."""
-    ((kind, some),) = value.items()
-    if kind == "B":
-        return {kind: base64.b64encode(some).decode()}
-    if kind == "BS":
-        return {kind: [base64.b64encode(each).decode() for each in some]}
-    if kind == "L":
-        return {kind: list(map(_as_text, some))}
-    if kind == "M":
-        return {kind: {name: _as_text(each) for name, each in some.items()}}
+    ((type_name, inner),) = value.items()
+    if type_name == "B":
+        return {type_name: base64.b64encode(inner).decode()}
+    if type_name == "BS":
+        return {type_name: [base64.b64encode(data).decode() for data in inner]}
+    if type_name == "L":
+        return {type_name: list(map(_as_text, inner))}
+    if type_name == "M":
+        return {type_name: {name: _as_text(typed) for name, typed in inner.items()}}
     return value
 
 
 class _OneEndpoint:
-    """Asks botocore's rules once where requests to DynamoDB go.
+    """Evaluates botocore's rules for the endpoint of DynamoDB once, and not for each request.
 
-    That depends on region and settings alone, as long as endpoints of accounts are disabled (`client`).
-    botocore asks its rules for each request, and looks through all of its items for names of tables.
+    The endpoint depends on region and settings alone, because endpoints of accounts are disabled
+    (`free_client`). For each evaluation botocore looks through all items of the request for names of tables.
     """
 
     def __init__(self, rules: Any) -> None:
-        self._rules, self._found = rules, None
+        self._rules, self._endpoint = rules, None
         self.auth_schemes_to_signing_ctx = rules.auth_schemes_to_signing_ctx
 
     def construct_endpoint(self, **request: Any) -> Any:
         """Return URL, headers and properties of all requests' endpoint."""
-        if self._found is None:
-            self._found = self._rules.construct_endpoint(**request)
-        return self._found
+        if self._endpoint is None:
+            self._endpoint = self._rules.construct_endpoint(**request)
+        return self._endpoint
 
 
 @cache
@@ -99,13 +99,13 @@ def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     """Return the process's client of a service; endpoint and credentials come from the environment.
 
     attempts: 1 for calls that must not be made twice. answer_seconds: how long to wait for an answer.
-    No fence stops it: who wires a function puts DynamoDB's behind one (adapters.platform.fence).
+    A function puts its client of DynamoDB behind a fence (adapters.platform.fence).
     """
     return free_client(service, attempts, answer_seconds)
 
 
 def free_client(service: str, attempts: int = 6, answer_seconds: int = 5, region: str | None = None) -> Any:
-    """Return a new client, which nobody else has. region: another one than the process is in.
+    """Return a new client, which nobody else has. region: None: the one that the process is in.
 
     The client does not check requests against the service model. Our code makes them, not users, and the
     check costs a third of a call's CPU.
@@ -121,12 +121,12 @@ def free_client(service: str, attempts: int = 6, answer_seconds: int = 5, region
         user_agent="streakline",  # botocore's own is put together anew for every request
         max_pool_connections=16,
     )
-    made: Any = _session().create_client(service, region_name=region, config=config)
+    new_client: Any = _session().create_client(service, region_name=region, config=config)
     if service == "dynamodb":
-        # test_wire_format.py and test_endpoints.py hold both against botocore's own.
-        made._serializer = _WireFormat()  # noqa: SLF001 (see above)
-        made._ruleset_resolver = _OneEndpoint(made._ruleset_resolver)  # noqa: SLF001 (see above)
-    return made
+        # test_wire_format.py and test_endpoints.py compare both with botocore's own.
+        new_client._serializer = _WireFormat()  # noqa: SLF001 (see above)
+        new_client._ruleset_resolver = _OneEndpoint(new_client._ruleset_resolver)  # noqa: SLF001 (see above)
+    return new_client
 
 
 def pauses(attempts: int, base_seconds: float = 0.02, longest_seconds: float = 1.0) -> Iterator[int]:

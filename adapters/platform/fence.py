@@ -1,8 +1,8 @@
 """The fence: a region's functions write only while they know that it is their turn (rule 23).
 
-The register says whose turn it is: one item, in a table that all regions read and write as it is now. Who
-wires a function says on which side of the fence its client of DynamoDB stands: one of `fence_writer` writes
-while the region is the writer, one of `fence_follower` while it follows. In a deployment of one region both
+The register says whose turn it is: one item, in a table that all regions read and write with strong
+consistency. A function gets its client of DynamoDB from `fence_writer`, if it writes while its region is the
+writer, or from `fence_follower`, if it writes while its region follows. In a deployment of one region both
 change nothing.
 """
 
@@ -23,13 +23,13 @@ WRITES = (
     *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"),
     *("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
 )
-RegisterRule = Callable[[Register, str], bool]
+RegisterRule = Callable[[Register, str], bool]  # (register, region) -> whether the region may write
 KEY = {"name": {"S": "writer"}}
 REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
 class RegionFenced(BotoCoreError):
-    """It is not this region's turn to write, or that is unknown. Whoever asked may try again, elsewhere."""
+    """It is not this region's turn to write, or that is unknown. A caller may try another region."""
 
     fmt = "the region {region} may not write now: {why}"
 
@@ -50,7 +50,7 @@ class Fence:
         self._lock = threading.Lock()
 
     def register(self) -> Register:
-        """Return the register, as old as a lease at most. Raises Fenced if it cannot be known."""
+        """Return the register, no older than a lease. Raises RegionFenced if it cannot be read."""
         with self._lock:
             if self._reading is None or self._reading.is_stale(self._now()):
                 self._renew()
@@ -58,37 +58,37 @@ class Fence:
                 raise RegionFenced(region=self.region, why="the register cannot be read")
             return self._reading.register
 
-    def check(self, allowed: RegisterRule) -> Register:
-        """Return the register if it allows this region to write. Raises Fenced."""
-        found = self.register()
-        if not allowed(found, self.region):
-            why = f"{found.writer} writes, epoch {found.epoch}, {found.phase}"
+    def check(self, rule: RegisterRule) -> Register:
+        """Return the register if the rule lets this region write. Raises RegionFenced."""
+        register = self.register()
+        if not rule(register, self.region):
+            why = f"{register.writer} writes, epoch {register.epoch}, {register.phase}"
             raise RegionFenced(region=self.region, why=why)
-        return found
+        return register
 
     def _renew(self) -> None:
         began = self._now()
         try:
-            found = self._look()
-        except Exception:  # noqa: BLE001 (whatever hinders it, the lease that is there goes on until it ends)
+            register = self._look()
+        except Exception:  # noqa: BLE001 (whatever prevents it, the lease goes on until it ends)
             return
-        if found:
-            self._reading = RegisterReading(found, began)
+        if register:
+            self._reading = RegisterReading(register, began)
 
 
-def guard_client(dynamodb: Any, fence: Fence, allowed: RegisterRule) -> Any:
-    """Let a client's writes through only while the fence allows them; returns the client.
+def guard_client(dynamodb: Any, fence: Fence, rule: RegisterRule) -> Any:
+    """Let a client write only while the rule lets the fence's region write; returns the client.
 
-    A client that is guarded twice asks once.
+    A client that is guarded twice checks once.
     """
     for write in WRITES:
         name = f"before-send.dynamodb.{write}"
-        dynamodb.meta.events.register(name, partial(_check_fence, fence, allowed), unique_id=f"fence {write}")
+        dynamodb.meta.events.register(name, partial(_check_fence, fence, rule), unique_id=f"fence {write}")
     return dynamodb
 
 
-def _check_fence(fence: Fence, allowed: RegisterRule, **_: Any) -> None:
-    fence.check(allowed)
+def _check_fence(fence: Fence, rule: RegisterRule, **_: Any) -> None:
+    fence.check(rule)
 
 
 class RegisterMoved(Exception):
@@ -107,27 +107,27 @@ class RegisterStore:
         self._dynamodb, self._table = dynamodb, table
 
     def read(self) -> Register | None:
-        """Return the register as it is now; None: it was never written. Raises what DynamoDB raises."""
+        """Return the register as it is now; None if it was never written. Raises what DynamoDB raises."""
         answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
         return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
 
     def change(self, before: Register | None, to: Register) -> None:
-        """Write the register in place of the one that was read; raises RegisterMoved if it is another."""
-        written: dict[str, Any] = {
+        """Write the register in place of `before`; raises RegisterMoved if it is another meanwhile."""
+        put: dict[str, Any] = {
             "TableName": self._table,
             "Item": {**KEY, **encode_item(_attributes(to))},
             "ConditionExpression": "attribute_not_exists(#name)",
             "ExpressionAttributeNames": {"#name": "name"},
         }
         if before:
-            written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
+            put["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
             read_values = {":epoch": before.epoch, ":phase": before.phase.value, ":standby": before.standby}
-            written["ExpressionAttributeValues"] = encode_item(read_values)
-            del written["ExpressionAttributeNames"]
+            put["ExpressionAttributeValues"] = encode_item(read_values)
+            del put["ExpressionAttributeNames"]
         try:
-            self._dynamodb.put_item(**written)
+            self._dynamodb.put_item(**put)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            if self.read() == to:  # an attempt of ours, whose answer was lost
+            if self.read() == to:  # an earlier attempt wrote it, and its answer was lost
                 return
             raise RegisterMoved(f"{to.writer}, epoch {to.epoch}") from None
 
@@ -168,11 +168,11 @@ def current_region() -> str:
 
 def fence_writer(dynamodb: Any) -> Any:
     """Let a client write only while its region is the writer; returns it."""
-    found = process_fence()
-    return guard_client(dynamodb, found, may_write) if found else dynamodb
+    fence = process_fence()
+    return guard_client(dynamodb, fence, may_write) if fence else dynamodb
 
 
 def fence_follower(dynamodb: Any) -> Any:
     """Let a client write only while its region follows; returns it."""
-    found = process_fence()
-    return guard_client(dynamodb, found, may_follow) if found else dynamodb
+    fence = process_fence()
+    return guard_client(dynamodb, fence, may_follow) if fence else dynamodb

@@ -1,5 +1,6 @@
-"""Items of any table, read by key, and changed only if they still are what was read: tables that are filled
-again (rule 21), and items that have become old.
+"""Items of any table: ItemTable fills tables again (rule 21), and AgedItems deletes items that are too old.
+
+AgedItems changes an item only if it still is what was read. ItemTable is used while nobody else writes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,38 +15,41 @@ from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, qu
 WRITERS = 16
 ATTEMPTS_MAX = 8
 CHANGED = "ConditionalCheckFailed"
+Statement = dict[str, Any]  # of PartiQL
 
 
 class ItemTable:
-    """One table. keys: its partition key and perhaps its sort key."""
+    """One table that is filled again."""
 
     def __init__(self, dynamodb: Any, table: str, keys: Sequence[str]) -> None:
+        """keys: the names of its partition key and perhaps its sort key."""
         self._dynamodb, self._table, self._keys = dynamodb, table, tuple(keys)
 
     def put_missing(self, items: Iterable[Item]) -> int:
         """Put items whose keys the table does not have; returns how many those were."""
-        listed = list(items)
-        if len(listed) < 2:
-            return sum(map(self._put_new, listed))
+        new_items = list(items)
+        if len(new_items) < 2:
+            return sum(map(self._put_new, new_items))
         with ThreadPoolExecutor(WRITERS) as pool:
-            return sum(pool.map(self._put_new, listed))
+            return sum(pool.map(self._put_new, new_items))
 
-    def make_equal(self, first: str, items: Iterable[Item]) -> int:
+    def make_equal(self, partition: str, items: Iterable[Item]) -> int:
         """Let a partition have these items and no others; returns how many were put or deleted.
 
-        first: the partition key's value.
+        partition: the partition key's value.
         """
         wanted = {self._key_of(item): item for item in items}
-        found = {self._key_of(each): each for each in self._of(first)}
-        for key in found.keys() - wanted.keys():
-            self.delete(found[key])
-        changed = [each for key, each in wanted.items() if found.get(key) != each]
-        for each in changed:
-            self.put(each)
-        return len(changed) + len(found.keys() - wanted.keys())
+        stored = {self._key_of(item): item for item in self._items_of(partition)}
+        surplus = [item for key, item in stored.items() if key not in wanted]
+        for item in surplus:
+            self.delete(item)
+        changed = [item for key, item in wanted.items() if stored.get(key) != item]
+        for item in changed:
+            self.put(item)
+        return len(changed) + len(surplus)
 
     def put(self, new: Item) -> None:
-        """Put an item, whatever is there."""
+        """Put an item, also in place of another."""
         self._dynamodb.put_item(TableName=self._table, Item=new)
 
     def delete(self, stored: Item) -> None:
@@ -56,79 +60,79 @@ class ItemTable:
         """Yield all items, strongly consistent."""
         return scan_all(self._dynamodb, TableName=self._table, ConsistentRead=True)
 
-    def first_of(self, stored: Item) -> str:
+    def partition_of(self, stored: Item) -> str:
         """Return the value of an item's partition key."""
-        return str(next(iter(stored[self._keys[0]].values())))
+        return self._key_of(stored)[0]
 
-    def _of(self, first: str) -> Iterator[Item]:
+    def _items_of(self, partition: str) -> Iterator[Item]:
         return query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="#first = :first",
-            ExpressionAttributeNames={"#first": self._keys[0]},
-            ExpressionAttributeValues={":first": {"S": first}},
+            KeyConditionExpression="#partition = :partition",
+            ExpressionAttributeNames={"#partition": self._keys[0]},
+            ExpressionAttributeValues={":partition": {"S": partition}},
             ConsistentRead=True,
         )
 
     def _key_of(self, stored: Item) -> tuple[str, ...]:
+        """Return the values of an item's key, without their types."""
         return tuple(str(next(iter(stored[name].values()))) for name in self._keys)
 
     def _put_new(self, new: Item) -> bool:
+        """Put an item; returns False if the table has its key already."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
                 Item=new,
-                ConditionExpression="attribute_not_exists(#first)",
-                ExpressionAttributeNames={"#first": self._keys[0]},
+                ConditionExpression="attribute_not_exists(#partition)",
+                ExpressionAttributeNames={"#partition": self._keys[0]},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
 
 
-Statement = dict[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class AgedItems:
-    """A table's items.
+    """The old items of a table, which are deleted or shortened if they still are what was read.
 
-    A deletion or a change costs a write of the item, whether it still is what was read or not; one of an item
-    that is gone costs a unit.
+    Each costs a write of the item, also if the condition refuses it. If the item is gone, it costs one unit.
     """
 
     dynamodb: Any
     table: str
     key: tuple[str, ...]  # the names of its key, the partition's first
 
-    def held(self, keys: Iterable[Mapping[str, str]]) -> list[Item]:
+    def read(self, keys: Iterable[Mapping[str, str]]) -> list[Item]:
         """Return the items that are there, strongly consistent. keys: none twice. Raises Unprocessed."""
         return get_all(self.dynamodb, self.table, keys)
 
     def delete(self, items: Sequence[Item]) -> int:
-        """Delete items, each if all that was read of it is as it was; returns how many others there were.
+        """Delete each item if it still has all attributes that were read; returns how many do not.
 
         Deleting what is gone changes nothing. Raises Unprocessed; it is safe to repeat.
         """
         change = f'DELETE FROM "{self.table}"'  # noqa: S608 (a setting names the table)
         return self._carry_out([self._statement(change, (), item, item) for item in items])
 
-    def remove(self, items: Sequence[Item], name: str, left: Sequence[tuple[str, Any]] = ()) -> int:
-        """Take an attribute out of items, each if it has the value that was read; returns how many had not.
+    def remove(self, items: Sequence[Item], name: str, replacements: Sequence[tuple[str, Any]] = ()) -> int:
+        """Remove an attribute from each item that still has the value that was read; returns how many do not.
 
-        left: attributes to set instead, one of each item, by name and wire format. Raises Unprocessed.
+        replacements: an attribute to set instead for each item, by name and wire format; (): none. Raises
+        Unprocessed.
         """
-        made = []
-        for index, each in enumerate(items):
-            instead = left[index : index + 1]
-            sets = "".join(f' SET "{other}" = ?' for other, _ in instead)
+        statements = []
+        for index, item in enumerate(items):
+            replacement = replacements[index : index + 1]
+            sets = "".join(f' SET "{other}" = ?' for other, _ in replacement)
             change = f'UPDATE "{self.table}"{sets} REMOVE "{name}"'
-            made.append(self._statement(change, [value for _, value in instead], each, (name,)))
-        return self._carry_out(made)
+            statements.append(self._statement(change, [value for _, value in replacement], item, (name,)))
+        return self._carry_out(statements)
 
     def _statement(
         self, change: str, values: Sequence[Any], before: Item, compared: Iterable[str]
     ) -> Statement:
+        """Return a change of one item, on condition that the compared attributes are as before."""
         names = [*self.key, *(name for name in compared if name not in self.key)]
         conditions = " AND ".join(f'"{name}" = ?' for name in names)
         return {
@@ -137,23 +141,26 @@ class AgedItems:
         }
 
     def _carry_out(self, statements: Sequence[Statement]) -> int:
-        changed = 0
+        """Run statements; returns how many their conditions refused."""
+        refused = 0
         for chunk in chunks(statements, WRITE_MAX):
-            left = chunk
+            unfinished = chunk
             for _ in pauses(ATTEMPTS_MAX):
-                codes = self._run_statements(left)
-                changed += codes.count(CHANGED)
-                left = [each for each, code in zip(left, codes, strict=True) if code in THROTTLES]
-                if not left:
+                codes = self._run_statements(unfinished)
+                refused += codes.count(CHANGED)
+                results = zip(unfinished, codes, strict=True)
+                unfinished = [statement for statement, code in results if code in THROTTLES]
+                if not unfinished:
                     break
             else:
                 raise Unprocessed(f"{self.table}: items left unchanged")
-        return changed
+        return refused
 
     def _run_statements(self, statements: Sequence[Statement]) -> list[str]:
+        """Return each statement's error code, "" for none. Raises RuntimeError for an unexpected one."""
         answer = self.dynamodb.batch_execute_statement(Statements=list(statements))
-        errors = [each.get("Error", {}) for each in answer["Responses"]]
-        codes = [str(each.get("Code", "")) for each in errors]
+        errors = [response.get("Error", {}) for response in answer["Responses"]]
+        codes = [str(error.get("Code", "")) for error in errors]
         for code, error in zip(codes, errors, strict=True):
             if code and code != CHANGED and code not in THROTTLES:
                 raise RuntimeError(f"{self.table}: {code}: {error.get('Message')}")

@@ -1,5 +1,6 @@
-"""Hashes with keys from Secrets Manager: they distinguish things, and do not reveal which things they are.
-Fingerprints distinguish people who answer: the identifier itself is never stored.
+"""Hashes with keys from Secrets Manager. Equal things have equal hashes, which do not reveal the things.
+
+Fingerprints are the hashes of people who answer. Their identifiers themselves are never stored.
 """
 
 import hashlib
@@ -19,18 +20,18 @@ class KeyedHash:
     """The keys are read when first needed, and again every five minutes (rules/key_ring.py)."""
 
     def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
-        """secrets: returns the client; called once a reading."""
+        """secrets: returns the client; called at each read."""
         self._secrets, self._arn = secrets, secret_arn
-        self._read_at, self._known = EPOCH, KeyRing(())
+        self._read_at, self._ring = EPOCH, KeyRing(())
 
     @property
     def ring(self) -> KeyRing:
-        """The keys; what Secrets Manager raises goes on: old keys must not live longer than agreed."""
+        """The keys, at most five minutes old. Raises what Secrets Manager raises, and uses no older keys."""
         now = clock.now()
-        if not self._known.keys or not timedelta() <= now - self._read_at < KNOWN_WITHIN:
+        if not self._ring.keys or not timedelta() <= now - self._read_at < KNOWN_WITHIN:
             text: str = self._secrets().get_secret_value(SecretId=self._arn)["SecretString"]
-            self._known, self._read_at = from_text(text), now
-        return self._known
+            self._ring, self._read_at = from_text(text), now
+        return self._ring
 
     def of(self, text: str, digits: int) -> str:
         """Return a hash under the newest key, as hexadecimal digits."""
@@ -46,23 +47,23 @@ class Fingerprints:
     """Hashes of people, with keys from Secrets Manager."""
 
     def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
-        """secrets: returns the client; called once a reading."""
+        """secrets: returns the client; called at each read."""
         self._keyed = KeyedHash(secrets, secret_arn)
 
     def of_user(self, user_id: str) -> PersonHashes:
         """Return a signed-in person's hashes: 32 hexadecimal digits each."""
-        return self._of(f"user:{user_id}", is_signed_in=True)
+        return self._hashes_of(f"user:{user_id}", is_signed_in=True)
 
     def of_device(self, fingerprint: str) -> PersonHashes:
-        """Return the hashes of somebody whom an agent knows by this identifier."""
-        return self._of(f"device:{fingerprint}", is_signed_in=False)
+        """Return the hashes of the person whom an agent knows by this identifier."""
+        return self._hashes_of(f"device:{fingerprint}", is_signed_in=False)
 
     def of_award(self, user_id: str, question_id: str) -> str:
         """Return the name of what a user earns by an answer: without the key it leads to no question."""
         return hash_under_key(self._keyed.ring.keys[0], f"award:{user_id}\x00{question_id}", HASH_CHARACTERS)
 
-    def _of(self, text: str, *, is_signed_in: bool) -> PersonHashes:
+    def _hashes_of(self, text: str, *, is_signed_in: bool) -> PersonHashes:
         ring = self._keyed.ring
-        own, *older = (hash_under_key(key, text, HASH_CHARACTERS) for key in ring.keys)
+        newest, *older = (hash_under_key(key, text, HASH_CHARACTERS) for key in ring.keys)
         upcoming = (hash_under_key(ring.next, text, HASH_CHARACTERS),) if ring.next else ()
-        return PersonHashes(own, tuple(older), upcoming, bool(ring.promoted_at), is_signed_in)
+        return PersonHashes(newest, tuple(older), upcoming, bool(ring.promoted_at), is_signed_in)

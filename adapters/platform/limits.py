@@ -1,5 +1,7 @@
-"""The table Limits: counters that all processes share, and places of which each owner has a few; among them
-those of a user's phones, by which an erasure finds the phones, too.
+"""The table Limits: counters that all processes share (SharedCounters), how many things each owner may have
+(OwnerQuota), and how many callers may be at work for an owner (OwnerSemaphore).
+
+A user's phones are such things. By the list of them an erasure finds the phones, too.
 """
 
 import ipaddress
@@ -15,13 +17,12 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed
 
 ATTEMPTS_MAX = 8
-# Longer than any function that takes a place runs: by then its thing is stored, or will never be.
+# Longer than any function that takes a place runs: after it, the thing is stored, or never will be.
 STORED_WITHIN_SECONDS = 60
-AreThere = Mapping[str, bool]
-# Whoever has one address of IPv6 has the whole network around it.
-NETWORK_BITS = 64
+AreThere = Mapping[str, bool]  # thing -> whether it has not ended; unknown things are missing
+NETWORK_BITS = 64  # a sender of IPv6 usually has the whole network of its address
 KEY = "counter"
-# A place ends with its subscription, and never by itself.
+# The place of a subscription never ends by itself.
 PLACE_KEPT = timedelta(days=36_500)
 
 
@@ -46,38 +47,41 @@ class SharedCounters:
 
 
 def network_of(address: str) -> str:
-    """Return by what a sender is counted: the address of IPv4, the network of IPv6, or what else it is."""
+    """Return the network by which a sender is counted: one address of IPv4, or 64 bits of IPv6.
+
+    A text that is no address is returned as it is.
+    """
     try:
-        known = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    bits = NETWORK_BITS if known.version == 6 else known.max_prefixlen
-    return str(ipaddress.ip_network((known, bits), strict=False))
+    bits = NETWORK_BITS if ip.version == 6 else ip.max_prefixlen
+    return str(ipaddress.ip_network((ip, bits), strict=False))
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaPlace:
-    """What somebody has one more of."""
+    """One place of an owner, and the thing that takes it."""
 
     owner: str
-    thing: str
+    thing: str  # its name
     until: datetime  # when it ends by itself
 
 
 @dataclass(frozen=True, slots=True)
 class _QuotaState:
-    """An owner's places."""
+    """An owner's places. Instants are epoch seconds."""
 
-    version: int
-    held: Mapping[str, int]  # thing -> its end
-    taken: Mapping[str, int]  # when it took its place; both in epoch seconds
+    version: int  # 0: nothing is stored
+    held: Mapping[str, int]  # thing -> when its place ends by itself
+    taken: Mapping[str, int]  # thing -> when it took its place, of the last minute's
 
 
 class OwnerQuota:
-    """Lets an owner have at most so many things at once: each holds a place until it ends.
+    """Lets an owner have at most so many things at once: each has a place until it ends.
 
-    Few places are given back. When all are taken, those whose thing has ended are found and cleared. A thing
-    that nobody knows may be about to be stored, so it keeps its place for a minute.
+    Most places are not given back. So when all are taken, those of things that have ended are cleared. A
+    thing that is unknown may be about to be stored, so it keeps its place for a minute.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -93,38 +97,39 @@ class OwnerQuota:
         """
         second = int(now.timestamp())
         for _ in pauses(ATTEMPTS_MAX):
-            found = self._read(wanted.owner)
-            if wanted.thing in found.held:
+            state = self._read(wanted.owner)
+            if wanted.thing in state.held:
                 return True
-            kept = {name: end for name, end in found.held.items() if end > second}
-            fresh = {name for name, taken in found.taken.items() if taken > second - STORED_WITHIN_SECONDS}
-            if len(kept) >= places:
-                there = are_there(kept)
-                kept = {name: end for name, end in kept.items() if there.get(name, name in fresh)}
-            if len(kept) >= places:
+            others = {thing: end for thing, end in state.held.items() if end > second}
+            fresh = {thing for thing, at in state.taken.items() if at > second - STORED_WITHIN_SECONDS}
+            if len(others) >= places:
+                there = are_there(others)
+                others = {thing: end for thing, end in others.items() if there.get(thing, thing in fresh)}
+            if len(others) >= places:
                 return False
-            held = {**kept, wanted.thing: int(wanted.until.timestamp())}
-            taken = {name: found.taken[name] for name in fresh & kept.keys()} | {wanted.thing: second}
-            if self._write(wanted.owner, _QuotaState(found.version, held, taken), now):
+            held = {**others, wanted.thing: int(wanted.until.timestamp())}
+            taken = {thing: state.taken[thing] for thing in fresh & others.keys()} | {wanted.thing: second}
+            if self._write(wanted.owner, _QuotaState(state.version, held, taken), now):
                 return True
         raise Unprocessed(f"{self._table}: the places of an owner kept changing")
 
     def give_back(self, owner: str, thing: str, now: datetime) -> None:
-        """Free the place of what has been removed. If others are in the way, it is cleared later."""
-        found = self._read(owner)
-        if thing in found.held:
-            held = {name: end for name, end in found.held.items() if name != thing}
-            self._write(owner, _QuotaState(found.version, held, found.taken), now)
+        """Free the place of a thing that was removed. If another writer was first, it is cleared later."""
+        state = self._read(owner)
+        if thing in state.held:
+            held = {name: end for name, end in state.held.items() if name != thing}
+            self._write(owner, _QuotaState(state.version, held, state.taken), now)
 
     def _read(self, owner: str) -> _QuotaState:
         key = encode_item({"counter": owner})
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        found = decode_item(answer.get("Item") or {})
+        fields = decode_item(answer.get("Item") or {})
         return _QuotaState(
-            int(found.get("version", 0)), dict(found.get("held") or {}), dict(found.get("taken") or {})
+            int(fields.get("version", 0)), dict(fields.get("held") or {}), dict(fields.get("taken") or {})
         )
 
     def _write(self, owner: str, changed: _QuotaState, now: datetime) -> bool:
+        """Write a state in place of the one that was read; returns False if it is another meanwhile."""
         attributes = {
             "counter": owner,
             "version": changed.version + 1,

@@ -18,20 +18,20 @@ ATTEMPTS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class TopicMessage:
-    """A message."""
+    """A message to a topic."""
 
     body: str
     attributes: Mapping[str, str]  # texts that subscriptions filter by
 
     @property
     def size_bytes(self) -> int:
-        """Bytes, as SNS counts them: body, and names, types and values of attributes."""
+        """Its size as SNS counts it: body, and names, types and values of attributes."""
         attributes = (f"{name}String{value}" for name, value in self.attributes.items())
         return len(self.body.encode()) + sum(len(attribute.encode()) for attribute in attributes)
 
 
 def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterator[list[int]]:
-    """Split entries into calls, by their sizes in bytes; yields the indices of each call's entries."""
+    """Split entries into calls by their sizes in bytes, and yield the indices of each call's entries."""
     indices: list[int] = []
     total = 0
     for index, size in enumerate(sizes):
@@ -48,8 +48,8 @@ def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterat
 class PublishFailures:
     """The messages that SNS did not take, by their indices."""
 
-    again: list[int] = field(default_factory=list)  # to be sent again
-    faulty: dict[int, str] = field(default_factory=dict)  # SNS will never take them; with the reason
+    again: list[int] = field(default_factory=list)  # those that SNS may take later
+    faulty: dict[int, str] = field(default_factory=dict)  # those that SNS will never take -> the reason
 
 
 class Topic:
@@ -62,7 +62,8 @@ class Topic:
         """Publish messages; returns those that SNS did not take after all attempts.
 
         A call may take some of its messages and refuse others. Only the refused ones are sent again, unless
-        SNS says that the message is at fault. If a call fails as a whole, the other calls are still made.
+        SNS says that the message is at fault. If a call fails as a whole, the other calls are still made: it
+        never raises Unavailable.
         """
         refused = PublishFailures()
         sizes = (message.size_bytes for message in messages)
@@ -73,24 +74,27 @@ class Topic:
     def _call(
         self, messages: Sequence[TopicMessage], indices: list[int], faulty: dict[int, str]
     ) -> list[int]:
+        """Publish the messages of one call; returns the indices to be sent again, and notes faulty ones."""
         for _ in pauses(ATTEMPTS_MAX):
             try:
                 answer = self._sns.publish_batch(
                     TopicArn=self._arn,
-                    PublishBatchRequestEntries=[_entry(at, messages[at]) for at in indices],
+                    PublishBatchRequestEntries=[_entry(index, messages[index]) for index in indices],
                 )
             except Unavailable:
                 return indices
-            failed = {int(each["Id"]): each for each in answer.get("Failed", ())}
-            faulty |= {at: _reason(each) for at, each in failed.items() if each.get("SenderFault")}
-            indices = [at for at in failed if at not in faulty]
+            failed = {int(failure["Id"]): failure for failure in answer.get("Failed", ())}
+            for index, failure in failed.items():
+                if failure.get("SenderFault"):
+                    faulty[index] = _reason(failure)
+            indices = [index for index in failed if index not in faulty]
             if not indices:
                 break
         return indices
 
 
-def _reason(failed: Mapping[str, Any]) -> str:
-    return f"SNS refuses it: {failed.get('Code')}: {failed.get('Message', '')}"
+def _reason(failure: Mapping[str, Any]) -> str:
+    return f"SNS refuses it: {failure.get('Code')}: {failure.get('Message', '')}"
 
 
 def _entry(index: int, message: TopicMessage) -> dict[str, Any]:
@@ -109,7 +113,8 @@ class DeliveryStream:
     def put(self, records: Sequence[bytes]) -> list[int]:
         """Put records; returns the indices of those that Firehose still refused after all attempts.
 
-        A call may take some of its records and refuse others; only the refused ones are sent again.
+        A call may take some of its records and refuse others; only the refused ones are sent again. Raises
+        Unavailable.
         """
         calls = call_batches(map(len, records), RECORDS_MAX, STREAM_BATCH_BYTES_MAX)
         return [index for indices in calls for index in self._call(records, indices)]

@@ -1,5 +1,5 @@
-"""DynamoDB's tables: bulk calls that try again what is left undone, what a cancelled transaction says of
-each of its actions, and how old what a process has read may get before it reads again.
+"""DynamoDB's tables: bulk calls that repeat what DynamoDB left undone, and the reasons of cancelled
+transactions. Refresh says when a process must read again what it remembers.
 """
 
 import time
@@ -11,13 +11,13 @@ from adapters.platform.aws import THROTTLES, Unavailable, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
-BEFORE_ALL = "0"  # sorts before every stamp, and so before every created_at and place
-READ_MAX = 100
+BEFORE_ALL = "0"  # sorts before every stamp, and so before every sort key that begins with one
+READ_MAX = 100  # DynamoDB's own limits of keys and items in a bulk call
 WRITE_MAX = 25
 ATTEMPTS_MAX = 8
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
-# Where the store is away, a process goes on with what it knows, and asks again after this many seconds.
+# If the table is away, a process goes on with what it remembers, and reads again after this many seconds.
 AWAY_SECONDS = 5
 
 
@@ -25,39 +25,39 @@ class Unprocessed(SafeToLog, Exception):
     """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
 
 
-def chunks(all_of: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Cut into lists of at most `size`."""
-    rest = iter(all_of)
+def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the values in lists of at most `size`."""
+    rest = iter(values)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
-    """Read items by key, strongly consistent; missing ones are left out.
+    """Return the items that have these keys, strongly consistent, in no order.
 
     keys: none twice. only: a projection expression. Raises Unprocessed.
     """
-    found: list[Item] = []
+    items: list[Item] = []
     for chunk in chunks(keys, READ_MAX):
-        asked: dict[str, Any] = {"Keys": [encode_item(key) for key in chunk], "ConsistentRead": True}
+        table_request: dict[str, Any] = {"Keys": [encode_item(key) for key in chunk], "ConsistentRead": True}
         if only:
-            asked["ProjectionExpression"] = only
-        request = {table: asked}
+            table_request["ProjectionExpression"] = only
+        request = {table: table_request}
         for _ in pauses(ATTEMPTS_MAX):
             answer = dynamodb.batch_get_item(RequestItems=request)
-            found += answer["Responses"].get(table, [])
+            items += answer["Responses"].get(table, [])
             request = answer.get("UnprocessedKeys") or {}
             if not request:
                 break
         else:
             raise Unprocessed(f"{table}: keys left unread")
-    return found
+    return items
 
 
 def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
     """Put items without a condition; no two of them may have the same key. Raises Unprocessed."""
     for chunk in chunks(items, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"PutRequest": {"Item": each}} for each in chunk]}
+        request: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in chunk]}
         for _ in pauses(ATTEMPTS_MAX):
             answer = dynamodb.batch_write_item(RequestItems=request)
             request = answer.get("UnprocessedItems") or {}
@@ -87,9 +87,10 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
 
 
 def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
-    """Return a reason for each action: its Code and, if its condition was refused, the old Item.
+    """Return a reason for each action of a cancelled transaction: a Code, and perhaps the old Item.
 
-    Raises the error itself if neither a refused condition nor a throttle is the cause: no attempt would help.
+    The old item is there if the action's condition was refused and the action asked for it. Raises the error
+    itself if the cause is neither a refused condition nor a throttle: repeating it would not help.
     """
     reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
     codes = {reason.get("Code") for reason in reasons}
@@ -99,9 +100,9 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
 
 
 class Refresh:
-    """Says how old what a process has read may get before it reads again, so that no event costs a read.
+    """Says when a process must read again what it remembers of a table, so that no event costs a read.
 
-    Its clock is the process's monotonic one.
+    It uses the process's monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -109,27 +110,27 @@ class Refresh:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time to read again."""
+        """Whether what is remembered is too old."""
         return time.monotonic() >= self._until
 
-    def renew(self, asked_at: float, seconds: float) -> None:
-        """Say that it was read. asked_at: by time.monotonic(), before the question was asked."""
-        self._until, self._has_read = asked_at + seconds, True
+    def renew(self, began_at: float, seconds: float) -> None:
+        """Note a read, which is good for so many seconds since it began. began_at: by time.monotonic()."""
+        self._until, self._has_read = began_at + seconds, True
 
     def end(self) -> None:
-        """Have it read again at the next use."""
+        """Let the next use read again."""
         self._until = 0.0
 
-    def keep(self, look: Callable[[], object]) -> None:
-        """Look again if it is time to; look itself calls renew.
+    def renew_if_over(self, read: Callable[[], object]) -> None:
+        """Call `read` if what is remembered is too old; read itself calls renew.
 
-        Where the store is away, what is known stays good for a while; if nothing was ever read, look's error
-        is raised.
+        If the table is away, what is remembered is used for a few seconds more. If nothing was ever read, the
+        error is raised.
         """
         if not self.is_over:
             return
         try:
-            look()
+            read()
         except Unavailable:
             if not self._has_read:
                 raise

@@ -1,7 +1,7 @@
 """Migrations of PostgreSQL: numbered SQL files, each applied once, in order, in a transaction of its own.
 
 The Data API takes one statement a call, so a line `-- next` stands between the statements of a file. It keeps
-no session either: each transaction takes the lock for itself, and then looks what has been applied meanwhile.
+no session either, so each transaction takes the lock anew, and reads again what has been applied meanwhile.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ from rules.privacy.tombstones import SafeToLog
 
 NEXT = re.compile(r"^-- next *\r?$", re.MULTILINE)
 SCHEMA = "identity"
-LOCK = 7150326214980357
-# What the migrator itself needs; running it again changes nothing.
+LOCK = 7150326214980357  # any number that nobody else locks
+# What the migrations' own table needs. Running it again changes nothing.
 PREPARE = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
     f"""CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
@@ -50,7 +50,7 @@ def apply_migrations(connection: Any, folder: Path = FOLDER) -> list[str]:
 
 def statements(script: str) -> list[str]:
     """Return what stands between a file's lines `-- next`, without the semicolon at its end."""
-    return [each.strip().removesuffix(";") for each in NEXT.split(script)]
+    return [statement.strip().removesuffix(";") for statement in NEXT.split(script)]
 
 
 def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
@@ -67,7 +67,7 @@ def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
 
 @contextmanager
 def _locked_transaction(connection: Any) -> Iterator[None]:
-    """Run a transaction that no other migration runs beside."""
+    """Run a transaction while no other process migrates."""
     with connection.transaction():
         connection.execute("SET LOCAL statement_timeout = '60s'")
         connection.execute("SELECT 1 FROM pg_advisory_xact_lock(%s::bigint)", [LOCK])
@@ -75,7 +75,7 @@ def _locked_transaction(connection: Any) -> Iterator[None]:
 
 
 def _applied_digests(connection: Any, files: dict[str, str]) -> dict[str, str]:
-    """Return the digests of what is applied, by name; raises MigrationChanged if a file's is another."""
+    """Return the digests of the applied files, by name; raises MigrationChanged if a file has another."""
     applied: dict[str, str] = dict(connection.execute(APPLIED).fetchall())
     for name, text in files.items():
         if applied.get(name, _digest(text)) != _digest(text):

@@ -1,7 +1,7 @@
 """PostgreSQL as an IDENTITY_URL names it: by its driver, or by the RDS Data API (docs/decisions/0013).
 
-By the driver a process has one connection, which it opens when needed and then keeps. It shows RDS who it is
-by a token, and checks RDS by its certificate.
+With the driver a process has one connection, which it opens when needed and then keeps. It signs in to RDS by
+a token, and checks RDS's certificate.
 """
 
 import sys
@@ -54,13 +54,13 @@ class Postgres:
         """url: postgresql://user[:password]@host:port/database.
 
         If the url has no password, the connection uses TLS. The password then comes from `password`, or it is
-        a token of the process's AWS role.
+        a token of the process's AWS role. Raises ValueError.
         """
         self._url, self._password = urlsplit(url), password
         if self._url.scheme != "postgresql" or not (self._url.hostname and self._url.username):
             raise ValueError(URL_FORMS)
         self._connection: Any = None
-        self.connects = 0
+        self.connects = 0  # how often a connection was opened
 
     def connection(self) -> Any:
         """Return the open connection (autocommit), or open one; raises what psycopg raises."""
@@ -92,19 +92,19 @@ class Postgres:
             try:
                 return work(self.connection())
             except psycopg.Error as error:
-                again = error.sqlstate in LOST_RACES or self._is_broken()
-                if not again and not _may_pass(error):
+                is_lost = error.sqlstate in LOST_RACES or self._drop_if_broken()
+                if not is_lost and not _may_succeed_later(error):
                     if error.sqlstate is None:
                         raise  # The driver's own: a statement that does not fit its values.
                     raise PostgresRefused(error.sqlstate, str(error.diag.message_primary)) from error
-                if not again or attempt == attempts - 1:
+                if not is_lost or attempt == attempts - 1:
                     raise PostgresUnavailable(
                         f"{type(error).__name__}: {error}", error.sqlstate or ""
                     ) from error
         raise AssertionError("no attempt was allowed")
 
-    def _is_broken(self) -> bool:
-        """Whether the connection, and not the statement, failed; then it is dropped."""
+    def _drop_if_broken(self) -> bool:
+        """Drop the connection if it is broken; returns whether it was."""
         if self._connection is None:
             return False  # It could not even be opened: the server is down, and not just this connection.
         if not self._connection.closed:
@@ -113,8 +113,11 @@ class Postgres:
         return True
 
 
-def _may_pass(error: Any) -> bool:
-    """Whether a later attempt may succeed; an error without a SQLSTATE is the connection's."""
+def _may_succeed_later(error: Any) -> bool:
+    """Return whether a later attempt may succeed.
+
+    An operational error without a SQLSTATE is one of the connection.
+    """
     import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
     if error.sqlstate is None:
@@ -123,7 +126,7 @@ def _may_pass(error: Any) -> bool:
 
 
 def connection_arguments(url: SplitResult, password: Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the arguments of a connection; see Postgres."""
+    """Return psycopg's arguments for a url as Postgres takes it."""
     host, port, user = str(url.hostname), url.port or 5432, unquote(str(url.username))
     plain = {"host": host, "port": port, "user": user, "dbname": url.path.strip("/") or user}
     if url.password is not None:
@@ -135,7 +138,7 @@ def connection_arguments(url: SplitResult, password: Callable[[], str] | None = 
 def iam_token(host: str, port: int, user: str) -> str:
     """Return what RDS takes as a password for 15 minutes: a request to connect, signed by the AWS role.
 
-    Any client can sign it; that of RDS would load a large service model.
+    The client of STS signs it, because the one of RDS would load a large service model.
     """
     signer = botocore.session.get_session().create_client("sts")
     token: str = generate_db_auth_token(signer, host, port, user)
@@ -144,9 +147,10 @@ def iam_token(host: str, port: int, user: str) -> str:
 
 @cache
 def ca_bundle() -> str:
-    """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
+    """Return the path of a file with the authorities that sign RDS's certificates.
 
-    Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
+    Instances have RDS's own authorities, RDS Proxy has common ones. Raises FileNotFoundError if the layer was
+    built without RDS's own (infra/layer/rds-bundle).
     """
     bundles = [path for folder in sys.path if (path := Path(folder) / BUNDLE).is_file()]
     if not bundles:

@@ -1,7 +1,7 @@
 """PostgreSQL by the RDS Data API: signed HTTPS calls, so no driver, no network of ours, no open connection.
 
-A call carries one statement. A cluster that may sleep wakes up at the first call, which we then repeat. A
-call whose answer is lost is never sent again by itself: only `run` repeats, and it repeats the whole work.
+A call carries one statement. A cluster that sleeps wakes up at the first call, which we then repeat. A call
+whose answer is lost is not repeated by itself: `run` repeats the whole work.
 """
 
 import contextlib
@@ -28,8 +28,9 @@ from adapters.postgresql.sql import LOST_RACES, URL_FORMS, PostgresRefused, Post
 
 RESUMING = "DatabaseResumingException"
 THROTTLES = aws.THROTTLES | {"TooManyRequestsException"}
-# The transaction has ended without us.
+# The transaction that the call names has ended.
 ENDED = frozenset({"NotFoundException", "TransactionNotFoundException"})
+# Errors of the service after which a later attempt may succeed.
 PASSING = THROTTLES | {
     "DatabaseErrorException",  # without a SQLSTATE: between the service and the database
     "DatabaseUnavailableException",
@@ -50,10 +51,9 @@ MESSAGE = re.compile(
 )
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
-# The service ends a statement after 45 seconds.
-ANSWER_SECONDS_MAX = 50
+ANSWER_SECONDS_MAX = 50  # the service ends a statement after 45 seconds
 THROTTLED_ATTEMPTS = 6
-# Waking up takes some 15 seconds, after a day of sleep 30 and more. These come to a minute.
+# Waking up takes some 15 seconds, after a day of sleep 30 and more. These pauses are a minute together.
 WAKING_PAUSES_SECONDS = (2, 3, *[5] * 11)
 WAKING = (
     "the identity database is waking up: nothing is lost; if it takes longer than a minute, the message comes"
@@ -62,7 +62,7 @@ WAKING = (
 
 
 class LostConnection(PostgresUnavailable):
-    """Nobody knows what became of the work, or it was rolled back: it may be repeated at once."""
+    """The work was rolled back, or nobody knows whether it was. It may be repeated at once."""
 
 
 class RdsData:
@@ -71,16 +71,18 @@ class RdsData:
     def __init__(self, url: str) -> None:
         """url: rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN; else raises ValueError."""
         parts = urlsplit(url)
-        given = dict(each.partition("=")[::2] for each in parts.query.split("&"))
-        arns = {name: unquote(arn) for name, arn in given.items()}
-        is_whole = parts.scheme == "rds-data" and parts.netloc and parts.path in ("", "/")
-        if not is_whole or arns.keys() != {"cluster", "secret"}:
+        arns = {}
+        for argument in parts.query.split("&"):
+            name, _, arn = argument.partition("=")
+            arns[name] = unquote(arn)
+        names_database = parts.scheme == "rds-data" and parts.netloc and parts.path in ("", "/")
+        if not names_database or arns.keys() != {"cluster", "secret"}:
             raise ValueError(URL_FORMS)
         if not all(arn.startswith("arn:") for arn in arns.values()):
             raise ValueError(URL_FORMS)
         self._names = {"resourceArn": arns["cluster"], "secretArn": arns["secret"]}
         self.database = unquote(parts.netloc)
-        self._still_asleep_at = -float("inf")
+        self._still_asleep_at = -float("inf")  # when a call last waited in vain, by time.monotonic()
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
         """Return work(connection); see adapters.postgresql.sql.Database."""
@@ -101,7 +103,7 @@ class RdsData:
         Raises what `error_meaning` returns.
         """
         waking, throttled = iter(WAKING_PAUSES_SECONDS), pauses(THROTTLED_ATTEMPTS)
-        next(throttled)
+        next(throttled)  # the first attempt, before which there is no pause
         api = getattr(client("rds-data", 1, ANSWER_SECONDS_MAX), operation)
         while True:
             try:
@@ -120,12 +122,13 @@ class RdsData:
     def _wait(self, waking: Iterator[int]) -> None:
         """Wait for a database that wakes up; raises PostgresUnavailable if it has taken too long.
 
-        A call that comes soon after that does not wait: a batch of messages has one minute, not one each.
+        For a minute after that, other calls do not wait: a whole batch of messages waits for one minute, and
+        not each message. waking: the pauses that the call has left.
         """
-        seconds = next(waking, 0)
-        if not seconds:
+        seconds = next(waking, None)
+        if seconds is None:
             self._still_asleep_at = time.monotonic()
-        if time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
+        if seconds is None or time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
             raise PostgresUnavailable("the identity database has not woken up yet")
         if seconds == WAKING_PAUSES_SECONDS[0]:
             logger.warning(WAKING)
@@ -133,14 +136,17 @@ class RdsData:
 
 
 class Connection:
-    """What `RdsData.run` hands to its work, which alone may use it."""
+    """The connection that `RdsData.run` gives to its work. Only that work may use it."""
 
     def __init__(self, api: RdsData) -> None:
         self._api = api
-        self._transaction: dict[str, str] = {}
+        self._transaction: dict[str, str] = {}  # the calls' argument while a transaction is open
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> "Rows":
-        """Execute a statement; `%s` stand for the values, if there are any."""
+        """Execute a statement, and return its rows. Each `%s` stands for a value, if there are any.
+
+        Raises what `RdsData.call` raises.
+        """
         first, *rest = statement.split("%s") if values else [statement]
         names = [f"p{number}" for number in range(len(values))]
         sql = first + "".join(f":{name}{text}" for name, text in zip(names, rest, strict=True))
@@ -155,8 +161,8 @@ class Connection:
             includeResultMetadata=True,
             **self._transaction,
         )
-        kinds = [each["typeName"] for each in answer.get("columnMetadata", [])]
-        return Rows([_row(each, kinds) for each in answer.get("records", [])])
+        types = [column["typeName"] for column in answer.get("columnMetadata", [])]
+        return Rows([_decode_row(record, types) for record in answer.get("records", [])])
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -167,7 +173,7 @@ class Connection:
             yield
             self._api.call("commit_transaction", **self._transaction)
         except BaseException:
-            # If this fails too, the database itself rolls back what stays idle (sql/identity).
+            # If this fails too, the database rolls back the transaction once it was idle (sql/identity).
             with contextlib.suppress(Exception):
                 self._api.call("rollback_transaction", **self._transaction)
             raise
@@ -190,15 +196,15 @@ class Rows:
         return list(self._rows)
 
 
-def _row(fields: list[dict[str, Any]], kinds: list[str]) -> tuple[Any, ...]:
-    return tuple(_decode_field(each, kind) for each, kind in zip(fields, kinds, strict=True))
+def _decode_row(fields: list[dict[str, Any]], types: list[str]) -> tuple[Any, ...]:
+    return tuple(_decode_field(field, type_name) for field, type_name in zip(fields, types, strict=True))
 
 
-def _decode_field(field: dict[str, Any], kind: str) -> Any:
+def _decode_field(field: dict[str, Any], type_name: str) -> Any:
     if field.get("isNull"):
         return None
     (value,) = field.values()
-    if kind in ("json", "jsonb"):
+    if type_name in ("json", "jsonb"):
         return json.loads(value)
     return next(iter(value.values()), []) if "arrayValue" in field else value
 
@@ -221,24 +227,24 @@ def _encode_field(value: Any) -> dict[str, Any]:
 def array_literal(values: Sequence[str | int]) -> str:
     """Return an array as PostgreSQL reads it from text. Example: `["a", "b c"]` -> `{"a","b c"}`."""
     quoted = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return "{" + ",".join(f'"{each}"' for each in quoted) + "}"
+    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
 
 
 def error_meaning(error: ClientError) -> Exception:
     """Return what to raise instead of an error of the service.
 
-    LostConnection, PostgresUnavailable or PostgresRefused; or the error itself, if neither the database nor
-    its state is the reason (no permission, a bad request).
+    It is LostConnection, PostgresUnavailable or PostgresRefused. If the database is not the reason (no
+    permission, a bad request), it is the error itself.
     """
     code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     text = f"{code}: {message}"
-    found = MESSAGE.match(message)
-    if found is None:
+    match = MESSAGE.match(message)
+    if match is None:
         if code in ENDED:
             return LostConnection(text)
         state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
         return PostgresUnavailable(text, state) if code in PASSING else error
-    state = found["state"]
+    state = match["state"]
     if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
         return LostConnection(text, state)
-    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])
+    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, match["text"])

@@ -1,5 +1,6 @@
-"""What both ways to PostgreSQL have in common, the driver and the RDS Data API: how to use them, what they
-raise, and how to call the functions of sql/identity, whose answers are JSON.
+"""PostgreSQL, by the driver or by the RDS Data API: the interface, its errors, and calls of functions.
+
+The functions are those of sql/identity. They answer in JSON.
 """
 
 import json
@@ -11,18 +12,31 @@ URL_FORMS = (
     "IDENTITY_URL must be postgresql://user[:password]@host:port/database"
     " or rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN"
 )
-# Another transaction was preferred: serialization failure, deadlock.
-LOST_RACES = ("40001", "40P01")
-# Classes: connection, refused sign-in (a password may just be changing), lost race, resources, intervention
-# or timeout, system. Codes: a lock is not free, a transaction was idle for too long.
-PASSING_CLASSES = ("08", "28", "40", "53", "57", "58")
-PASSING_CODES = ("55P03", "25P03")
-# No connection or no sign-in, no disk or memory, being stopped, a system error.
+# SQLSTATEs of a transaction that the server ended in favour of another one.
+LOST_RACES = (
+    "40001",  # serialization failure
+    "40P01",  # deadlock
+)
+# SQLSTATEs, and how some begin, of errors that may not come again.
+PASSING_CLASSES = (
+    "08",  # connection
+    "28",  # refused sign-in: a password may just be changing
+    "40",  # lost race
+    "53",  # no memory, disk or connections
+    "57",  # stopped by an operator, or by a time limit
+    "58",  # system error
+)
+PASSING_CODES = (
+    "55P03",  # a lock is not free
+    "25P03",  # the transaction was idle for too long
+)
+# How the SQLSTATEs begin that every statement would get now. 57P: the server is being stopped.
 AWAY = ("08", "28", "53", "57P", "58")
-# A character has up to four bytes. Without OFFSET a STABLE function would be called once for each piece.
+# A row of the Data API holds 64 KB, so a piece has 16,000 characters, of up to four bytes each. `OFFSET 0`
+# lets PostgreSQL call a STABLE function once, and not once for each piece.
 IN_PIECES = """
-SELECT substr(whole, place, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
-generate_series(1, length(whole), 16000) AS place ORDER BY place
+SELECT substr(whole, start, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
+generate_series(1, length(whole), 16000) AS start ORDER BY start
 """
 
 
@@ -38,7 +52,7 @@ class PostgresUnavailable(Exception):
 
     @property
     def is_away(self) -> bool:
-        """Whether PostgreSQL is away for everybody: a statement that took too long may be slow for good."""
+        """Whether other work would fail too. It would not after a time limit: one statement was too slow."""
         return not self.sqlstate or self.sqlstate.startswith(AWAY)
 
 
@@ -56,8 +70,8 @@ class Database(Protocol):
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
         """Return work(connection).
 
-        work must be safe to repeat: if a connection breaks, nobody knows what it did. After a lost
-        connection, a deadlock or a lost race, run repeats it at once.
+        After a lost connection, a deadlock or a lost race, run repeats the work at once. So work must be safe
+        to repeat: nobody knows what it did before the connection broke.
         Raises PostgresUnavailable if a later attempt may succeed, else PostgresRefused.
         """
         ...
@@ -68,7 +82,7 @@ class Database(Protocol):
 
 
 def may_pass(sqlstate: str) -> bool:
-    """Whether a later attempt may succeed."""
+    """Return whether a statement that failed with this code may succeed later."""
     return sqlstate[:2] in PASSING_CLASSES or sqlstate in PASSING_CODES
 
 

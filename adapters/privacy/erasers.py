@@ -1,7 +1,7 @@
 """Erasers: each finds what one store holds of a person, and deletes it (rule 10).
 
-Some find items by their keys, others under other names: answers, phones, and who is who. The last class
-begins the erasure of a lead when a source asks for it.
+PartitionEraser and KeyEraser find items by their keys. The others find answers, phones, and identities.
+LeadErasureStarter begins the erasure of a lead when a source asks for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ Keys = Callable[[Person], Iterable[dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionEraser:
-    """All items of some partitions."""
+    """All items of a person's partitions in one table."""
 
     dynamodb: Any
     table: str
@@ -43,19 +43,15 @@ class PartitionEraser:
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys."""
         names = {f"#k{index}": name for index, name in enumerate(self.key)}
-        keys = (
-            each
-            for partition in self.partitions(person)
-            for each in query_all(
-                self.dynamodb,
-                **{**self._query(partition), "ExpressionAttributeNames": names},
-                ProjectionExpression=", ".join(names),
-            )
-        )
-        return [{name: key[name] for name in self.key} for key in keys]
+        projection = {"ExpressionAttributeNames": names, "ProjectionExpression": ", ".join(names)}
+        keys = []
+        for partition in self.partitions(person):
+            items = query_all(self.dynamodb, **{**self._query(partition), **projection})
+            keys += [{name: item[name] for name in self.key} for item in items]
+        return keys
 
     def remove(self, items: Sequence[Item]) -> None:
-        """Delete what was found."""
+        """Delete what find has returned."""
         delete_all(self.dynamodb, self.table, items)
 
     def _query(self, partition: str) -> dict[str, Any]:
@@ -78,30 +74,27 @@ class KeyEraser:
 
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the whole items, strongly consistent."""
-        for some in chunks(self._distinct(person), WRITE_MAX):
-            yield from get_all(self.dynamodb, self.table, some)
+        for keys in chunks(self._distinct_keys(person), WRITE_MAX):
+            yield from get_all(self.dynamodb, self.table, keys)
 
     def find(self, person: Person) -> list[Item]:
-        """Return the keys of those that are there."""
-        return [
-            {name: each[name] for name in key}
-            for some in chunks(self._distinct(person), WRITE_MAX)
-            for each in get_all(self.dynamodb, self.table, some)
-            for key in some[:1]
-        ]
+        """Return the keys of the items that are there."""
+        keys = self._distinct_keys(person)
+        names = list(keys[0]) if keys else []
+        return [{name: item[name] for name in names} for item in get_all(self.dynamodb, self.table, keys)]
 
     def remove(self, items: Sequence[Item]) -> None:
-        """Delete what was found."""
+        """Delete what find has returned."""
         delete_all(self.dynamodb, self.table, items)
 
-    def _distinct(self, person: Person) -> list[dict[str, str]]:
+    def _distinct_keys(self, person: Person) -> list[dict[str, str]]:
         return list({tuple(key.values()): key for key in self.keys(person)}.values())
 
 
 def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
-    """Delete items by key; those that are not there do no harm. Raises Unprocessed."""
+    """Delete items by key. A key without an item is no error. Raises Unprocessed."""
     for chunk in chunks(keys, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"DeleteRequest": {"Key": each}} for each in chunk]}
+        request: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in chunk]}
         for _ in pauses(ATTEMPTS_MAX):
             request = dynamodb.batch_write_item(RequestItems=request).get("UnprocessedItems") or {}
             if not request:
@@ -118,32 +111,36 @@ class ResponseEraser:
     table: str
 
     def find(self, person: Person) -> list[Item]:
-        """Return the keys of the answers; one of the last moments may be missing until the next sweep."""
-        return [
-            {name: each[name] for name in ("question_id", "response_id")}
-            for person_hash in person.hashes
-            for each in query_all(
+        """Return the keys of the answers.
+
+        An answer that was given a moment ago may be missing, because the index follows the table. A later
+        sweep of the erasure finds it.
+        """
+        keys = []
+        for person_hash in person.hashes:
+            answers = query_all(
                 self.dynamodb,
                 TableName=self.table,
                 IndexName="ByFingerprint",
                 KeyConditionExpression="fingerprint_hash = :person",
                 ExpressionAttributeValues=encode_item({":person": person_hash}),
             )
-        ]
+            keys += [{name: answer[name] for name in ("question_id", "response_id")} for answer in answers]
+        return keys
 
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the whole items."""
-        keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
+        keys = [{name: value["S"] for name, value in key.items()} for key in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
 
     def remove(self, items: Sequence[Item]) -> None:
-        """Delete what was found."""
+        """Delete what find has returned."""
         delete_all(self.dynamodb, self.table, items)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEraser:
-    """A user's phones: the places that they hold in the table Limits name them."""
+    """A user's phones. The user's counter in the table Limits lists them."""
 
     dynamodb: Any
     sns: Callable[[], Any]
@@ -153,11 +150,11 @@ class SubscriptionEraser:
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the subscriptions' own items."""
         key = {"counter": subscription_counter(person.user_id)}
-        for held in get_all(self.dynamodb, self.limits_table, [key] if person.user_id else []):
-            ids = [{KEY: each} for each in held.get("held", {}).get("M", {})]
-            for found in get_all(self.dynamodb, self.table, ids):
-                if found.get("owner", {}).get("S") == person.user_id:
-                    yield found
+        for counter in get_all(self.dynamodb, self.limits_table, [key] if person.user_id else []):
+            keys = [{KEY: subscription_id} for subscription_id in counter.get("held", {}).get("M", {})]
+            for subscription in get_all(self.dynamodb, self.table, keys):
+                if subscription.get("owner", {}).get("S") == person.user_id:
+                    yield subscription
 
     def find(self, person: Person) -> list[Item]:
         """Return the subscriptions' own items."""
@@ -169,35 +166,37 @@ class SubscriptionEraser:
             subscription = subscription_from(decode_item(item))
             if subscription.endpoint_arn:
                 self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
-            own, *rest = keys_of(subscription)
-            delete_all(self.dynamodb, self.table, [encode_item({KEY: key}) for key in (*rest, own)])
+            item_key, *marker_keys = keys_of(subscription)
+            keys = [encode_item({KEY: key}) for key in (*marker_keys, item_key)]
+            delete_all(self.dynamodb, self.table, keys)
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityEraser:
-    """Who is who, in PostgreSQL (sql/identity/0001_identity.sql)."""
+    """The identities of leads, in PostgreSQL (sql/identity/0001_identity.sql)."""
 
     database: Database
 
     def person(self, known: Person) -> Person:
-        """Return a person with all leaves and identities that are known by now, beside those known before."""
+        """Return a lead with all leaves and identities that are stored now, and those that `known` has."""
         call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
-        found = self.database.run(lambda each: call_in_pieces(each, call, _values(known)))
-        leads = dict.fromkeys([*known.leads, *found["leads"]])
+        stored = self.database.run(lambda connection: call_in_pieces(connection, call, _values(known)))
+        leads = dict.fromkeys([*known.leads, *stored["leads"]])
         identities = dict.fromkeys(
-            [*known.identities, *((channel, name) for channel, name in found["identities"])]
+            [*known.identities, *((channel, name) for channel, name in stored["identities"])]
         )
-        organization = known.organization or found["organization"] or ""
+        organization = known.organization or stored["organization"] or ""
         return Person(
             known.digest, organization=organization, leads=tuple(leads), identities=tuple(identities)
         )
 
     def find(self, person: Person) -> list[Person]:
-        """Return the person once for each row that there is of them."""
+        """Return the person as often as the database has rows of them: the length is what is counted."""
         if not person.leads:
             return []
         call = "person_rows(%s::text[], %s::text, %s::text[], %s::text[])"
-        rows = int(self.database.run(lambda each: call_function(each, call, _values(person))))
+        values = _values(person)
+        rows = int(self.database.run(lambda connection: call_function(connection, call, values)))
         return [person] * rows
 
     def remove(self, items: Iterable[Person]) -> None:
@@ -209,49 +208,46 @@ class IdentityEraser:
 
 
 def _values(person: Person) -> list[Any]:
-    channels, names = (
-        [identity[0] for identity in person.identities],
-        [identity[1] for identity in person.identities],
-    )
+    channels = [channel for channel, _ in person.identities]
+    names = [name for _, name in person.identities]
     return [list(person.leads), person.organization, channels, names]
 
 
 @dataclass(frozen=True, slots=True)
 class LeadErasureStarter:
-    """Begins the erasure of a lead by what its organization knows it by. ErasureFunction goes on with it."""
+    """Begins the erasure of a lead by its organization's names of it. ErasureFunction goes on with it."""
 
     identities: IdentityEraser
     jobs: ErasureJobs
     tombstones: Tombstones
 
     def begin(
-        self, organization: str, named: Collection[Identity], leaves: Iterable[str], now: datetime
+        self, organization: str, identities: Collection[Identity], leaves: Iterable[str], now: datetime
     ) -> str | None:
         """Begin an erasure; returns its id, or None if nobody is known and no customer is named.
 
-        organization: whose identities are looked up. leaves: leads of it that are known by their orders.
-        The best of the named identities that leads to somebody says who it is: the customer's id, else the
+        organization: whose lead it is. identities: what the source names. leaves: leads of it that are known
+        by their orders. Raises ErasureMoved, and what the stores raise.
+
+        The best of the identities that leads to somebody says who it is: the customer's id, else the
         address, and a number only if nothing else is named. A household shares a number, and nobody else of
-        it may be erased. Nor do the others come under a tombstone: only the person's own identities do, and
-        the customer's id, also if nobody is known by it. Raises ErasureMoved, and what the stores raise.
+        it may be erased. Tombstones are for the person's stored identities, and for the customer's id even if
+        nobody is known by it.
         """
         customers, emails, phones = (
-            tuple(
-                (identity.channel, identity.external_id) for identity in named if identity.channel == channel
-            )
-            for channel in ("customer", "email", "phone")
+            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
         )
         leads = self._lead(organization, leaves=tuple(leaves)).leads
-        for some in (customers, emails, () if customers or emails else phones):
-            if known_leads := self._lead(organization, identities=some).leads:
+        for candidates in (customers, emails, () if customers or emails else phones):
+            if known_leads := self._lead(organization, identities=candidates).leads:
                 leads = tuple(dict.fromkeys([*leads, *known_leads]))
                 break
-        own = self._lead(organization, leaves=leads).identities
+        stored = self._lead(organization, leaves=leads).identities
         person = Person(
             "",
             organization=organization,
             leads=leads,
-            identities=tuple(dict.fromkeys([*own, *customers])),
+            identities=tuple(dict.fromkeys([*stored, *customers])),
         )
         if not person.leads and not person.identities:
             return None
@@ -267,3 +263,7 @@ class LeadErasureStarter:
         return self.identities.person(
             Person("", organization=organization, leads=leaves, identities=identities)
         )
+
+
+def _of_channel(identities: Iterable[Identity], channel: str) -> tuple[tuple[str, str], ...]:
+    return tuple((each.channel, each.external_id) for each in identities if each.channel == channel)

@@ -22,11 +22,11 @@ from rules.privacy.tombstones import Act, JournalEntry
 
 OPEN, DONE = "open", "done"
 ENTRIES_MAX = 90  # a transaction takes 100 actions
-SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
+SUBJECTS_MAX = 90  # at the beginning, in one transaction; the erasure itself writes further tombstones
 
 
 class ErasureMoved(Exception):
-    """Somebody else has gone on with the erasure since it was read: leave it to them."""
+    """Another process has gone on with the erasure since it was read, and will finish it."""
 
 
 class ErasureJobs:
@@ -36,17 +36,17 @@ class ErasureJobs:
         self._dynamodb, self._table = dynamodb, table
 
     def begin(self, erasure: Erasure, entries: list[JournalEntry]) -> None:
-        """Write the tombstones and the erasure, all or nothing; again it changes nothing."""
+        """Write the tombstones and the erasure, all or nothing; raises ErasureMoved."""
         self._transact([*journal_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
 
     def note(self, entries: list[JournalEntry]) -> None:
-        """Write further tombstones. Each part of them is whole, and writing them again changes nothing."""
-        for some in chunks(entries, ENTRIES_MAX):
-            self._transact(journal_puts(self._table, some))
+        """Write further tombstones, some in a transaction. Writing them again changes nothing."""
+        for chunk in chunks(entries, ENTRIES_MAX):
+            self._transact(journal_puts(self._table, chunk))
 
     def opened(self) -> Iterator[Erasure]:
         """Yield the erasures that are not finished, the oldest id first; strongly consistent."""
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="#part = :open",
@@ -54,26 +54,26 @@ class ErasureJobs:
             ExpressionAttributeValues=encode_item({":open": OPEN}),
             ConsistentRead=True,
         )
-        return (_erasure(decode_item(each)) for each in found)
+        return (_erasure(decode_item(item)) for item in items)
 
     def get(self, erasure_id: str) -> Erasure | None:
         """Return one that is not finished, or None."""
-        found = self._item(OPEN, erasure_id)
-        return _erasure(decode_item(found)) if found else None
+        item = self._item(OPEN, erasure_id)
+        return _erasure(decode_item(item)) if item else None
 
     def certificate(self, erasure_id: str) -> dict[str, Any] | None:
         """Return the certificate of one that is finished, or None."""
-        found = self._item(DONE, erasure_id)
-        certificate: dict[str, Any] | None = json.loads(found["certificate"]["S"]) if found else None
+        item = self._item(DONE, erasure_id)
+        certificate: dict[str, Any] | None = json.loads(item["certificate"]["S"]) if item else None
         return certificate
 
     def organization_digest(self, erasure_id: str) -> str:
         """Return the keyed hash of the organization whose lead was erased; "" of a user, or if unfinished."""
-        found = self._item(DONE, erasure_id)
-        return str(decode_item(found).get("organization", "")) if found else ""
+        item = self._item(DONE, erasure_id)
+        return str(decode_item(item).get("organization", "")) if item else ""
 
     def go_on(self, erasure: Erasure) -> Erasure:
-        """Store how far it is; returns it as stored. Raises ErasureMoved."""
+        """Store how far an erasure is; returns it as stored. Raises ErasureMoved."""
         after = replace(erasure, version=erasure.version + 1)
         try:
             self._dynamodb.put_item(**self._put(after))
@@ -87,12 +87,12 @@ class ErasureJobs:
         organization_digest: of a lead, by which its organization is known when it asks again; "" of a user.
         """
         text = json.dumps(certificate, sort_keys=True)
-        about = {"certificate": text, "organization": organization_digest}
-        made = encode_item({"part": DONE, "place": erasure.erasure_id, **about})
+        fields = {"certificate": text, "organization": organization_digest}
+        item = encode_item({"part": DONE, "place": erasure.erasure_id, **fields})
         key = encode_item({"part": OPEN, "place": erasure.erasure_id})
         self._transact(
             [
-                {"Put": {"TableName": self._table, "Item": made}},
+                {"Put": {"TableName": self._table, "Item": item}},
                 {"Delete": {"TableName": self._table, "Key": key, **_unchanged_condition(erasure)}},
             ]
         )
@@ -101,7 +101,7 @@ class ErasureJobs:
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
-            codes = {each.get("Code") for each in error.response.get("CancellationReasons", [])}
+            codes = {reason.get("Code") for reason in error.response.get("CancellationReasons", [])}
             if "ConditionalCheckFailed" in codes:
                 raise ErasureMoved("somebody else was first") from None
             raise
@@ -114,10 +114,9 @@ class ErasureJobs:
 
     def _item(self, part: str, erasure_id: str) -> Item | None:
         key = encode_item({"part": part, "place": erasure_id})
-        found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
-            "Item"
-        )
-        return found
+        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        item: Item | None = answer.get("Item")
+        return item
 
 
 def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
@@ -132,16 +131,14 @@ def _erasure_item(erasure: Erasure) -> Item:
 
 
 def _erasure(stored: dict[str, Any]) -> Erasure:
-    fields = {name: each for name, each in stored.items() if name not in {"part", "place"}}
-    return Erasure(
-        **fields
-        | {
-            "erasure_id": stored["place"],
-            "kind": PersonKind(stored["kind"]),
-            "known": {name: tuple(each) for name, each in stored["known"].items()},
-            "done": tuple(stored["done"]),
-        }
-    )
+    fields = {name: value for name, value in stored.items() if name not in {"part", "place"}}
+    fields |= {
+        "erasure_id": stored["place"],
+        "kind": PersonKind(stored["kind"]),
+        "known": {name: tuple(values) for name, values in stored["known"].items()},
+        "done": tuple(stored["done"]),
+    }
+    return Erasure(**fields)
 
 
 def begin_erasure(
@@ -153,7 +150,7 @@ def begin_erasure(
     """
     leads = person.leads[:SUBJECTS_MAX]
     person = replace(person, leads=leads, identities=person.identities[: SUBJECTS_MAX - len(leads)])
-    digests = [tombstones.digest(each) for each in person.subjects()]
+    digests = [tombstones.digest(subject_text) for subject_text in person.subjects()]
     earlier = tombstones.look().get(digests[0])
     if earlier and earlier.stands:
         return earlier.erasure_id

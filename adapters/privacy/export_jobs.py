@@ -1,8 +1,8 @@
-"""Exports of persons as jobs: one of each person at a time, for a day (rule 10).
+"""Exports of persons as jobs: each person has at most one at a time, for a day (rule 10).
 
-A job is an item of the table Limits, under the keyed hash of whom it is about: `export#DIGEST`. It names
-nobody. The function ErasureFunction is woken to make the file. Lambda tries that three times; if all of them
-died, asking again wakes it for the same job.
+A job is an item of the table Limits, under the person's keyed hash: `export#DIGEST`. It names nobody.
+ErasureFunction is invoked to make the file. Lambda tries that three times. If all attempts die, asking again
+invokes it for the same job.
 """
 
 import json
@@ -19,7 +19,7 @@ from rules.privacy.erasures import PersonKind
 
 # The bucket deletes the file a day after it was made, or somewhat later.
 KEPT_SECONDS = 86_400
-# Whoever asks for a job that was woken this long ago wakes it again.
+# Asking for a job that was last woken this long ago wakes it again.
 WOKEN_SECONDS = 120
 
 
@@ -30,8 +30,8 @@ class ExportJob:
     digest: str  # the keyed hash of the person
     job_id: str  # hexadecimal
     asked_at: int
-    woken_at: int
-    organization: str = ""  # of a lead, whose callers may have it
+    woken_at: int  # when the function was last invoked for it
+    organization: str = ""  # of a lead: its callers may have the file
     finished_at: int = 0  # 0 until there is a file
     size: int = 0  # in bytes
 
@@ -42,7 +42,7 @@ class ExportJob:
 
     @property
     def expires_at(self) -> int:
-        """When neither job nor file can be had any more."""
+        """When the job and its file end."""
         return (self.finished_at or self.asked_at) + KEPT_SECONDS
 
 
@@ -56,8 +56,8 @@ class ExportJobs:
     def get(self, digest: str, now: datetime) -> ExportJob | None:
         """Return the newest export of a person, or None; strongly consistent."""
         key = encode_item({"counter": _name(digest)})
-        found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        job = _job(decode_item(found)) if found else None
+        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        job = _job(decode_item(item)) if item else None
         return job if job and job.expires_at > now.timestamp() else None
 
     def ask(
@@ -65,8 +65,8 @@ class ExportJobs:
     ) -> ExportJob:
         """Return the job of an export: the one that is under way, or a new one.
 
-        wake: lets somebody go on with it; called unless that was done in the last two minutes. Re-raises its
-        Unavailable; the next call wakes at once.
+        wake: invokes the function; not called if that was done in the last two minutes. Raises its
+        Unavailable again; then the next call wakes at once.
         """
         second = int(now.timestamp())
         previous = self.get(digest, now)
@@ -77,7 +77,7 @@ class ExportJobs:
         else:
             job = replace(previous, woken_at=second)
         if not self._put(job, previous):
-            return self.get(digest, now) or job  # somebody else asked at the same time, and wakes
+            return self.get(digest, now) or job  # another caller asked at the same time, and wakes
         try:
             wake(job)
         except Unavailable:
@@ -87,7 +87,7 @@ class ExportJobs:
 
     def finish(self, job: ExportJob, size: int, now: datetime) -> bool:
         """Note that the file is there; returns whether it is the file of the newest job."""
-        done = replace(job, finished_at=int(now.timestamp()), size=size)
+        finished = replace(job, finished_at=int(now.timestamp()), size=size)
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
@@ -96,7 +96,12 @@ class ExportJobs:
                 ConditionExpression="job_id = :job",
                 ExpressionAttributeNames={"#size": "size"},
                 ExpressionAttributeValues=encode_item(
-                    {":at": done.finished_at, ":size": size, ":until": done.expires_at, ":job": job.job_id}
+                    {
+                        ":at": finished.finished_at,
+                        ":size": size,
+                        ":until": finished.expires_at,
+                        ":job": job.job_id,
+                    }
                 ),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
@@ -104,7 +109,7 @@ class ExportJobs:
         return True
 
     def _put(self, job: ExportJob, previous: ExportJob | None) -> bool:
-        """Store a job in the place of what was read; returns False if somebody else was first."""
+        """Store a job in place of the one that was read; returns False if another caller was first."""
         condition = "attribute_not_exists(job_id) OR expires_at <= :now"
         values: dict[str, Any] = {":now": job.asked_at}
         if previous:
@@ -130,9 +135,9 @@ class ExportInvoker:
     name: str
 
     def wake(self, kind: PersonKind, subject: str, job: ExportJob) -> None:
-        """Let an export be made of whom `subject` names; raises Unavailable."""
-        asked = {"kind": kind.value, "id": subject, "job_id": job.job_id}
-        payload = json.dumps({"export": asked})
+        """Let the export of a person be made. subject: the person's id. Raises Unavailable."""
+        request = {"kind": kind.value, "id": subject, "job_id": job.job_id}
+        payload = json.dumps({"export": request})
         self.functions().invoke(FunctionName=self.name, InvocationType="Event", Payload=payload)
 
 
@@ -146,5 +151,5 @@ def _job_item(job: ExportJob) -> dict[str, Any]:
 
 
 def _job(stored: dict[str, Any]) -> ExportJob:
-    fields = {name: each for name, each in stored.items() if name not in {"counter", "expires_at"}}
+    fields = {name: value for name, value in stored.items() if name not in {"counter", "expires_at"}}
     return ExportJob(str(stored["counter"]).partition("#")[2], **fields)

@@ -1,7 +1,7 @@
-"""Every online store of the inventory, with what finds and removes a person in it (rule 10).
+"""Every online store of the inventory, with the eraser that finds and removes a person in it (rule 10).
 
-What DynamoDB's keys or other names find has its erasers in erasers.py. Here are the others: objects, keys of
-Redis, rows of boards.
+Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. Here are the others: of objects,
+of keys of Redis, and of rows of boards.
 """
 
 from collections import deque
@@ -32,63 +32,61 @@ from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
 
-# What callers are counted by, for two minutes (ingest/web/rate_limit.py).
+# Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
 RATES = (
     *("events", "commands", "reads", "subscriptions"),
     *("answers", "relayed answers", "questions"),
 )
-MINUTES = range(-3, 2)
+MINUTES = range(-3, 2)  # from now, in which a count of calls may be there: clocks differ
 OBJECTS_MAX = 1000  # in one request
-TOP = "#top"
-EXPORTS = "exports/"  # a day
+TOP = "#top"  # in the keys of the boards' parts that hold the best
+EXPORTS = "exports/"  # the bucket keeps them for a day
 READ_AT_ONCE = 16  # a client has this many connections
-Asked = TypeVar("Asked")
-Found = TypeVar("Found")
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
 
 
 class StoreEraser(Protocol):
-    """One store. What find returns is what remove deletes; removing what is gone changes nothing."""
+    """One store. remove deletes what find has returned. Deleting what is gone changes nothing."""
 
     def find(self, person: Person) -> Sequence[Any]:
         """Return everything of the person that is there now."""
 
     def remove(self, items: Sequence[Any]) -> None:
-        """Delete it."""
+        """Delete what find has returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What the stores are reached by."""
+    """The clients that reach the stores."""
 
     dynamodb: Any
-    s3: Callable[[], Any]  # s3, sns: made when needed
+    s3: Callable[[], Any]  # s3, sns: return the client, which is made when needed
     sns: Callable[[], Any]
     database: Database | None  # None where nobody is a lead
 
 
 def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return the stores by their names in rules.privacy.inventory; without those that copy others."""
+    """Return the stores by their names in rules.privacy.inventory, without those that copy others."""
 
     def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
         return PartitionEraser(clients.dynamodb, name, key, of)
 
-    days = table(tables.daily_activity_table, "user_id", "activity_date")
-    events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
-    sent = table(tables.bp_events_table, "user_id", "event_id")
+    lead_events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
     claims = tables.idempotency_keys_table
-    found: dict[str, StoreEraser] = {
+    stores: dict[str, StoreEraser] = {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
-        "BPEvents": sent,
-        "DailyActivity": days,
+        "BPEvents": _user_events(clients.dynamodb, tables),
+        "DailyActivity": _active_days(clients.dynamodb, tables),
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place"),
         "IdempotencyKeys": UserAndLeadEraser(
             table(claims, "user_id", "idempotency_key"),
-            KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(events.items(person))),
+            KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(lead_events.items(person))),
         ),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
         "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
-        "Event": events,
+        "Event": lead_events,
         "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
         "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
         "Responses": ResponseEraser(clients.dynamodb, tables.responses_table),
@@ -96,29 +94,28 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
         "Subscriptions": SubscriptionEraser(
             clients.dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
         ),
-        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, events),
+        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, lead_events),
     }
     if clients.database:
-        found["PostgreSQL"] = IdentityEraser(clients.database)
-    return found
+        stores["PostgreSQL"] = IdentityEraser(clients.database)
+    return stores
 
 
 def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return all of them, also those that only copy what others say."""
+    """Return all stores, also those that copy others."""
     dynamodb = clients.dynamodb
-    days = PartitionEraser(dynamodb, config.daily_activity_table, ("user_id", "activity_date"), _user_ids)
-    sent = PartitionEraser(dynamodb, config.bp_events_table, ("user_id", "event_id"), _user_ids)
-    grouped = ("root_id", "event_type#occurred_at#id")
+    days, user_events = _active_days(dynamodb, config), _user_events(dynamodb, config)
+    group_events_key = ("root_id", "event_type#occurred_at#id")
     return {
         **online_stores(clients, config, now),
         "Boards": BoardEraser(dynamodb, config.boards_table),
-        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
-        "Redis": RedisEraser(config.redis_url, days, sent, now),
+        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, group_events_key, _lead_ids),
+        "Redis": RedisEraser(config.redis_url, days, user_events, now),
     }
 
 
 def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
-    """Return a lead with all leaves and identities that are known by now."""
+    """Return a lead with all leaves and identities that PostgreSQL has now."""
     identities = stores["PostgreSQL"]
     assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
     return identities.person(lead)
@@ -130,39 +127,38 @@ class ObjectEraser:
 
     s3: Callable[[], Any]
     bucket: str
-    events: PartitionEraser  # of leads, whose ids name their objects
+    lead_events: PartitionEraser  # the events' ids are in their objects' keys
 
     def find(self, person: Person) -> list[dict[str, str]]:
-        """Return key and version of every object below the person's folders."""
+        """Return key and version of every version of the objects below the person's folders."""
         return [version for folder in self.folders(person) for version in self._versions(folder)]
 
     def folders(self, person: Person) -> Iterator[str]:
-        """Yield the prefixes of the person's objects; exports are among them."""
+        """Yield the prefixes of the keys of the person's objects, exports among them."""
         yield f"{EXPORTS}{person.digest}/"
         yield from self._payloads(person)
 
     def _payloads(self, person: Person) -> Iterator[str]:
-        for each in self.events.find(person) if person.leads else ():
-            yield f"leads/{each[SORT_KEY]['S'].partition('#')[2]}/"
+        for key in self.lead_events.find(person) if person.leads else ():
+            yield f"leads/{key[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
-        """Yield key and content of the newest version of each object but exports; reads some side by side."""
+        """Yield key and content of the newest version of each object, without exports."""
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
             listings = _read_ahead(pool, self._keys, self._payloads(person))
             yield from _read_ahead(pool, self._content, chain.from_iterable(listings))
 
     def _keys(self, folder: str) -> Iterator[str]:
-        """Return the keys below a folder; the first thousand have been read."""
-        asked = self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder)
-        pages = iter(asked)
+        """Return the keys below a folder. The first thousand are read before it returns."""
+        pages = iter(self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder))
         first = next(pages)
-        return (each["Key"] for page in chain([first], pages) for each in page.get("Contents", ()))
+        return (entry["Key"] for page in chain([first], pages) for entry in page.get("Contents", ()))
 
     def _content(self, key: str) -> tuple[str, bytes]:
         return key, bytes(self.s3().get_object(Bucket=self.bucket, Key=key)["Body"].read())
 
     def remove(self, items: Sequence[dict[str, str]]) -> None:
-        """Delete what was found; raises RuntimeError if S3 kept some of it."""
+        """Delete what find has returned; raises RuntimeError if S3 did not delete some of it."""
         for chunk in chunks(items, OBJECTS_MAX):
             answer = self.s3().delete_objects(Bucket=self.bucket, Delete={"Objects": chunk, "Quiet": True})
             if answer.get("Errors"):
@@ -171,33 +167,24 @@ class ObjectEraser:
     def _versions(self, folder: str) -> Iterator[dict[str, str]]:
         pages = self.s3().get_paginator("list_object_versions").paginate(Bucket=self.bucket, Prefix=folder)
         for page in pages:
-            for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
-                yield {"Key": each["Key"], "VersionId": each["VersionId"]}
-
-
-def _read_ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[Asked]) -> Iterator[Found]:
-    """Yield the answers to questions in their order; at most READ_AT_ONCE of them wait for their turn."""
-    waiting = deque[Future[Found]]()
-    for each in asked:
-        waiting.append(pool.submit(ask, each))
-        if len(waiting) == READ_AT_ONCE:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+            for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+                yield {"Key": version["Key"], "VersionId": version["VersionId"]}
 
 
 @dataclass(frozen=True, slots=True)
 class RedisEraser:
     """Keys of Redis that name a user.
 
-    What Redis knows of leads is under digests, for an hour; no event of theirs is looked up there any more.
+    The keys of leads are digests, and expire within an hour. Once a lead is erased, none of its events is
+    looked up there.
     """
 
     url: str  # "": no Redis
-    days: PartitionEraser  # days, events: of tables, which name some of them
+    days: PartitionEraser  # days, events: of tables whose keys are in some keys of Redis
     events: PartitionEraser
     now: datetime
-    _link: list[Redis] = field(default_factory=list)
+    # The connection once it is open; a list, because the class is frozen
+    _connection: list[Redis] = field(default_factory=list)
 
     def find(self, person: Person) -> list[str]:
         """Return the keys that are there; raises RedisError."""
@@ -208,7 +195,7 @@ class RedisEraser:
         return [key for key, answer in zip(keys, answers, strict=True) if answer]
 
     def remove(self, items: Sequence[str]) -> None:
-        """Delete what was found, and the lists of the first 100, which are made anew each minute."""
+        """Delete what find has returned, and the lists of the first 100, which are made anew each minute."""
         if items:
             keys = (*items, *map(top_list_key, ALL_REGIONS))
             self._redis().pipeline([["DEL", key] for key in keys])
@@ -216,26 +203,26 @@ class RedisEraser:
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
         keys = recent_keys(user, self.now)
-        keys += ids_by_bucket(user, (each["event_id"]["S"] for each in self.events.find(person)))
-        keys += [f"active:{user}:{each['activity_date']['S']}" for each in self.days.find(person)]
+        keys += ids_by_bucket(user, (key["event_id"]["S"] for key in self.events.find(person)))
+        keys += [f"active:{user}:{key['activity_date']['S']}" for key in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
-        return keys + [f"rate:{caller}:{minute + at}" for caller in callers for at in MINUTES]
+        return keys + [f"rate:{caller}:{minute + offset}" for caller in callers for offset in MINUTES]
 
     def _redis(self) -> Redis:
-        if not self._link:
-            self._link.append(Redis(self.url))
-        return self._link[0]
+        if not self._connection:
+            self._connection.append(Redis(self.url))
+        return self._connection[0]
 
 
 @dataclass(frozen=True, slots=True)
 class BoardEraser:
-    """The rows of the best in the snapshots of a day: they are put again without the user."""
+    """The rows of the best in the boards' snapshots. Their parts are written again without the user."""
 
     dynamodb: Any
     table: str
 
     def find(self, person: Person) -> list[tuple[Item, bytes]]:
-        """Return the parts that have the user, each with what it is to hold instead."""
+        """Return the keys of the parts that have the user, each with the rows that are to replace its own."""
         parts = scan_all(
             self.dynamodb,
             TableName=self.table,
@@ -243,17 +230,17 @@ class BoardEraser:
             ExpressionAttributeNames={"#part": "part"},
             ExpressionAttributeValues=encode_item({":top": TOP}),
         )
-        found = []
+        changes = []
         for part in parts:
             rows = unpack_rows(part["data"]["B"])
             others = [row for row in rows if row.user_id != person.user_id]
             if len(others) < len(rows):
                 key = {name: part[name] for name in ("board", "part")}
-                found.append((key, pack_rows(others)))
-        return found
+                changes.append((key, pack_rows(others)))
+        return changes
 
     def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
-        """Put the parts without the user; one that has expired meanwhile stays gone."""
+        """Write the parts without the user. One that has expired meanwhile is not written."""
         for key, data in items:
             try:
                 self.dynamodb.update_item(
@@ -270,7 +257,7 @@ class BoardEraser:
 
 @dataclass(frozen=True, slots=True)
 class UserAndLeadEraser:
-    """Two kinds of things in one table."""
+    """The items of users and those of leads in one table."""
 
     users: PartitionEraser
     leads: KeyEraser
@@ -285,8 +272,29 @@ class UserAndLeadEraser:
         yield from self.leads.items(person)
 
     def remove(self, items: Sequence[Any]) -> None:
-        """Delete what was found."""
+        """Delete what find has returned. The keys have one form, so either eraser can delete both."""
         self.users.remove(items)
+
+
+def _user_events(dynamodb: Any, tables: PrivacyTables) -> PartitionEraser:
+    return PartitionEraser(dynamodb, tables.bp_events_table, ("user_id", "event_id"), _user_ids)
+
+
+def _active_days(dynamodb: Any, tables: PrivacyTables) -> PartitionEraser:
+    return PartitionEraser(dynamodb, tables.daily_activity_table, ("user_id", "activity_date"), _user_ids)
+
+
+def _read_ahead(
+    pool: Executor, ask: Callable[[Question], Reply], questions: Iterable[Question]
+) -> Iterator[Reply]:
+    """Yield the replies to questions, in their order. It asks at most READ_AT_ONCE questions ahead."""
+    replies = deque[Future[Reply]]()
+    for question in questions:
+        replies.append(pool.submit(ask, question))
+        if len(replies) == READ_AT_ONCE:
+            yield replies.popleft().result()
+    while replies:
+        yield replies.popleft().result()
 
 
 def _user_ids(person: Person) -> Iterable[str]:
@@ -304,10 +312,10 @@ def _lead_ids(person: Person) -> Iterable[str]:
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
     """Yield the keys of the claims, orders and notes of leads' events, whether they are there or not."""
     for event in map(decode_item, events):
-        source, place = str(event["source"]), str(event[SORT_KEY])
-        moment, number = mark_of(*place.split("#", 1))
-        named = [f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}"]
-        yield from ({"user_id": each, "idempotency_key": "lead-event"} for each in named)
+        source = str(event["source"])
+        moment, number = mark_of(*str(event[SORT_KEY]).split("#", 1))
+        names = (f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}")
+        yield from ({"user_id": name, "idempotency_key": "lead-event"} for name in names)
         yield {"user_id": f"lead-counted#{moment:x}.{number}", "idempotency_key": "counted"}
 
 
@@ -317,4 +325,4 @@ def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:
         yield {"counter": f"open-questions#{person.user_id}"}
         minute = int(now.timestamp()) // 60
         for kind in RATES:
-            yield from ({"counter": f"{kind}#{person.user_id}#{minute + each}"} for each in MINUTES)
+            yield from ({"counter": f"{kind}#{person.user_id}#{minute + offset}"} for offset in MINUTES)

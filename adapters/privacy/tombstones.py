@@ -29,10 +29,11 @@ from rules.privacy.tombstones import (
 
 # Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30
-# Writers' clocks differ: this far back each reading looks again.
+# Each reading begins this long before the newest entry that is known, because writers' clocks differ.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
-# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
+# The attributes that name whose item it is. No item names two persons. A holder may also be a stock, whose
+# name no user can have.
 USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
@@ -46,20 +47,20 @@ class Tombstones:
         self._newest, self._refresh = BEFORE_ALL, Refresh()
 
     def forbids(self, subject: str, happened_at: str) -> bool:
-        """Whether what happened then (a stamp) must not be taken.
+        """Return whether an event of the subject must not be taken. happened_at: its stamp.
 
         subject: see rules.privacy.tombstones.user_subject and its neighbours.
         """
-        found = self.of(subject)
-        return found is not None and found.forbids(happened_at)
+        tombstone = self.of(subject)
+        return tombstone is not None and tombstone.forbids(happened_at)
 
     def stands(self, subject: str) -> bool:
-        """Whether whose subject it is answers 410."""
-        found = self.of(subject)
-        return found is not None and found.stands
+        """Return whether the subject is erased, so that asking for it is answered 410."""
+        tombstone = self.of(subject)
+        return tombstone is not None and tombstone.stands
 
     def of(self, subject: str) -> Tombstone | None:
-        """Return what is known of a subject, at most half a minute old."""
+        """Return a subject's tombstone, at most half a minute old; None if it has none."""
         if self._refresh.is_over:
             self.look()
         return self._known.get(self.digest(subject)) if self._known else None
@@ -69,12 +70,12 @@ class Tombstones:
         return digest_of(self._key.ring.keys[0], subject)
 
     def look(self) -> dict[str, Tombstone]:
-        """Read what is new; returns all tombstones by digest, as they are now."""
+        """Read the new entries of the journal; returns all tombstones by digest, as they are now."""
         asked_at = time.monotonic()
         since = self._newest
         if since != BEFORE_ALL:
             since = stamp(unstamp(since.partition("#")[0]) - CLOCKS_DIFFER)
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="#part = :journal AND place > :since",
@@ -82,7 +83,7 @@ class Tombstones:
             ExpressionAttributeValues=encode_item({":journal": JOURNAL, ":since": since}),
             ConsistentRead=True,
         )
-        entries = [_entry(decode_item(each)) for each in found]
+        entries = [_entry(decode_item(item)) for item in items]
         self._known = with_entries(self._known, entries)
         self._newest = max((self._newest, *(entry.place for entry in entries)))
         self._refresh.renew(asked_at, FRESH_SECONDS)
@@ -90,7 +91,7 @@ class Tombstones:
 
 
 def journal_puts(table: str, entries: Iterable[JournalEntry]) -> list[dict[str, Any]]:
-    """Return a transaction's actions that write entries; again they change nothing."""
+    """Return a transaction's actions that write entries. Writing them again changes nothing."""
     return [{"Put": {"TableName": table, "Item": _item(entry)}} for entry in entries]
 
 
@@ -122,17 +123,17 @@ def tombstones_of(config: TombstoneSettings) -> Tombstones:
 
 
 class ErasureCheck(Protocol):
-    """What consumers ask before they take what comes to them: see Tombstones."""
+    """The part of Tombstones that consumers call before they take an event."""
 
     def forbids(self, subject: str, happened_at: str) -> bool:
-        """Whether what happened then must not be taken."""
+        """Return whether an event of the subject must not be taken."""
 
     def of(self, subject: str) -> Tombstone | None:
-        """Return what is known of a subject."""
+        """Return a subject's tombstone; None if it has none."""
 
 
 class NoErasures:
-    """Where no person is known, or nobody can have been erased, as in a benchmark."""
+    """The check where nobody can have been erased, as in a benchmark."""
 
     def forbids(self, subject: str, happened_at: str) -> bool:  # noqa: ARG002 (as Tombstones has it)
         """Return False."""
@@ -147,8 +148,9 @@ NO_ERASURES = NoErasures()
 
 
 def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
-    """Whether an event is of an erased lead; a change of identity is, if any lead that it moves is.
-    A change that names no groups is for whoever reads them to refuse.
+    """Return whether an event is of an erased lead. For a change of identity, any lead that it moves counts.
+
+    A malformed change counts as its own lead's: whoever reads its groups refuses it.
     """
     leads = {event.lead_organization_id, event.root_id}
     if event.event_type in IDENTITY_TYPES:
@@ -159,20 +161,20 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
-    """Whether a change is of somebody who was erased, and came before that was lifted, if it was."""
+    """Return whether a stream's record is of an erased person, and not from after the erasure was lifted."""
     change = record["dynamodb"]
     if not (subject := subject_of(change.get("NewImage", {}))):
         return False
     try:
         arrived = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
     except (KeyError, TypeError, ValueError):
-        found = erased.of(subject)
-        return found is not None and found.stands
+        tombstone = erased.of(subject)
+        return tombstone is not None and tombstone.stands
     return erased.forbids(subject, stamp(arrived))
 
 
 def subject_of(image: Mapping[str, Any]) -> str:
-    """Return what is hashed of the person whose item it is; "" if it names nobody."""
+    """Return the subject of the person whose item it is (rules.privacy.tombstones); "" if it names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
             return user_subject(user)

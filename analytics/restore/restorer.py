@@ -82,7 +82,7 @@ class Restorer:
         for store, rows in groupby(self.lake.nobody_s(), key=lambda row: str(row["store"])):
             table = self.tables[store]
             items = [item_of(row["item"]) for row in rows]
-            for first, some in groupby(items, key=table.first_of):
+            for first, some in groupby(items, key=table.partition_of):
                 report.written[store] += self._write(store, first, list(some))
                 seen.add(first)
         return seen
@@ -120,7 +120,7 @@ class Restorer:
         """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""
         gone = 0
         for item in self.tables[table].all_items():
-            first = self.tables[table].first_of(item)
+            first = self.tables[table].partition_of(item)
             if first not in seen and OTHERS.isdisjoint(first):
                 self.tables[table].delete(item)
                 gone += 1

@@ -1,6 +1,6 @@
-"""What a form means, from its bytes to the person: charset, repeated names, brackets, usual names of fields.
+"""Reads forms of web pages: charset, repeated names, brackets, usual names of fields.
 
-Every page builder writes forms in its own way. They all come to one flat {name: text}:
+Every page builder writes forms in its own way. All of them are read as one flat {name: text}:
 
     your-email=a%40b.c                                        your-email: a@b.c
     fields[email]=a@b.c, email[]=a@b.c, {"data": {"email": "a@b.c"}}          email: a@b.c
@@ -8,8 +8,8 @@ Every page builder writes forms in its own way. They all come to one flat {name:
     fields[email][id]=email&fields[email][value]=a@b.c        email: a@b.c
     topic=a&topic=b, {"topic": ["a", "b"]}                    topic: a, b
 
-Names are in lower case. A name that only groups others, such as `fields` or `data`, is left out; any other
-stays: `friend[email]` is `friend.email`, and nobody takes that for the address of who filled in the form.
+Names are in lower case. A name that only groups others, such as `fields` or `data`, is left out. Any other
+name stays: `friend[email]` is `friend.email`, which is not the address of the person who filled in the form.
 """
 
 import codecs
@@ -17,6 +17,7 @@ import email.policy
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from email.message import Message
 from email.parser import BytesParser
@@ -45,7 +46,7 @@ response submission submissions properties inputs contact wpforms wpcf7 full ite
 field_data item_meta merges
 """
 GROUPS = frozenset(_GROUPS.split())
-# What names an entry of a list, {"label": "Email", "value": "a@b.c"}, the plainest first.
+# Which keys name an entry of a list, {"label": "Email", "value": "a@b.c"}: the plainest first.
 ENTRY_NAMES = ("name", "label", "title", "key", "id", "type")
 EMAIL, PHONE, MESSAGE = "email", "phone", "message"
 # Words that mean the field, and words beside them that change nothing. In lower case, without accents.
@@ -80,7 +81,7 @@ KINDS = {
     for kind, words in ((EMAIL, _EMAIL), (PHONE, _PHONE), (MESSAGE, _MESSAGE))
     for word in unicodedata.normalize("NFKC", words).split()
 }
-FILLER_WORDS, REPEAT_WORDS, OTHER_WORDS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
+FILLER_WORDS, REPEAT_WORDS, OTHER_WORDS = (frozenset(words.split()) for words in (_FILLERS, _AGAIN, _OTHERS))
 # "Contact number": no word in it means a telephone by itself.
 NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
 PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHER_WORDS))
@@ -108,13 +109,13 @@ def read_form(content_type: str, body: bytes) -> dict[str, str]:
 
 
 def text_of(raw: bytes, charset: str = "") -> str:
-    """Return the text of bytes, which there always is.
+    """Return the text of bytes; raises nothing.
 
-    charset: what was declared. If it is none, or does not fit: UTF-8, or else windows-1252, which browsers
-    also mean by latin-1. A byte order mark of UTF-16 says more than what was declared.
+    charset: the declared one. If there is none, or it does not fit, the text is read as UTF-8, or else as
+    windows-1252, which browsers also mean by latin-1. A byte order mark of UTF-16 overrules it.
     """
-    marked = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else charset
-    for name in (marked, "utf-8-sig", "cp1252"):
+    declared = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else charset
+    for name in (declared, "utf-8-sig", "cp1252"):
         try:
             encoding = codecs.lookup(name.strip().lower()).name if name else ""
             if encoding in ("ascii", "iso8859-1"):
@@ -129,7 +130,7 @@ def text_of(raw: bytes, charset: str = "") -> str:
 def flat_fields(form: Any) -> dict[str, str]:
     """Return the fields of a form, however they are nested; raises NoForm for more than 200.
 
-    Several values of one name are joined by a comma, the same one once.
+    Different values of one name are joined by commas.
     """
     fields: dict[str, list[str]] = {}
     for number, (name, value) in enumerate(_leaves(form, ())):
@@ -148,9 +149,9 @@ def _valid_text(text: str) -> str:
 
 
 def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
-    if b"\0" in body:  # no byte of a form that is not UTF-16
+    if b"\0" in body:  # only UTF-16 has this byte in a form
         body, charset = text_of(body, charset).encode(), "utf-8"
-    # Latin-1 has a character for each byte, so what was escaped and what was not are bytes again.
+    # Latin-1 has a character for each byte. So escaped and plain characters become the same bytes below.
     try:
         pairs = parse_qsl(
             body.decode("latin-1"),
@@ -165,21 +166,20 @@ def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
 
 def _parse_multipart(content_type: str, body: bytes, charset: str) -> Any:
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
-    whole = BytesParser(policy=email.policy.compat32).parsebytes(head + body)
-    if not whole.is_multipart():
+    message = BytesParser(policy=email.policy.compat32).parsebytes(head + body)
+    if not message.is_multipart():
         raise NoForm("it has no parts")
-    return _tree(_form_parts(whole), charset)
+    return _tree(_form_parts(message), charset)
 
 
-def _form_parts(whole: Message) -> Iterator[tuple[bytes, bytes, str]]:
-    for part in whole.get_payload():
+def _form_parts(message: Message) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yield name, value and charset of each part that is no file."""
+    for part in message.get_payload():
         if not isinstance(part, Message) or part.is_multipart() or part.get_filename() is not None:
             continue
-        about = next((each for name, each in part.raw_items() if name.lower() == "content-disposition"), "")
-        name, value = (
-            PART_NAME.search(str(about).encode("ascii", "surrogateescape")),
-            part.get_payload(decode=True),
-        )
+        headers = {name.lower(): header for name, header in reversed(list(part.raw_items()))}
+        disposition = str(headers.get("content-disposition", "")).encode("ascii", "surrogateescape")
+        name, value = PART_NAME.search(disposition), part.get_payload(decode=True)
         if name and isinstance(value, bytes):
             yield name[1] or name[2] or b"", value, str(part.get_param("charset") or "")
 
@@ -191,59 +191,60 @@ def _parse_json(_: str, body: bytes, charset: str) -> Any:
         raise NoForm(f"it is no JSON: {error}"[:300]) from None
 
 
-def _tree(pairs: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str, Any]:
+def _tree(fields: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str, Any]:
     """Return the fields as their brackets nest them: `a[b]` is in `a`.
 
-    pairs: name, value, and the value's own charset. charset: of the whole form, as its header says.
+    fields: name, value, and the value's own charset. charset: of the whole form, as its header says.
     """
-    listed, tree = list(pairs), dict[str, Any]()
-    named = (value.decode("latin-1") for name, value, _ in listed if name == CHARSET_FIELD.encode())
-    charset = charset or next(named, "")
-    for name, value, own in listed:
-        path = [each for each in re.split(r"[\[\]]+", text_of(name, charset)) if each]
+    all_fields, tree = list(fields), dict[str, Any]()
+    charsets = (value.decode("latin-1") for name, value, _ in all_fields if name == CHARSET_FIELD.encode())
+    charset = charset or next(charsets, "")
+    for name, value, value_charset in all_fields:
+        path = [key for key in re.split(r"[\[\]]+", text_of(name, charset)) if key]
         if not path or path == [CHARSET_FIELD]:
             continue
-        holder = tree
-        for each in path[: DEPTH_MAX - 1]:
-            holder = holder.setdefault(each, {})
-        holder.setdefault("", []).append(text_of(value, own or charset))
+        node = tree
+        for key in path[: DEPTH_MAX - 1]:
+            node = node.setdefault(key, {})
+        node.setdefault("", []).append(text_of(value, value_charset or charset))
     return tree
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield each text with its name. path: the names around it, without those that only group others."""
     if isinstance(value, dict):
-        if own := _entry_name(value, ""):
-            yield from _leaves(value.get("value", value.get("values")), (*path, own))
+        if entry_name := _entry_name(value, ""):
+            yield from _leaves(value.get("value", value.get("values")), (*path, entry_name))
             return
-        for name, each in value.items():
+        for name, inner in value.items():
             key = name.strip().lower()
-            is_group = key.isdigit() or (key in GROUPS and isinstance(each, (dict, list)))
-            if isinstance(each, dict) and (own := _entry_name(each, key)):
-                yield from _leaves(each.get("value", each.get("values")), (*path, own))
+            is_group = key.isdigit() or (key in GROUPS and isinstance(inner, (dict, list)))
+            if isinstance(inner, dict) and (entry_name := _entry_name(inner, key)):
+                yield from _leaves(inner.get("value", inner.get("values")), (*path, entry_name))
             elif is_group or key in ("", "value"):
-                yield from _leaves(each, path)
+                yield from _leaves(inner, path)
             else:
-                yield from _leaves(each, (*path, key))
+                yield from _leaves(inner, (*path, key))
     elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each, path)
+        for inner in value:
+            yield from _leaves(inner, path)
     elif value is not None and path:
         yield ".".join(path), value if isinstance(value, str) else json.dumps(value)
 
 
 def _entry_name(entry: Mapping[str, Any], key: str) -> str | None:
-    """Return the name of an entry {"name", "value"}, by what says most of it; None if it is no entry.
+    """Return the name of an entry {"name", "value"}; None if it is no entry.
 
-    An entry may have a list of texts as its `values`. key: under which the entry is, "" in a list.
+    Of several names, the first one that says what the field holds. An entry may have a list of texts as its
+    `values`. key: the name that the entry has where it is, "" in a list.
     """
     texts = entry.get("values")
     has_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
     if "value" not in entry and not has_texts:
         return None
     names = [*(_one_text(entry.get(entry_name)).strip().lower() for entry_name in ENTRY_NAMES), key]
-    written = [name for name in names if name]
-    return next((each for each in written if kind_of(each)), written[0] if written else None)
+    candidates = [name for name in names if name]
+    return next((name for name in candidates if kind_of(name)), candidates[0] if candidates else None)
 
 
 def _one_text(value: Any) -> str:
@@ -277,13 +278,14 @@ def _kind_and_field(name: str) -> tuple[str | None, str]:
 
 
 def _split_words(word: str) -> Iterator[str]:
-    """Yield the words of what somebody wrote as one: `youremail` is `your` and `email`."""
+    """Yield the words that are written as one: `youremail` is `your` and `email`."""
     while word not in KINDS:
-        prefix = next((each for each in PREFIXES if word.startswith(each) and word != each), None)
-        if prefix is None:
+        prefixes = (prefix for prefix in PREFIXES if word.startswith(prefix) and word != prefix)
+        first = next(prefixes, None)
+        if first is None:
             break
-        yield prefix
-        word = word.removeprefix(prefix)
+        yield first
+        word = word.removeprefix(first)
     yield word
 
 
@@ -291,14 +293,15 @@ def of_kind(fields: Mapping[str, str], kind: str) -> dict[str, list[str]]:
     """Return the texts of all fields of a kind, by field: `confirm_email` is the same one as `email`."""
     texts: dict[str, list[str]] = {}
     for name, value in fields.items():
-        its_kind, field = _kind_and_field(name)
-        if its_kind == kind and value.strip():
+        field_kind, field = _kind_and_field(name)
+        if field_kind == kind and value.strip():
             texts.setdefault(field, []).append(value.strip())
     return texts
 
 
 def with_plain_names(fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields, with the only one of a kind under the name `email`, `phone` or `message`."""
-    kinds = [each for each in map(kind_of, fields) if each]
-    plain = {each for each in kinds if kinds.count(each) == 1}
-    return {kind if (kind := kind_of(name)) in plain else name: value for name, value in fields.items()}
+    kinds = {name: kind_of(name) for name in fields}
+    counts = Counter(kinds.values())
+    plain_names = {name: kind for name, kind in kinds.items() if kind and counts[kind] == 1}
+    return {plain_names.get(name, name): value for name, value in fields.items()}

@@ -1,5 +1,5 @@
-"""Who may come in by a hook (HookAuthenticator), what was sent, byte for byte (HookRequest), and what a
-process remembers of hooks (KnownHooks).
+"""Requests to hooks (HookRequest), who may come in by one (HookAuthenticator), and the hooks that a process
+remembers (KnownHooks).
 
 Whatever is wrong with a request, the answer is the same 401.
 """
@@ -30,23 +30,24 @@ from ingest.web.http import BODY_BYTES_MAX
 from ingest.web.validate import first_problem
 from rules.leads.hooks import (
     Algorithm,
-    Claim,
     Hook,
     HookSecret,
     Signature,
+    SignedDelivery,
     challenge_token,
-    claim_of,
     hmac_check,
     is_fresh,
     is_signed,
+    read_delivery,
 )
 
+# KnownHooks says what these are for.
 CACHE_SECONDS = 60.0
 REREAD_SECONDS = 2.0
 LIST_SECONDS = 60.0
 NAMES_MAX = 1_000
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
-SHARE_OF_ADDRESS = 1 / 4
+SHARE_OF_ADDRESS = 1 / 4  # of the allowance
 FORM_BYTES_MAX = 100_000
 Name = tuple[str, str]  # organization, source
 K = TypeVar("K")
@@ -116,12 +117,12 @@ def origin_of(headers: Mapping[str, str]) -> str | None:
 
 
 def hook_refusal() -> ApiError:
-    """Return the one refusal."""
+    """Return the one answer to whatever is wrong with a request."""
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
 class TooManyUnknown(RuntimeError):
-    """So many requests fitted no hook that this one is not looked into now."""
+    """So many requests have fitted no hook that this one is not examined now."""
 
 
 class HookAuthenticator:
@@ -132,23 +133,29 @@ class HookAuthenticator:
 
     def signed(
         self, organization: str, source_name: str, request: HookRequest, now: datetime
-    ) -> tuple[Hook, Source, Claim]:
-        """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
+    ) -> tuple[Hook, Source, SignedDelivery]:
+        """Return the hook whose secret signed a request, its source, and what was signed.
+
+        Raises 401 and 503.
+        """
         source = _source(source_name)
         scheme = source.signature
-        claim = claim_of(scheme, request.headers, request.body) if scheme else None
-        if scheme is None or claim is None or not is_fresh(claim, now):
+        delivery = read_delivery(scheme, request.headers, request.body) if scheme else None
+        if scheme is None or delivery is None or not is_fresh(delivery, now):
             raise hook_refusal()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
 
         def fits(hook: Hook) -> bool:
-            return is_signed(claim, hook.valid(now), check)
+            return is_signed(delivery, hook.valid(now), check)
 
         name, decoy = (organization, source_name), _decoy_hook(scheme)
-        return self._fitting_hook(name, request.address, fits, decoy), source, claim
+        return self._fitting_hook(name, request.address, fits, decoy), source, delivery
 
     def of_page(self, organization: str, source_name: str, request: HookRequest) -> tuple[Hook, Source]:
-        """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
+        """Return the hook that takes forms of the page that sent a request, and its source.
+
+        Raises 401 and 503.
+        """
         source, origin = _source(source_name), origin_of(request.headers)
         if source.from_browser is None:
             raise hook_refusal()
@@ -171,9 +178,9 @@ class HookAuthenticator:
         token, answer = question
 
         def fits(hook: Hook) -> bool:
-            given = token.encode()
-            equal = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
-            return any(equal)
+            tokens = [challenge_token(secret).encode() for secret in hook.valid(now)]
+            results = [hmac.compare_digest(valid, token.encode()) for valid in tokens]
+            return any(results)
 
         self._fitting_hook((organization, source_name), request.address, fits)
         return answer
@@ -181,16 +188,16 @@ class HookAuthenticator:
     def _fitting_hook(
         self, name: Name, address: str, fits: Callable[[Hook], bool], decoy: Hook | None = None
     ) -> Hook:
-        """Return the hook of this name if it fits, as it is remembered or as it is now.
+        """Return the hook of this name if it fits, as it is remembered or as it is now; raises 401 and 503.
 
-        decoy: is checked in place of a hook that is not there, so that it takes the same time.
+        decoy: a hook that is checked in place of one that is not there, so that both take the same time.
         """
         if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
             raise hook_refusal()
         checked: Hook | None = None
-        for is_again in (False, True):
+        for is_reread in (False, True):
             try:
-                hook = self._known.again(*name, address) if is_again else self._known.get(*name)
+                hook = self._known.reread(*name, address) if is_reread else self._known.get(*name)
             except TooManyUnknown:  # the same answer for hooks that there are, and for others
                 raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
             candidate = hook or decoy
@@ -208,34 +215,34 @@ def _source(name: str) -> Source:
 
 @cache
 def _decoy_hook(scheme: Signature) -> Hook:
-    """Return a hook of nobody's, with a secret that this process threw away."""
+    """Return a hook that belongs to nobody. Nobody knows its secret or its private key."""
     is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
     return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedHook:
-    """What was read of a hook, and when."""
+    """A hook as it was read, and when."""
 
-    hook: Hook | None  # None if there was none
-    at: float  # seconds of a clock that never goes back
+    hook: Hook | None  # None: there was none of this name
+    read_at: float  # seconds of a clock that never goes back
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenBucket:
-    """How many requests may be looked into."""
+    """How many requests that fit no hook may be examined."""
 
-    left: float
-    at: float  # when that was so, by the clock
+    tokens: float  # one for each request
+    counted_at: float  # when there were so many, by the clock
 
-    def grown(self, share: float, now: float) -> "_TokenBucket":
-        """Return it as it is now. share: of what all senders together have."""
-        grown = self.left + (now - self.at) * STRANGERS_PER_SECOND * share
-        return _TokenBucket(min(STRANGERS_BURST * share, grown), now)
+    def refilled(self, share: float, now: float) -> "_TokenBucket":
+        """Return the bucket as it is now. share: its part of what all senders together have."""
+        tokens = self.tokens + (now - self.counted_at) * STRANGERS_PER_SECOND * share
+        return _TokenBucket(min(STRANGERS_BURST * share, tokens), now)
 
-    def spent(self) -> "_TokenBucket":
-        """Return it with one request less."""
-        return _TokenBucket(self.left - 1, self.at)
+    def without_one(self) -> "_TokenBucket":
+        """Return the bucket after one request more."""
+        return _TokenBucket(self.tokens - 1, self.counted_at)
 
 
 class KnownHooks:
@@ -249,49 +256,49 @@ class KnownHooks:
     names that there are, once a minute: a hook on that list is read at once, whatever else comes. A request
     that fits no hook of its name costs one of an allowance that grows by a few a second, whether there is a
     hook of that name or not. When it is used up, all of them are told to try again: nobody learns which hooks
-    there are. An address, or a network of IPv6, has a quarter of the allowance at most, so one sender takes
-    nobody else's. Within the allowance a name that is not on the list is looked up, too, because the list may
-    be some minutes behind a new hook. Of these names the newest thousand are remembered.
+    there are. An address, or a network of IPv6, has a quarter of the allowance at most, so one sender cannot
+    use up all of it. Within the allowance a name that is not on the list is looked up, too, because the list
+    may be some minutes behind a new hook. Of these names the newest thousand are remembered.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
         """clock: returns seconds, and never goes back."""
         self._store, self._clock = store, clock
         self._hooks, self._strangers = OrderedDict[Name, _CachedHook](), OrderedDict[Name, _CachedHook]()
-        self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
-        self._listed, self._listed_at = frozenset[Name](), -LIST_SECONDS
-        self._allowance = _TokenBucket(STRANGERS_BURST, clock())
-        self._of_addresses = OrderedDict[str, _TokenBucket]()
+        self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last examined
+        self._listed_names, self._listed_at = frozenset[Name](), -LIST_SECONDS
+        self._allowance = _TokenBucket(STRANGERS_BURST, clock())  # of all senders together
+        self._network_allowances = OrderedDict[str, _TokenBucket]()
 
     def get(self, organization_id: str, source: str) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
         name = (organization_id, source)
         cached = self._hooks.get(name) or self._strangers.get(name)
-        if cached and self._clock() - cached.at < CACHE_SECONDS:
+        if cached and self._clock() - cached.read_at < CACHE_SECONDS:
             return cached.hook
         return self._read(name) if name in self._hooks or self._is_listed(name) else None
 
-    def again(self, organization_id: str, source: str, address: str) -> Hook | None:
+    def reread(self, organization_id: str, source: str, address: str) -> Hook | None:
         """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-        address: whose connection it is. Raises TooManyUnknown if the allowance is used up, its own or that of
-        all. Both are spent once in two seconds for each name.
+        address: of the sender. Raises TooManyUnknown if the sender's allowance or that of all is used up.
+        Both are spent once in two seconds for each name.
         """
         name, now = (organization_id, source), self._clock()
         if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
             self._spend_allowance(network_of(address), now)
-            _keep(self._misfits, name, now)
+            _remember(self._misfits, name, now)
         cached = self._hooks.get(name) or self._strangers.get(name)
-        return cached.hook if cached and now - cached.at < REREAD_SECONDS else self._read(name)
+        return cached.hook if cached and now - cached.read_at < REREAD_SECONDS else self._read(name)
 
     def _is_listed(self, name: Name) -> bool:
         if self._clock() - self._listed_at >= LIST_SECONDS:
             self._listed_at = self._clock()
             try:
-                self._listed = frozenset(self._store.names())
+                self._listed_names = frozenset(self._store.names())
             except Unavailable:
                 logger.exception("the list of hooks stays as it was")
-        return name in self._listed
+        return name in self._listed_names
 
     def _read(self, name: Name) -> Hook | None:
         try:
@@ -300,22 +307,26 @@ class KnownHooks:
             hook = None
         self._hooks.pop(name, None)
         self._strangers.pop(name, None)
-        _keep(self._strangers if hook is None else self._hooks, name, _CachedHook(hook, self._clock()))
+        _remember(self._strangers if hook is None else self._hooks, name, _CachedHook(hook, self._clock()))
         return hook
 
     def _spend_allowance(self, network: str, now: float) -> None:
-        own = self._of_addresses.get(network) or _TokenBucket(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
-        own, of_all = own.grown(SHARE_OF_ADDRESS, now), self._allowance.grown(1, now)
-        is_enough = min(own.left, of_all.left) >= 1
-        self._allowance = of_all.spent() if is_enough else of_all
-        _keep(self._of_addresses, network, own.spent() if is_enough else own)
+        """Spend one request of the network's allowance and of that of all; raises TooManyUnknown."""
+        new_bucket = _TokenBucket(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
+        of_network = self._network_allowances.get(network, new_bucket).refilled(SHARE_OF_ADDRESS, now)
+        of_all = self._allowance.refilled(1, now)
+        is_enough = min(of_network.tokens, of_all.tokens) >= 1
+        if is_enough:
+            of_network, of_all = of_network.without_one(), of_all.without_one()
+        self._allowance = of_all
+        _remember(self._network_allowances, network, of_network)
         if not is_enough:
             raise TooManyUnknown
 
 
-def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
-    """Remember something of a name or a network, and forget the oldest ones beyond so many."""
-    kept.pop(name, None)
-    kept[name] = value
-    while len(kept) > NAMES_MAX:
-        kept.popitem(last=False)
+def _remember(memory: OrderedDict[K, T], name: K, value: T) -> None:
+    """Put a value under a name or a network, and forget the oldest ones beyond NAMES_MAX."""
+    memory.pop(name, None)
+    memory[name] = value
+    while len(memory) > NAMES_MAX:
+        memory.popitem(last=False)

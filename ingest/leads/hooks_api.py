@@ -1,4 +1,4 @@
-"""Takes webhooks as vendors send them, and forms as browsers do: onto the lead-ingestion queue, then 200.
+"""The routes of hooks: they put vendors' webhooks and browsers' forms on the lead-ingestion queue.
 
 A signed body that is no event is queued too: its vendor would only repeat it, and the queue's consumer keeps
 it, with the reason, for an operator. A form that is none is refused, because anybody can send one.
@@ -43,7 +43,7 @@ from rules.leads.hooks import Hook
 # A batch of SendGrid's may hold more events than one message of the queue.
 MESSAGES_MAX = 10
 CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
-# A webhook has no token: its signature opens the door.
+# A webhook has no token: its signature opens the authenticator.
 HOOK = "/v1/hooks/{organization}/{source}"
 BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
 ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
@@ -54,7 +54,7 @@ logger, handler = app.logger, app.handler
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    door: HookAuthenticator
+    authenticator: HookAuthenticator
     queue: LeadQueue
     forms: FormCounts
     currency: str
@@ -85,10 +85,10 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    hook, offered, claim = _parts().door.signed(organization, source, request, now)
+    hook, source_format, delivery = _parts().authenticator.signed(organization, source, request, now)
     context_fields = {
-        "topic": request.headers.get(offered.topic_header, "")[:128],
-        "delivery_id": claim.delivery_id[:256],
+        "topic": request.headers.get(source_format.topic_header, "")[:128],
+        "delivery_id": delivery.delivery_id[:256],
         "is_signed": True,
     }
     accepted = 0
@@ -101,7 +101,7 @@ def post_hook(organization: str, source: str) -> Answer:
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
     request = hook_request(app.event)
-    answer = _parts().door.challenged(organization, source, request, app.query, clock.now())
+    answer = _parts().authenticator.challenged(organization, source, request, app.query, clock.now())
     return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 
@@ -109,14 +109,14 @@ def get_hook(organization: str, source: str) -> Response[str]:
 def options_hook(organization: str, source: str) -> Response[str]:
     """Let a page of an allowed origin send a form as JSON."""
     request = hook_request(app.event)
-    _parts().door.of_page(organization, source, request)
+    _parts().authenticator.of_page(organization, source, request)
     return Response(
         204, headers=_cors(request.headers) | CORS | SECURITY_HEADERS | {"Access-Control-Max-Age": "600"}
     )
 
 
 def _messages(payload: Any) -> Iterator[Any]:
-    """Split a long list into payloads that the queue's consumer takes; raises 413 for a very long one."""
+    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if too long."""
     if not isinstance(payload, list) or len(payload) <= PARTS_MAX:
         yield payload
         return
@@ -128,17 +128,20 @@ def _messages(payload: Any) -> Iterator[Any]:
 def _queue_payload(
     hook: Hook, payload: Any, context_fields: Mapping[str, Any], now: datetime, *, keep_bad: bool
 ) -> OpenedPayload:
-    """Queue a payload that holds anything for us; raises 422 if it is bad and nobody is to keep it."""
-    named = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
-    given = {name: value for name, value in context_fields.items() if value}
+    """Queue a payload that holds any event, and return what it holds.
+
+    keep_bad: the queue's consumer keeps what is no event; otherwise it raises 422.
+    """
+    message = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
+    message |= {name: value for name, value in context_fields.items() if value}
+    message["received_at"] = stamp(now)
     try:
-        message = {**named, **given, "received_at": stamp(now)}
         sent = read_envelope(message, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(payload, sent, now)
     if opened.refused and not keep_bad:
-        raise invalid_fields([(each.field, each.reason) for each in opened.refused])
+        raise invalid_fields([(part.field, part.reason) for part in opened.refused])
     if opened.events or opened.refused or opened.broken:
         _parts().queue.put(sent.message())
     counts = {"events": len(opened.events), "refused": len(opened.refused), "broken": len(opened.broken)}
@@ -147,7 +150,7 @@ def _queue_payload(
 
 
 def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, source = _parts().door.of_page(organization, source_name, request)
+    hook, source = _parts().authenticator.of_page(organization, source_name, request)
     try:
         return _queue_form(hook, source, request, now)
     except ApiError as refused:
@@ -162,7 +165,7 @@ def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime)
     fields = form_fields(request)
     if not fields.pop(hook.honeypot, ""):
         context_fields = {"delivery_id": delivery_id(fields, now)}
-        assert source.from_browser is not None  # noqa: S101 (the door has seen to it)
+        assert source.from_browser is not None  # noqa: S101 (the authenticator has seen to it)
         _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
     # A robot that filled in the honeypot gets the same answer, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:

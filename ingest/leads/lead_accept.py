@@ -15,16 +15,13 @@ from rules.days import parse_moment, stamp, unstamp
 from rules.json_values import BadValue, check_strict
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
-# The consumer stores merges of leads under this name. No integration may use it.
-RESERVED = "identity"
-# What only the door for signed webhooks says of a payload (DecodeContext).
-FROM_HOOKS = ("topic", "delivery_id", "is_signed")
-# Events in one payload.
-PARTS_MAX = 1_000
+RESERVED = "identity"  # under this name the consumer stores merges of leads; no integration may use it
+FROM_HOOKS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
+PARTS_MAX = 1_000  # events in one payload
 
 
 class BadEnvelope(ValueError):
-    """What surrounds a payload is wrong. field: the part at fault; reason: what is wrong with it."""
+    """A field beside the payload is wrong. field: its name; reason: what is wrong."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
@@ -33,7 +30,7 @@ class BadEnvelope(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A payload, and where it came from."""
+    """A payload, with its source and context."""
 
     source_type: str
     context: DecodeContext
@@ -49,15 +46,15 @@ class Envelope:
             "integration": self.context.integration,
             **payload,
             "received_at": self.context.received_at,
-            **{name: each for name in FROM_HOOKS if (each := getattr(self.context, name))},
+            **{name: value for name in FROM_HOOKS if (value := getattr(self.context, name))},
         }
 
 
 @dataclass(slots=True)
 class OpenedPayload:
-    """What became of a payload's parts."""
+    """The events of a payload's parts, and the errors."""
 
-    # Each with the part that it is of
+    # Each event with the part that has it
     events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
     refused: list[DecodeError] = field(default_factory=list)  # why parts are no events
     broken: list[Exception] = field(default_factory=list)  # bugs of a decoder
@@ -66,7 +63,7 @@ class OpenedPayload:
 def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:
     """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
 
-    Of the payload, open_payload checks each part by itself.
+    It does not check the payload: open_payload checks each part by itself.
     currency, phone_regions: the settings (adapters.settings.choices, .phone_regions).
     """
     try:
@@ -84,9 +81,9 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
         raise BadEnvelope("source", f"must be one of {', '.join(sources.names())}")
     organization = message["organization_id"]
     region = region_of(phone_regions, organization)
-    said = {name: message[name] for name in FROM_HOOKS if name in message}
+    hook_fields = {name: message[name] for name in FROM_HOOKS if name in message}
     currency_code, received_at = currency_of(currency, organization), _received_at(message, now)
-    context = DecodeContext(organization, integration, currency_code, received_at, region, **said)
+    context = DecodeContext(organization, integration, currency_code, received_at, region, **hook_fields)
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 
@@ -146,12 +143,12 @@ def _part_error(part: PayloadPart, error: DecodeError) -> DecodeError:
 
 
 def path_of(part: PayloadPart, field: str) -> str:
-    """Return a field's path from the message on, such as `payload.3.timestamp`. field: from the event on.
+    """Return a field's path in the message, such as `payload.3.timestamp`.
 
-    What is no JSON value is named from the piece on.
+    field: its path in the event; or in the part, if the part has a bad JSON value (PayloadPart.inner).
     """
     inside = field.removeprefix(part.inner).strip(".")
-    return ".".join(each for each in ("payload", part.path, inside) if each)
+    return ".".join(name for name in ("payload", part.path, inside) if name)
 
 
 def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> LeadEvent:
@@ -173,8 +170,8 @@ def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> L
 
 
 def part_digest(part: PayloadPart) -> str:
-    """Return a digest of what the integration sent: two payloads under one external id are compared by it.
+    """Return a digest of the part, by which two payloads under one external id are compared.
 
-    It leaves out what we derive from the payload, because our rules may change.
+    What we derive from the payload is not in it, because our rules may change.
     """
     return body_hash({"payload": part.payload})

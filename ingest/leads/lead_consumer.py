@@ -1,7 +1,7 @@
-"""lead-ingestion queue -> whose event it is (PostgreSQL) -> table Event.
+"""Consumes the lead-ingestion queue: finds each event's lead in PostgreSQL, and stores it in the table Event.
 
 A message is a webhook (lead_accept.py), the command to undo a merge, or the daily command `announce`. A
-consumer may die between a change of identity and its announcement; `announce` makes up for that. Every step
+consumer may die between a change of identity and its announcement; then `announce` announces it. Every step
 is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
 """
 
@@ -54,10 +54,10 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, bod
 from rules.privacy.tombstones import identity_subject, lead_subject
 
 CONSUMER = "leads"
-REASONS_MAX = 10
-# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
+REASONS_MAX = 10  # of one message, which are kept
+# How long one event may take: it may wait for a database that wakes up (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
-# The moves of one event, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
+# Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
 logger = Logger(service="leads")
 
@@ -73,14 +73,14 @@ class LeadConsumer:
     currency: str  # currency, phone_regions: the settings
     phone_regions: str = ""
     erased: ErasureCheck = NO_ERASURES
-    # Carries out what sources ask to be erased; without it such a message is poison
+    # Begins the erasures that sources ask for; without it such a message is poison
     erasing: LeadErasureStarter | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Handle one message; raises PoisonMessage if no attempt will get past it.
+        """Handle one message; raises PoisonMessage if no attempt can ever process it.
 
-        is_over: whether the time is up. Then it raises TimeIsUp before the next event; at least one event
-        is handled. Those that are stored already cost the next attempt little.
+        is_over: returns whether the function ends soon. Then it raises TimeIsUp before the next event, but
+        not before the first. The next attempt finds what is stored already.
         """
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)
@@ -90,8 +90,8 @@ class LeadConsumer:
         except BadEnvelope as bad:
             raise PoisonMessage(str(bad)) from None
         opened = open_payload(self._payload(sent), sent, now)
-        reasons = [str(each) for each in opened.refused]
-        reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
+        reasons = [str(error) for error in opened.refused]
+        reasons += [f"the decoder raised {type(error).__name__}: {error}" for error in opened.broken]
         for index, (event, part) in enumerate(opened.events):
             if index and is_over():
                 raise TimeIsUp(f"{index} of {len(opened.events)} events are stored")
@@ -101,7 +101,7 @@ class LeadConsumer:
             if self._is_erased(event, sent):
                 continue
             if event.omissions:
-                # The first name of each path is the decoder's own; others may be what somebody has sent.
+                # Only the first name of each path is the decoder's: the others may be a person's words.
                 fields = sorted({omission.field.partition(".")[0] for omission in event.omissions})
                 logger.info("side fields left out", extra={"source": sent.context.source, "fields": fields})
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
@@ -110,7 +110,7 @@ class LeadConsumer:
             raise PoisonMessage("; ".join(reasons[:REASONS_MAX]))
 
     def _is_erased(self, event: DecodedEvent, sent: Envelope) -> bool:
-        """Whether an event is of somebody who was erased, or of before that was lifted."""
+        """Return whether an event is of an erased person, and not from after the erasure was lifted."""
         organization = sent.context.organization_id
         happened_at = min(event.occurred_at, sent.context.received_at)
         return any(
@@ -128,7 +128,7 @@ class LeadConsumer:
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
-        records = (orders.read(sent.context.source, each) for each in erasure.order_ids)
+        records = (orders.read(sent.context.source, order_id) for order_id in erasure.order_ids)
         leaves = dict.fromkeys(record.leaf for record in records if record and record.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
@@ -167,15 +167,16 @@ class LeadConsumer:
         return cached or self._resolve(event, sent, now)
 
     def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
-        """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
+        """Return the lead that Redis remembers. An erased one is left out: PostgreSQL no longer has it."""
         lead = self.cache.get(organization, event.identities)
         is_erased = lead is not None and self.erased.of(lead_subject(lead.leaf)) is not None
         return None if is_erased else lead
 
     def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        """Find or make the lead, and announce what that changed.
+        """Return the event's lead, which may be a new one, and announce the changes of identity.
 
-        The claim comes later. So if the process dies here, the message comes again and announces the rest.
+        The event is claimed later. So if the process dies here, the message comes again and announces the
+        rest.
         """
         organization = sent.context.organization_id
         evidence = LeadEventKey(sent.context.source, event.external_event_id)
@@ -185,11 +186,12 @@ class LeadConsumer:
         return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
-        """Store each change as an event of its organization, then mark it as announced."""
+        """Store each change as events of its organization, then mark it as announced."""
         pending = tuple(changes)
-        for event in (change_event for change in pending for change_event in change_events(change, now)):
-            if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
-                raise RuntimeError(f"{event.external_event_id} of {event.source} is stored otherwise")
+        for change in pending:
+            for event in change_events(change, now):
+                if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
+                    raise RuntimeError(f"{event.external_event_id} of {event.source} is stored otherwise")
         if pending:
             self.identities.note_announced(pending)
 
@@ -221,16 +223,17 @@ class LeadConsumer:
 
 
 def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
-    """Yield the events that report a change to its organization, in parts: `7`, the next of it `7/2`.
+    """Yield the events that report a change to its organization. Their ids: `7`, then `7/2`.
 
     Only received_at differs between attempts.
     """
     organization, first = change.organization_id, change.groups[0].root
     moves = ((group.root, leaf) for group in change.groups for leaf in group.leaves)
-    for part, some in enumerate(chunks(moves, MOVES_MAX), 1):
-        leaves_by_root = {root: [root] for root, _ in some}
-        for root, leaf in some:
-            leaves_by_root[root] += [leaf] if leaf != root else []
+    for part, chunk in enumerate(chunks(moves, MOVES_MAX), 1):
+        leaves_by_root = {root: [root] for root, _ in chunk}
+        for root, leaf in chunk:
+            if leaf != root:
+                leaves_by_root[root].append(leaf)
         groups = [{"root": root, "leaves": leaves} for root, leaves in leaves_by_root.items()]
         yield LeadEvent(
             organization_id=organization,
@@ -247,7 +250,7 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
 
 
 def _is_unavailable(error: Exception) -> bool:
-    """Whether a store is away, which is no fault of the message."""
+    """Return whether a store is away, so that the message is not at fault."""
     if isinstance(error, PostgresUnavailable):
         return error.is_away
     return isinstance(error, Unprocessed) or aws.is_away(error)
@@ -275,7 +278,10 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an SQS batch; the answer lists what must come again. Or the end of a smoke test."""
+    """Lambda's entry: serves an SQS batch, or forgets the leads of a smoke test.
+
+    The answer to a batch lists the messages that must come again.
+    """
     consumer, queue = _parts()
     if "streakline_forget" in event:
         return {"left": consumer.identities.forget(event["streakline_forget"])}

@@ -1,6 +1,6 @@
-"""What is known of a lead, as the API shows it.
+"""A lead's events, memory and features, as the API shows them.
 
-A lead that was merged into another answers with the data of its root.
+For a lead that was merged into another, they are those of its root.
 """
 
 import json
@@ -29,17 +29,17 @@ from rules.leads.series import decode_series
 # other for a moment, while a change of identity is being applied.
 HOPS_MAX = 5
 NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
+# Attributes of an event that callers do not see.
 HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
-# DynamoDB takes no longer sort key.
-NAME_BYTES_MAX = 1024
+NAME_BYTES_MAX = 1024  # DynamoDB takes no longer sort key
 MEMORY_MAX = 1_000  # entries that one request reads
-AHEAD = FUTURE_MAX + timedelta(days=1)
+AHEAD = FUTURE_MAX + timedelta(days=1)  # how far ahead an event may be, with time to spare
 NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A lead that was asked about."""
+    """The lead of a request."""
 
     root: str
     leaf: str  # the lead itself
@@ -48,13 +48,13 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads."""
+    """Reads leads, and returns what the API answers."""
 
     people: PersonEvents
     memories: MemoryStore
     currency: str  # the setting: each organization's own
     rates: Mapping[str, Decimal]  # what each currency is worth in the deployment's
-    grace_days: int  # the setting: when an unanswered campaign counts as ignored
+    grace_days: int  # the setting: after so many days an unanswered campaign counts as ignored
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would reveal that it exists."""
@@ -63,27 +63,27 @@ class LeadViews:
             raise ApiError(404, "not_found", NO_LEAD)
 
     def has_change(self, organization: str, change: str) -> bool:
-        """Whether a change of who is who, by its number, has been announced to an organization."""
+        """Return whether a change of identity, by its number, has been announced to an organization."""
         return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
-        """Return the root of the lead that an integration's event was stored for; raises 404 if none was."""
+        """Return {"lead_id"}: the root that has an integration's event. Raises 404 for an unknown event."""
         leaf = self.people.events.leaf_of(source, external_event_id)
         if leaf is None:
             raise ApiError(404, "not_found", NO_EVENT)
         return {"lead_id": self._lead(leaf).root}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of the events of all the root's leaves, newest first; all, or those of one `type`.
+        """Return a page of the events of all the root's leaves, newest first; of one type if `type` says it.
 
         Raises 404 for no such lead, 400 for no such type.
         """
-        kind = query.get("type")
-        if kind is not None and kind not in EVENT_TYPES:
+        event_type = query.get("type")
+        if event_type is not None and event_type not in EVENT_TYPES:
             raise ApiError(400, "invalid_parameter", f"type must be one of {', '.join(sorted(EVENT_TYPES))}")
         span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
-        wanted = EventPage(kind or "", span.since, span.until, span.limit)
-        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, wanted)
+        events = EventPage(event_type or "", span.since, span.until, span.limit)
+        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, events)
         if not rows and lead.item is None:
             self._check_known(lead)
         listing = page("events", rows, span.limit, SORT_KEY)
@@ -94,13 +94,13 @@ class LeadViews:
 
         Raises 404 for no such lead or no such entry, 400 for a key without a type, 422 over 1,000 entries.
         """
-        kind, key = query.get("type"), query.get("key")
-        if key and not kind:
+        memory_type, key = query.get("type"), query.get("key")
+        if key and not memory_type:
             raise ApiError(400, "invalid_parameter", "key needs a type")
-        if len(f"{kind}#{key}".encode()) > NAME_BYTES_MAX:
+        if len(f"{memory_type}#{key}".encode()) > NAME_BYTES_MAX:
             raise ApiError(400, "invalid_parameter", f"type and key are over {NAME_BYTES_MAX} bytes")
         lead = self._lead(lead_id)
-        entries = self._entries(lead.root, kind, key)
+        entries = self._entries(lead.root, memory_type, key)
         alive = [entry for entry in entries if entry.evidence and not is_expired(entry, now)]
         if not entries and lead.item is None:
             self._check_known(lead)
@@ -109,40 +109,41 @@ class LeadViews:
         return {"lead_id": lead.root, "memory": [memory_view(entry, now) for entry in alive]}
 
     def features(self, lead_id: str, now: datetime) -> dict[str, Any]:
-        """Return features as of now, and when they were stored last: {} and null before the first time."""
+        """Return features as of now, and when they were last stored: {} and null if they never were."""
         lead = self._lead(lead_id)
         if lead.item is None:
             self._check_known(lead)
             return {"lead_id": lead.root, **NOTHING_COMPUTED}
         features, as_of = features_at(lead.item, now, self.grace_days)
-        own = self._currency(lead_id)
-        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), own)
-        rates = rates_in(own, currency_of(self.currency, None), self.rates)
+        currency = self._currency(lead_id)
+        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), currency)
+        rates = rates_in(currency, currency_of(self.currency, None), self.rates)
         return {
             "lead_id": lead.root,
             "features": dict(sorted(features.items())),
             "money": money,
-            "money_total": total_view(money, own, rates),
+            "money_total": total_view(money, currency, rates),
             "computed_at": lead.item.computed_at,
             "as_of": as_of,
         }
 
     def _currency(self, lead_id: str) -> str:
-        """Return the own currency of a lead's organization; asks for that only where organizations differ."""
+        """Return the currency of a lead's organization. It reads that only if organizations differ."""
         differ = len(currencies(self.currency)) > 1
         return currency_of(self.currency, self.people.events.organization_of(lead_id) if differ else None)
 
-    def _entries(self, root: str, kind: str | None, key: str | None) -> list[MemoryEntry]:
-        if kind and key:
-            entry = self.memories.get(root, kind, key)
+    def _entries(self, root: str, memory_type: str | None, key: str | None) -> list[MemoryEntry]:
+        """Return all entries, those of a type, or the one of a type and key; raises 422."""
+        if memory_type and key:
+            entry = self.memories.get(root, memory_type, key)
             return [] if entry is None else [entry]
         try:
-            if kind:
-                return self.memories.of_type(root, kind, MEMORY_MAX)
+            if memory_type:
+                return self.memories.of_type(root, memory_type, MEMORY_MAX)
             return self.memories.all_of(root, MEMORY_MAX)
         except TooManyMemories:
             reason = f"must be narrower: over {MEMORY_MAX} things are remembered of the lead"
-            raise invalid_field("key" if kind else "type", reason) from None
+            raise invalid_field("key" if memory_type else "type", reason) from None
 
     def _lead(self, lead_id: str) -> Lead:
         """Find the root of a lead. This costs one read, or two for a lead that was merged into another."""
@@ -166,7 +167,7 @@ def event_view(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_expired(entry: MemoryEntry, now: datetime) -> bool:
-    """Whether the entry has expired. DynamoDB may still hold its item for a while."""
+    """Return whether the entry has expired. DynamoDB deletes its item only some time later."""
     return entry.expires_at <= now.timestamp()
 
 
@@ -186,7 +187,10 @@ def memory_view(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
 
 
 def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
-    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
+    """Return the number of orders and the amount spent in each currency.
+
+    purchases: the stored series. own: the organization's currency.
+    """
     if purchases is None:
         return {}
     series = decode_series(purchases)
@@ -201,7 +205,7 @@ def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
 def total_view(
     money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
 ) -> dict[str, Any] | None:
-    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
-    spent = {currency: each["spent"] for currency, each in money.items()}
+    """Return the amount spent in all currencies, in the organization's own; None if a rate is missing."""
+    spent = {currency: view["spent"] for currency, view in money.items()}
     total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
     return None if total is None else {"currency": own, "spent": total}

@@ -1,5 +1,6 @@
-"""Orders in webhooks of shops: what a webhook says is joined to what is known of the order, and the events
-that report the difference are stored with it.
+"""Orders in webhooks of shops. A webhook's state of an order is joined to the stored state.
+
+The events that report the difference are stored with the new state.
 """
 
 from collections.abc import Callable
@@ -19,45 +20,46 @@ Resolver = Callable[[], Resolution]
 
 
 class OrderContended(RuntimeError):
-    """Others were first in every attempt: the message comes again."""
+    """Other writers were first in every attempt. The message comes again."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderIntake:
-    """Joins what webhooks say of orders."""
+    """Joins the states of orders in webhooks to the stored ones."""
 
-    orders: OrderStore  # where orders are known
-    payloads: LeadPayloads  # where large webhooks are kept
+    orders: OrderStore
+    payloads: LeadPayloads  # stores large webhooks
 
     def store(
         self, event: DecodedEvent, part: PayloadPart, sent: Envelope, resolve: Resolver
     ) -> StoreOutcome:
-        """Join what a webhook says to what is known. resolve: asks for the lead; called at most once.
+        """Join a webhook's state of an order to the stored one; returns what became of the webhook.
 
-        A webhook that names nobody is kept until another one of the order names somebody. DUPLICATE: nothing
-        new. CONFLICT: it contradicts what is known, and neither says when it was so.
+        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
+        If no webhook of the order names anybody yet, the state is stored without events. resolve: finds the
+        lead; called at most once. Raises OrderContended.
         """
         order, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
             stored = self.orders.read(source, order.order_id)
             if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
                 return outcome
-            before = stored.seen if stored else OrderState()
-            after = join_orders(before, order.seen)
+            before = stored.state if stored else OrderState()
+            after = join_orders(before, order.state)
             # Of an order without a lead no event is stored yet, whatever is known of it.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
             record = stored or OrderRecord(source, order.order_id, after, digest)
-            if order.seen.placed and after.placed == order.seen.placed:
+            if order.state.placed and after.placed == order.state.placed:
                 record = replace(record, body_hash=digest)
             if not record.leaf and not event.identities:
                 changes = []
             elif changes and not record.leaf:
                 lead = resolve()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, seen=after), event, sent, changes)
-            if events:  # the first one keeps the webhook
+            record, events = _count_changes(replace(record, state=after), event, sent, changes)
+            if events:  # the first one has the webhook as its raw payload
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
             if self.orders.put(record, stored, events):
                 return StoreOutcome.STORED
@@ -73,24 +75,22 @@ def order_of(event: DecodedEvent) -> OrderPart:
 
 def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
-    seen = order_of(event).seen
-    both = (record.seen.placed, seen.placed)
-    if all(each and not each.version for each in both) and record.body_hash != digest:
+    state = order_of(event).state
+    placings = (record.state.placed, state.placed)
+    have_no_version = all(placed and not placed.version for placed in placings)
+    if have_no_version and record.body_hash != digest:
         return StoreOutcome.CONFLICT
-    if contradicts(record.seen, seen):
+    if contradicts(record.state, state):
         return StoreOutcome.CONFLICT
-    names_somebody = bool(event.identities) and not record.leaf
-    return (
-        StoreOutcome.DUPLICATE
-        if join_orders(record.seen, seen) == record.seen and not names_somebody
-        else None
-    )
+    names_lead = bool(event.identities) and not record.leaf
+    is_known = join_orders(record.state, state) == record.state
+    return StoreOutcome.DUPLICATE if is_known and not names_lead else None
 
 
 def _count_changes(
     record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
-    """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
+    """Return the record with the events counted, and the events. Their ids: `order:7`, then `order:7/2`."""
     event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
     for change in changes:
         number = event_counts[change.key] = event_counts.get(change.key, 0) + 1

@@ -1,9 +1,8 @@
 """What the decoder of a lead source takes and returns, and the readers that decoders share.
 
-There are readers of ids, times, amounts and products, and of what a payload says of a person. They are of
-two kinds. Functions read what an event must have: they raise DecodeError that names the field, and so
-refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and the
-event stays.
+There are two kinds of readers. Functions such as `moment` read what an event must have: they raise a
+DecodeError that names the field, which refuses the event. `SideFields` reads everything else: it leaves out
+and notes what it cannot read, and the event stays.
 """
 
 import re
@@ -25,6 +24,7 @@ from rules.leads.orders import EXPONENTS, OrderState
 # The type of an event that asks for an erasure. It is carried out, and never stored.
 ERASURE_REQUESTED = "erasure_requested"
 ID_BYTES_MAX = 256
+# Up to 15 digits and 12 decimals, with at least one of either.
 DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
 NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
@@ -34,6 +34,7 @@ LINES_MAX = 1_000
 QUANTITY_MAX = 10**9
 OMISSIONS_MAX = 20  # that are noted of one event
 T = TypeVar("T")
+# An RFC 3339 timestamp with blanks, or without the colon of its offset.
 LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
@@ -61,18 +62,17 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a payload does not say itself."""
+    """What a decoder needs beside the payload."""
 
     organization_id: str
     integration: str
     currency: str  # ISO 4217, the organization's own
     received_at: str  # a stamp
-    # ISO 3166; there telephone numbers without a country code are read (None: such numbers are none)
+    # ISO 3166: the country of telephone numbers without a country code. None: such numbers are refused
     region: str | None = None
     topic: str = ""  # the kind of webhook, if a header says it
     delivery_id: str = ""  # the vendor's name for this delivery
-    # A secret of the organization signed the payload, so what it says of people is its source's word, and not
-    # a stranger's
+    # Whether a secret of the organization signed the payload, so that no stranger can have sent it
     is_signed: bool = False
 
     @property
@@ -86,13 +86,13 @@ class OrderPart:
     """What a payload says of a shop's order."""
 
     order_id: str
-    seen: OrderState
+    state: OrderState
     products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
 
 
 @dataclass(frozen=True, slots=True)
 class ErasurePart:
-    """Whom a source wants erased: the lead of the event's identities, and of these orders of the source."""
+    """A request to erase the lead of the event's identities, and of these orders of the source."""
 
     order_ids: tuple[str, ...] = ()
 
@@ -109,9 +109,9 @@ class DecodedEvent:
     object_id_ref: str | None = None
     # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
-    # If it is about an order, which has a state. What that changes is stored then; the payload is only shown.
+    # If it is about an order. Then the changes of the order's state are stored, instead of this event.
     order: OrderPart | None = None
-    erasure: ErasurePart | None = None  # if it asks for one
+    erasure: ErasurePart | None = None  # if it asks for an erasure
     omissions: tuple[Omission, ...] = ()  # side fields that could not be read
 
 
@@ -210,9 +210,9 @@ def currency_of(value: Any, name: str = "currency") -> str:
 
 
 def amount_in(currency: str, amount: int, context: DecodeContext) -> dict[str, Any]:
-    """Return an amount as an event holds it: apart from those in the organization's own currency.
+    """Return the payload fields of an amount: `amount_minor` if it is in the organization's currency.
 
-    Nobody can add up amounts of two currencies, so an event has one of two fields: see LeadEvent.
+    Otherwise it is `foreign_minor`, because amounts of two currencies cannot be added up.
     """
     return {"currency": currency, "amount_minor" if currency == context.currency else "foreign_minor": amount}
 
@@ -227,7 +227,7 @@ def thousandths(value: Any, name: str) -> int:
 
 
 class SideFields:
-    """Reads what an event can do without, and never raises. It notes what it leaves out."""
+    """Reads fields that an event can do without. It never raises, and notes what it leaves out."""
 
     def __init__(self) -> None:
         self._omissions: list[Omission] = []
@@ -261,7 +261,7 @@ class SideFields:
             return []
         if len(value) > most:
             self.omit(name, f"has more than {most} items; the first ones are read")
-        return [(f"{name}.{index}", each) for index, each in enumerate(value[:most])]
+        return [(f"{name}.{index}", item) for index, item in enumerate(value[:most])]
 
     def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
         """Return those items of a list that are objects, with their paths."""
@@ -289,16 +289,16 @@ def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict
             quantities[product] = min(quantities.get(product, 0) + quantity, QUANTITY_MAX)
         elif product and quantity < 0:
             side.omit(f"{path}.quantity", "is below 0")
-    listed = [{"product_id": each, "quantity": quantity} for each, quantity in quantities.items()]
-    return listed[:PRODUCTS_MAX]
+    bought = [{"product_id": product, "quantity": quantity} for product, quantity in quantities.items()]
+    return bought[:PRODUCTS_MAX]
 
 
 def _product(line: dict[str, Any], path: str, side: SideFields) -> str | None:
-    """Return a line's product_id, or its sku; blanks around a sku that somebody typed are no part of it."""
+    """Return a line's product_id, or its sku. Blanks around it are left out: somebody may have typed it."""
     for name in ("product_id", "sku"):
-        given = line.get(name) or None
-        if found := side.read(text_id, given.strip() if isinstance(given, str) else given, f"{path}.{name}"):
-            return found
+        raw = line.get(name) or None
+        if product := side.read(text_id, raw.strip() if isinstance(raw, str) else raw, f"{path}.{name}"):
+            return product
     return None
 
 
@@ -353,15 +353,19 @@ def usable_identities(
 
 
 def strict_identities(
-    given: Mapping[str, Any], context: DecodeContext, at: str, claimed: Collection[str], side: SideFields
+    ids_by_channel: Mapping[str, Any],
+    context: DecodeContext,
+    at: str,
+    claimed: Collection[str],
+    side: SideFields,
 ) -> tuple[Identity, ...]:
     """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
 
-    claimed: the channels whose ids nobody has proven. All others are verified. side: notes the bad ids beside
-    a good one.
+    claimed: the channels whose ids are not proven. All others are verified. side: notes the bad ids if there
+    is a good one.
     """
     good, bad = dict[Identity, None](), list[tuple[str, str]]()
-    for channel, ids in given.items():
+    for channel, ids in ids_by_channel.items():
         for raw in ids if isinstance(ids, list) else [ids]:
             try:
                 good.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
@@ -391,9 +395,10 @@ def derived_from_text(
     preferences: Any = None,
     side: SideFields | None = None,
 ) -> dict[str, Any]:
-    """Return what we derive from a person's words, without the words. Nothing of it can refuse an event.
+    """Return the payload fields that follow from a person's words, without the words. It never raises.
 
-    sentiment (-1 to 1), objections, preferences: what the integration says. Without a score there is none.
+    sentiment (-1 to 1), objections, preferences: as the integration says. Objections are found in the text if
+    it says none; a sentiment is never made up.
     """
     side = side or SideFields()
     topics = objections_in(text if isinstance(text, str) else "")

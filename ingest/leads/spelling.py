@@ -146,8 +146,9 @@ def _normal_form(channel: str, raw: object, region: str | None) -> str:
 
 
 def _visible_text(raw: str) -> str:
-    """Return what one sees of a text: other blanks are blanks; what has no width, or directs, is nothing."""
-    return re.sub(r"\s", " ", "".join(each for each in raw if unicodedata.category(each) != "Cf"))
+    """Return a text without invisible characters (category Cf), with plain blanks in place of others."""
+    visible = (character for character in raw if unicodedata.category(character) != "Cf")
+    return re.sub(r"\s", " ", "".join(visible))
 
 
 def _printable(raw: object, name: str) -> str:
@@ -266,7 +267,7 @@ def _phone(text: str, region: str | None) -> str:
 
 
 def _readings(text: str, region: str | None, *, is_international: bool) -> list[tuple[str, str | None]]:
-    """Return how a number may be meant: as written, in the region; as one whose plus sign was left out."""
+    """Return the readings of a number, each with its region: as written, and with a plus sign before it."""
     if is_international or "phone-context" in text:
         return [(text, region)]
     plus = re.sub(r"^[\s(]*(00)?", "+", text, count=1)
@@ -278,9 +279,9 @@ def _number_of_today(number: "PhoneNumber") -> "PhoneNumber":
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     old = library.national_significant_number(number)
-    for way, today in RENUMBERINGS.get(number.country_code or 0, ()):
-        if found := re.fullmatch(way, old):
-            renumbered = library.parse(found.expand(today))
+    for old_form, today in RENUMBERINGS.get(number.country_code or 0, ()):
+        if match := re.fullmatch(old_form, old):
+            renumbered = library.parse(match.expand(today))
             renumbered.extension = number.extension
             return renumbered
     return number
@@ -295,7 +296,7 @@ def _e164(number: "PhoneNumber") -> str:
 
 def named_identity(body: dict[str, Any], phone_regions: str) -> Identity:
     """Return the address, number or id that a body of LOOKUP names; raises 422. phone_regions: a setting."""
-    channels = [each for each in ("email", "phone", "whatsapp") if each in body]
+    channels = [channel for channel in ("email", "phone", "whatsapp") if channel in body]
     if len(channels) != 1:
         raise invalid_field("email", "is missing, or there is a phone or an id of WhatsApp's too")
     (channel,), organization = channels, body["organization_id"]

@@ -181,7 +181,7 @@ class FeatureProcessor:
     def _change_from_all_events(
         self, item: FeatureItem, affected: Collection[Input], as_of: datetime
     ) -> Change | None:
-        if item.inputs is None and item.regrouped:
+        if item.inputs is None and item.group_changes:
             self.memory.rebuild(item.lead_organization_id, as_of)
         events = self.events.of_person(item)
         return feature_changes.change_from_events(item, affected, events, as_of, self.grace_days)

@@ -1,8 +1,8 @@
-"""What an event, the stored events or the passing of time change of a lead's stored features.
+"""Changes of a lead's stored features: by an event, by all stored events, or by time.
 
-Each function takes what was read and returns what to write. processors/leads/features.py reads, asks here,
-and writes the answer on condition that the item still is what was read. grace_days: the deployment's
-(rules.leads.feature_items.evaluate_features).
+Each function takes the item that was read and returns the change to write. processors/leads/features.py reads
+the item, and writes the change on condition that the item still is what was read. grace_days: the
+deployment's (rules.leads.feature_items.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -41,40 +41,42 @@ from rules.leads.series import (
 )
 
 ALL = frozenset(Input)
-AHEAD_MAX = timedelta(days=1)
+AHEAD_MAX = timedelta(days=1)  # an item's instant that is further ahead of the clock is wrong
 
 
 def rebuild_instant(item: FeatureItem, now: datetime) -> datetime:
-    """Return the instant to rebuild an item at: not before its own, unless that one cannot be."""
+    """Return the instant to rebuild an item at: not before its own, unless that one is wrong."""
     as_of = latest_instant(item, now)
     return now if as_of > now + AHEAD_MAX else as_of
 
 
-def inputs_of(event_type: str, given: Collection[Input]) -> set[Input]:
-    """Return the inputs whose features an event may change. given: what it contributes to.
+def inputs_of(event_type: str, contributing: Collection[Input]) -> set[Input]:
+    """Return the inputs whose features an event may change. contributing: those of its contributions.
 
-    A campaign's events contribute to no series: what they say is read from memory.
+    A campaign's events contribute to no series: contacts are read from memory.
     """
-    return {each for each in Input if event_type in TRIGGERS[each]} & {*given, Input.CAMPAIGNS}
+    triggered = {input_ for input_ in Input if event_type in TRIGGERS[input_]}
+    return triggered & {*contributing, Input.CAMPAIGNS}
 
 
 def with_event(
-    item: FeatureItem, given: Mapping[Input, Contribution], noted: Collection[Mark], as_of: datetime
+    item: FeatureItem, added: Mapping[Input, Contribution], noted: Collection[Mark], as_of: datetime
 ) -> State | None:
     """Return the series that an event contributes to, with the event in them.
 
-    noted: those of item.unsure_marks() that have a note. None: only the stored events show it
-    (rules.leads.series.add_contribution), or the item has no state of today's declarations.
+    added: the event's contributions. noted: those of item.unsure_marks() that have a note. None: the series
+    must be built from the stored events (rules.leads.series.add_contribution), or the item has no state of
+    today's declarations.
     """
     if not item.is_current:
         return None
     after = {}
-    for each, contribution in given.items():
+    for input_, contribution in added.items():
         has_note = contribution.mark in noted
-        series = add_contribution(item.series(each), each, contribution, as_of, has_note=has_note)
+        series = add_contribution(item.series(input_), input_, contribution, as_of, has_note=has_note)
         if series is None:
             return None
-        after[each] = series
+        after[input_] = series
     return after
 
 
@@ -87,19 +89,19 @@ def change_by_event(  # noqa: PLR0913 (what a change follows from)
     *,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change | None:
-    """Return what an event changes; None: nothing, because it is in already.
+    """Return the change by an event; None if the event is in already.
 
-    after: what with_event() gave. contacts: the lead's campaigns, if the event's type touches them.
+    after: the series that with_event() returned. contacts: the lead's campaigns, if the event is of one.
     """
     affected = inputs_of(event.event_type, after)
-    texts: dict[Any, str] = {each: encode_series(series) for each, series in after.items()}
+    texts: dict[Any, str] = {input_: encode_series(series) for input_, series in after.items()}
     is_known = item.inputs is not None and texts.items() <= item.inputs.items()
     has_campaigns = Input.CAMPAIGNS in affected
     active_on = listing_date(
         {**item.state(), **after}, contacts if has_campaigns else item.unanswered_campaigns(), as_of
     )
-    # Contacts are no part of the item. Its version must move even if its values do not: else a computation
-    # that read the contacts before this event was joined could be written over this one.
+    # Contacts are no part of the item. So for a campaign it is written even if no value changes: its version
+    # grows, and a computation that read the contacts before this event was joined cannot be written.
     if is_known and active_on == item.active_on and not has_campaigns:
         return None
     return Change(
@@ -122,21 +124,21 @@ def change_from_events(
 
     All inputs are built where the item has no state of today's declarations.
     """
-    listed = [event for event in events if event.event_type not in IDENTITY_TYPES]
-    if not listed:
+    own_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
+    if not own_events:
         return _clear_features(item, as_of)
     wanted = affected if item.is_current else ALL
-    as_of = max(as_of, *(each.occurred for each in listed))
-    state = build_state(listed, as_of)
-    entries = remembered_entries(each for each in listed if each.event_type in CAMPAIGN_TYPES)
+    as_of = max(as_of, *(event.occurred for event in own_events))
+    state = build_state(own_events, as_of)
+    entries = remembered_entries(event for event in own_events if event.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(entry) for entry in entries.values()]
     return Change(
         _drop_undeclared(item) | compute_features(wanted, state, contacts, as_of, grace_days=grace_days),
         _stored_inputs(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
-        {each: stamp(as_of) for each in Input if each in wanted},
+        {input_: stamp(as_of) for input_ in Input if input_ in wanted},
         stamp(as_of),
         listing_date(state, contacts, as_of),
-        unnoted_marks(listed, {each: series for each, series in state.items() if each in wanted}),
+        unnoted_marks(own_events, {input_: series for input_, series in state.items() if input_ in wanted}),
     )
 
 
@@ -147,21 +149,21 @@ def change_with_leaves(
     as_of: datetime,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change:
-    """Return the features of a state that is joined by its pending leaves. events: all of these leaves.
+    """Return the change that joins the pending leaves to the state.
 
-    contacts: the campaigns of all leaves.
+    events: all of the pending leaves. contacts: the campaigns of all leaves.
     """
-    listed = [event for event in events if event.event_type not in IDENTITY_TYPES]
-    as_of = max([as_of, *(each.occurred for each in listed)])
-    built, state = build_state(listed, as_of), dict[Input, Series]()
-    marks = unnoted_marks(listed, built)
-    for each in SERIES:
-        state[each], gone = unite_series(item.series(each), built[each], each, as_of)
-        marks += gone
-    inputs: dict[str, Any] = {each: encode_series(series) for each, series in state.items()}
+    joining_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
+    as_of = max([as_of, *(event.occurred for event in joining_events)])
+    joining, state = build_state(joining_events, as_of), dict[Input, Series]()
+    marks = unnoted_marks(joining_events, joining)
+    for input_ in SERIES:
+        state[input_], leaving = unite_series(item.series(input_), joining[input_], input_, as_of)
+        marks += leaving
+    inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
-    was_noted = all(item.series(each).is_noted for each in SERIES)
+    was_noted = all(item.series(input_).is_noted for input_ in SERIES)
     return Change(
         compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
         inputs,
@@ -173,48 +175,52 @@ def change_with_leaves(
 
 
 def note_all_marks(item: FeatureItem, change: Change) -> Change | None:
-    """Return what says that all marks of a change that built it are noted; None: the item has moved on."""
-    built: dict[Any, str] = {each: text for each in SERIES if (text := change.inputs.get(each)) is not None}
+    """Return the change that sets is_noted in all series that `change` has built.
+
+    None: the item has changed since `change` was written.
+    """
+    built: dict[Any, str] = {
+        name: change.inputs[name] for name in SERIES if change.inputs.get(name) is not None
+    }
     stored = item.inputs or {}
-    if item.pending or not item.computed_at or any(stored.get(each) != text for each, text in built.items()):
+    if item.pending or not item.computed_at or any(stored.get(name) != text for name, text in built.items()):
         return None
     texts: dict[Any, str] = {
-        each: encode_series(replace(decode_series(text), is_noted=True)) for each, text in built.items()
+        name: encode_series(replace(decode_series(text), is_noted=True)) for name, text in built.items()
     }
     return Change({}, texts, {}, item.computed_at, item.active_on)
 
 
 def _stored_inputs(
-    item: FeatureItem, wanted: Collection[Input], state: State, waiting: str | None
+    item: FeatureItem, wanted: Collection[Input], state: State, unanswered: str | None
 ) -> dict[str, Any]:
-    """Return the state to store: what is wanted of it, and the digest if that is another one than before.
+    """Return the wanted inputs of a state as text, and the digest of declarations if it has changed.
 
-    waiting: the unanswered campaigns as text; None: the lead never met a campaign.
+    unanswered: the unanswered campaigns as text; None: the lead never met a campaign.
     """
-    inputs: dict[str, Any] = {each: encode_series(state[each]) for each in SERIES if each in wanted}
+    inputs: dict[str, Any] = {input_: encode_series(state[input_]) for input_ in SERIES if input_ in wanted}
     before = item.inputs or {}
-    if Input.CAMPAIGNS in wanted and waiting != before.get(Input.CAMPAIGNS):
-        inputs[Input.CAMPAIGNS] = waiting
+    if Input.CAMPAIGNS in wanted and unanswered != before.get(Input.CAMPAIGNS):
+        inputs[Input.CAMPAIGNS] = unanswered
     return inputs if before.get(DECLARED) == DIGEST else inputs | {DECLARED: DIGEST}
 
 
 def _drop_undeclared(item: FeatureItem) -> dict[str, ShownValue]:
-    """Take away what is stored of features that are no longer declared."""
+    """Return entries that remove the stored features that are no longer declared."""
     declared = {feature.name for feature in FEATURES}
     return {name: None for name in item.features if name not in declared}
 
 
 def _clear_features(item: FeatureItem, as_of: datetime) -> Change | None:
-    """Take away all that was computed before; None: there was nothing."""
+    """Return the change that removes all features; None if there are none."""
     if not item.features:
         return None
-    gone = dict.fromkeys(item.inputs or ())
-    inputs = gone | {DECLARED: DIGEST} if item.inputs is not None else gone
+    inputs: dict[str, Any] = {} if item.inputs is None else dict.fromkeys(item.inputs) | {DECLARED: DIGEST}
     return Change(dict.fromkeys(item.features), inputs, dict.fromkeys(item.as_of), stamp(as_of), None)
 
 
 def is_different(item: FeatureItem, change: Change) -> bool:
-    """Whether a change changes anything but the instants of computation."""
+    """Return whether a change changes anything but the instants of computation."""
     inputs = item.inputs or {}
     return (
         change.active_on != item.active_on
@@ -224,26 +230,26 @@ def is_different(item: FeatureItem, change: Change) -> bool:
 
 
 def _sums(name: str, text: Any) -> Any:
-    """Return what an input's text says of the events, and not of the order in which they came."""
+    """Return the part of an input's text that does not depend on the order in which the events came."""
     return sums_of(text) if isinstance(text, str) and name in SERIES else text
 
 
 def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
     """Return the inputs that were computed as of an earlier instant."""
-    return {each for each in Input if item.as_of.get(each, "") < stamp(as_of)}
+    return {input_ for input_ in Input if item.as_of.get(input_, "") < stamp(as_of)}
 
 
 def change_by_time(
     item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
 ) -> Change | None:
-    """Return what time alone has changed of the features of due inputs; None: nothing."""
-    state = {each: drop_old_dates(item.series(each), each, as_of) for each in SERIES}
+    """Return the change that time alone makes in the features of due inputs; None if it makes none."""
+    state = {input_: drop_old_dates(item.series(input_), input_, as_of) for input_ in SERIES}
     contacts = item.unanswered_campaigns()
     features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
     values = {name: value for name, value in features.items() if value != item.features.get(name)}
-    moved = {feature.input for feature in FEATURES if feature.name in values}
+    changed = {feature.input for feature in FEATURES if feature.name in values}
     active_on = listing_date(state, contacts, as_of)
     if not values and active_on == item.active_on:
         return None
-    inputs: dict[str, Any] = {each: encode_series(series) for each, series in state.items() if each in moved}
-    return Change(values, inputs, dict.fromkeys(moved, stamp(as_of)), stamp(as_of), active_on)
+    texts: dict[str, Any] = {input_: encode_series(state[input_]) for input_ in SERIES if input_ in changed}
+    return Change(values, texts, dict.fromkeys(changed, stamp(as_of)), stamp(as_of), active_on)

@@ -1,5 +1,6 @@
-"""The item of a lead's features: the features, the state that they follow from, and whose leaf the lead is;
-what a change writes, and what a reader makes of an item at an instant.
+"""The item of a lead's features: features, the state that they follow from, and the root of the lead.
+
+A `Change` says what to write of it. `features_at` computes what a reader sees at an instant.
 """
 
 import hashlib
@@ -51,20 +52,20 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def declaration_digest(features: Iterable[Feature]) -> str:
-    """Return 8 hexadecimal characters that say what a state keeps and what is computed from it.
+    """Return a digest, 8 hexadecimal characters, of what a state keeps and what is computed from it.
 
     A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
     Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared
     later with a window of 730 dates would be computed without that order, and nothing would show it. The
-    digest does: a state that has another digest, or none, is built again from the stored events. That is one
-    reading of the lead's events, once for each change of the declarations.
+    digest does: a state that has another digest, or none, is built again from the stored events. That reads
+    the lead's events once for each change of the declarations.
 
-    An item has one digest and not one for each input: one reading of all events builds all inputs. The lake
-    has no column for it, because the warehouse computes features from events, by the declarations of the day.
+    An item has one digest and not one for each input, because one reading of all events builds all inputs.
+    The lake has no column for it: the warehouse computes features from events, by today's declarations.
 
-    The names of features are part of it, so that a feature that is new needs no event to appear. Their
-    documentation and their order are not, nor is the campaigns' grace: a state has the unanswered campaigns
-    of the whole window, so a deployment may change the grace and each state stays right.
+    The names of features are part of it, so that a new feature needs no event to appear. Their documentation
+    and their order are not. Nor is the campaigns' grace: a state has the unanswered campaigns of the whole
+    window, so each state stays right if a deployment changes the grace.
     """
     declarations = {
         "state": (STATE_VERSION, SEEN_MAX, ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),
@@ -90,14 +91,14 @@ class FeatureItem:
     features: Mapping[str, ShownValue] = field(default_factory=dict)  # as people read them
     as_of: Mapping[str, str] = field(default_factory=dict)  # stamps by input
     computed_at: str | None = None
-    # The state by input, and the digest of the declarations that it was kept by; None: the state has to be
-    # built. The state of campaigns is when the unanswered ones were sent.
+    # The state by input as text, and under DECLARED the digest of the declarations that it was made by. None:
+    # the state has to be built. The state of campaigns is when the unanswered ones were sent.
     inputs: Mapping[str, Any] | None = None
     active_on: str | None = None  # an ISO date
     merged_into: str | None = None  # the lead's root, if it is not its own
-    topology: int = 0  # the change that said so
-    regrouped: int = 0  # grows when leaves come to this root or leave it
-    pending: tuple[str, ...] = ()  # leaves that the state is still without
+    topology: int = 0  # the number of the change that said so
+    group_changes: int = 0  # grows when leaves come to this root or leave it (attribute `regrouped`)
+    pending: tuple[str, ...] = ()  # leaves whose events are not in the state yet
     _decoded: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -122,28 +123,27 @@ class FeatureItem:
 
     def series(self, input_: Input) -> Series:
         """Return the stored state of an input that is a series."""
-        if (
-            input_ not in self._decoded
-        ):  # each event asks several times, and reading takes the most of its CPU
+        # Each event needs it several times, and decoding takes most of the event's CPU.
+        if input_ not in self._decoded:
             stored = (self.inputs or {}).get(input_)
             self._decoded[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
         return self._decoded[input_]
 
     def unsure_marks(self, added: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
-        marks = {
-            each.mark
-            for input_, each in added.items()
-            if input_ is not Input.ACTIVITY and self.series(input_).has_left(each.mark)
-        }
+        """Return an event's marks whose notes must be looked up (rules.leads.series.Series.has_left)."""
+        marks = set[Mark]()
+        for input_, contribution in added.items():
+            if input_ is not Input.ACTIVITY and self.series(input_).has_left(contribution.mark):
+                marks.add(contribution.mark)
         return list(marks)
 
     def leaving_marks(self, after: State) -> list[Mark]:
-        """Return the marks that a later state has no more: they are noted before it is stored."""
-        gone = [
-            set(self.series(each).seen) - set(later.seen) for each, later in after.items() if later.is_noted
-        ]
-        return sorted(set().union(*gone))
+        """Return the marks that a later state no longer has. They are noted before it is stored."""
+        marks = set[Mark]()
+        for input_, series in after.items():
+            if series.is_noted:
+                marks |= set(self.series(input_).seen) - set(series.seen)
+        return sorted(marks)
 
     def unanswered_campaigns(self) -> list[Contact]:
         """Return the campaigns that had no reaction when the state was written."""
@@ -152,23 +152,22 @@ class FeatureItem:
 
     def state(self) -> dict[Input, Series]:
         """Return the stored state of all series."""
-        return {each: self.series(each) for each in SERIES}
+        return {input_: self.series(input_) for input_ in SERIES}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to write.
+    """The entries of an item that are written; others stay.
 
-    Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state.
+    An item without state gets all its maps anew. A change without inputs leaves it without state.
     """
 
-    # Entries of the item's maps; None takes one away
+    # features, inputs, as_of: entries of the item's maps; None removes one
     features: Mapping[str, ShownValue]
     inputs: Mapping[str, Any]
     as_of: Mapping[str, str | None]
     computed_at: str
-    active_on: str | None  # None takes the lead off the schedule
+    active_on: str | None  # None removes the lead from the schedule
     unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
 
 
@@ -191,11 +190,11 @@ def features_at(
     if not item.is_current:
         return dict(item.features), dict(item.as_of)
     as_of = latest_instant(item, now)
-    inputs = {Input(each) for each in item.as_of}
+    inputs = {Input(name) for name in item.as_of}
     campaigns = item.unanswered_campaigns()
     features = compute_features(inputs, item.state(), campaigns, as_of, grace_days=grace_days)
-    known: dict[str, ShownValue] = {name: each for name, each in features.items() if each is not None}
-    return known, dict.fromkeys(inputs, stamp(as_of))
+    present: dict[str, ShownValue] = {name: value for name, value in features.items() if value is not None}
+    return present, dict.fromkeys(inputs, stamp(as_of))
 
 
 def compute_features(  # noqa: PLR0913 (what a value follows from)
@@ -241,11 +240,12 @@ def evaluate_features(
     Features of one input and one window share the sums of that window, because adding up dates is most of
     the work.
     """
-    today, listed, windows = as_of.toordinal(), list(campaigns), dict[tuple[Input, int | None], Sums]()
+    today, contacts = as_of.toordinal(), list(campaigns)
+    windows = dict[tuple[Input, int | None], Sums]()
     values: dict[str, Value] = {}
     for feature in features:
         if feature.input is Input.CAMPAIGNS:
-            values[feature.name] = _ignored_campaigns(listed, today, grace_days)
+            values[feature.name] = _ignored_campaigns(contacts, today, grace_days)
         elif feature.aggregate in AGES:
             values[feature.name] = _age(feature.aggregate, state[feature.input], today)
         else:
@@ -253,23 +253,25 @@ def evaluate_features(
             if window not in windows:
                 windows[window] = _window(state[feature.input], feature.window_days, today)
             count, amount = windows[window]
+            # An average of all time leaves out foreign currencies, whose amounts are not in the sum.
             if feature.aggregate is Aggregate.AVERAGE and feature.window_days is None:
                 count = state[feature.input].priced
-            values[feature.name] = _of_window(feature.aggregate, count, amount)
+            values[feature.name] = _aggregate_window(feature.aggregate, count, amount)
     return values
 
 
 def listing_date(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
-    """Return the date by which a lead is found by the schedule; None: time changes nothing that lists need.
+    """Return the date under which the schedule lists a lead; None if time changes no feature of it.
 
     A lead is listed until all of its windows are empty, and for 90 dates after it last did anything. The date
     is the newest one that still counts in any of these. Example: an order keeps a lead listed for 365 dates.
     """
     today = as_of.toordinal()
-    newest = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
-    newest += [(next(reversed(state[each].days), 0), days) for each, days in KEPT_DAYS.items()]
-    newest += [(campaign.sent or 0, CAMPAIGN_DAYS_MAX) for campaign in campaigns if not campaign.reacted]
-    day = max((day for day, days in newest if day > today - days), default=0)
+    # Dates, each with the number of days for which it counts
+    dates = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
+    dates += [(next(reversed(state[input_].days), 0), days) for input_, days in KEPT_DAYS.items()]
+    dates += [(campaign.sent or 0, CAMPAIGN_DAYS_MAX) for campaign in campaigns if not campaign.reacted]
+    day = max((day for day, days in dates if day > today - days), default=0)
     return date.fromordinal(day).isoformat() if day else None
 
 
@@ -278,7 +280,7 @@ def _age(aggregate: Aggregate, series: Series, today: int) -> int | None:
     return today - day if day else None
 
 
-def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
+def _aggregate_window(aggregate: Aggregate, count: int, amount: int) -> Value:
     if aggregate is Aggregate.SUM:
         return amount
     if aggregate is Aggregate.COUNT:
@@ -291,7 +293,7 @@ def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
 def _window(series: Series, window_days: int | None, today: int) -> Sums:
     if window_days is None:
         return series.count, series.amount
-    sums = [each for day, each in series.days.items() if day > today - window_days]
+    sums = [day_sums for day, day_sums in series.days.items() if day > today - window_days]
     return sum(count for count, _ in sums), sum(amount for _, amount in sums)
 
 

@@ -1,9 +1,9 @@
-"""Hooks: the door of one organization for one source's webhooks, the secrets that open it, and how vendors
-sign the webhooks that they send.
+"""Hooks, their secrets, and how vendors sign the webhooks that they send.
 
-A source names its `Signature`, which is read and checked here. A signature is made over the raw body:
-JSON that was parsed and written again has other bytes. Some vendors sign a timestamp or the delivery's id
-along with it. HMAC is checked here. ECDSA needs a library, so adapters/leads/ecdsa.py checks it.
+A hook is the door of one organization for one source. A source names its `Signature`, by which a request is
+read and checked here. A signature is made over the raw body: JSON that was parsed and written again has other
+bytes. Some vendors sign a timestamp or the delivery's id along with it. HMAC is checked here. ECDSA needs a
+library, so adapters/leads/ecdsa.py checks it.
 """
 
 import base64
@@ -19,10 +19,10 @@ from typing import Any
 
 from rules.days import stamp, unstamp
 
-OVERLAP = timedelta(hours=24)
+OVERLAP = timedelta(hours=24)  # how long the former secret stays valid beside a new one
 HONEYPOT = "_gotcha"
 FORMS_PER_MINUTE = 10
-AGE_SECONDS_MAX = 300
+AGE_SECONDS_MAX = 300  # a signed request that is older could be a copy that somebody sends again
 # A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
 SIGNATURES_MAX = 5
 TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
@@ -36,7 +36,7 @@ class HookSecret:
     """What a sender signs with, or the public key of what it signs with."""
 
     value: str
-    until: str | None = None  # a stamp; None: no end
+    until: str | None = None  # a stamp, after which it is no longer valid; None: no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Hook:
     per_minute: int = FORMS_PER_MINUTE  # how many forms one address may send
 
     def valid(self, now: datetime) -> tuple[str, ...]:
-        """Return the secrets that are valid, the newest first."""
+        """Return the values of the secrets that are valid, the newest first."""
         return tuple(
             secret.value for secret in self.secrets if secret.until is None or unstamp(secret.until) > now
         )
@@ -61,8 +61,8 @@ class Hook:
 
 def rotate_hook(hook: Hook, value: str, now: datetime, overlap: timedelta = OVERLAP) -> Hook:
     """Return the hook with a new secret. The newest one so far stays valid for a while; others end now."""
-    kept = [secret for secret in hook.secrets if secret.value in hook.valid(now)][:1]
-    ending = tuple(HookSecret(each.value, stamp(now + overlap)) for each in kept if overlap > timedelta())
+    former = hook.valid(now)[:1] if overlap > timedelta() else ()
+    ending = tuple(HookSecret(former_value, stamp(now + overlap)) for former_value in former)
     return replace(hook, secrets=(HookSecret(value), *ending))
 
 
@@ -83,14 +83,14 @@ def hook_from_text(text: str) -> Hook:
     """Read what hook_text wrote; raises ValueError for anything else, without quoting it: it is secret."""
     try:
         fields: dict[str, Any] = json.loads(text)
-        secrets = tuple(HookSecret(each["value"], each["until"]) for each in fields["secrets"])
+        secrets = tuple(HookSecret(secret["value"], secret["until"]) for secret in fields["secrets"])
         return Hook(**{**fields, "secrets": secrets, "origins": tuple(fields["origins"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValueError("a hook's secret is not what `streakline hook` wrote") from None
 
 
 class Algorithm(StrEnum):
-    """With what a vendor signs."""
+    """The algorithm that a vendor signs with."""
 
     HMAC_SHA256 = "hmac-sha256"  # both sides know the secret
     ECDSA_SHA256 = "ecdsa-sha256"  # the vendor has a private key; our secret is its public key (DER, base64)
@@ -99,7 +99,7 @@ class Algorithm(StrEnum):
 class Part(Enum):
     """A piece of the message that is signed."""
 
-    ID = "id"
+    ID = "id"  # of the delivery
     TIMESTAMP = "timestamp"
     BODY = "body"
 
@@ -118,16 +118,16 @@ class Signature:
     # The key is the secret's base64, after `whsec_`; otherwise the secret's characters are the key
     base64_secret: bool = False
     algorithm: Algorithm = Algorithm.HMAC_SHA256
-    # How the names of all these headers begin, and how at other senders of the same scheme, such as
-    # `webhook-` and `svix-`
+    # Two prefixes of header names: the one that the names above begin with, and the one that other senders of
+    # the same scheme use instead. Example: `webhook-` and `svix-`.
     twin: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What a request says of itself."""
+class SignedDelivery:
+    """A webhook's message and its signatures, as the request has them: nothing is checked yet."""
 
-    message: bytes
+    message: bytes  # what the signatures are made over
     signatures: tuple[bytes, ...]
     sent_at: int | None = None  # seconds since 1970; None if its scheme has no timestamp
     # The vendor's name for this delivery; "" if there is none. It is signed only if the scheme's message
@@ -135,12 +135,15 @@ class Claim:
     delivery_id: str = ""
 
 
-Check = Callable[[bytes, bytes, str], bool]  # message, signature, secret
+Check = Callable[[bytes, bytes, str], bool]  # (message, signature, secret) -> whether they fit
 
 
-def claim_of(scheme: Signature, headers: Mapping[str, str], body: bytes) -> Claim | None:
-    """Read what a request claims; None if a header is missing or malformed. headers: names in lower case."""
-    headers = _own_names(scheme, headers)
+def read_delivery(scheme: Signature, headers: Mapping[str, str], body: bytes) -> SignedDelivery | None:
+    """Read a request by its vendor's scheme; returns None if a header is missing or malformed.
+
+    headers: names in lower case.
+    """
+    headers = _headers_of_scheme(scheme, headers)
     signatures = tuple(_signatures(scheme, headers.get(scheme.header, "")))
     timestamp, delivery = headers.get(scheme.timestamp_header, ""), headers.get(scheme.id_header, "")
     needed = set(scheme.message)
@@ -151,60 +154,39 @@ def claim_of(scheme: Signature, headers: Mapping[str, str], body: bytes) -> Clai
     if Part.TIMESTAMP in needed and TIMESTAMP.fullmatch(timestamp) is None:
         return None
     parts = {Part.ID: delivery.encode(), Part.TIMESTAMP: timestamp.encode(), Part.BODY: body}
-    message = b"".join(each if isinstance(each, bytes) else parts[each] for each in scheme.message)
+    message = b"".join(piece if isinstance(piece, bytes) else parts[piece] for piece in scheme.message)
     sent_at = int(timestamp) if Part.TIMESTAMP in needed else None
-    return Claim(message, signatures, sent_at, delivery)
+    return SignedDelivery(message, signatures, sent_at, delivery)
 
 
-def _own_names(scheme: Signature, headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the headers under the scheme's own names.
+def is_fresh(delivery: SignedDelivery, now: datetime) -> bool:
+    """Return whether a request was signed within five minutes of now, or has no timestamp."""
+    return delivery.sent_at is None or abs(int(now.timestamp()) - delivery.sent_at) <= AGE_SECONDS_MAX
 
-    All of them come from the sender's twins, or none: an id beside a twin's signature is not what it signed.
+
+def is_signed(delivery: SignedDelivery, secrets: Iterable[str], check: Check) -> bool:
+    """Return whether one of the signatures is of one of the secrets.
+
+    All pairs are tried, so the time says nothing about which one fits.
     """
-    if scheme.twin is None or headers.get(scheme.header):
-        return headers
-    own, other = scheme.twin
-    others = {name: each for name, each in headers.items() if not name.startswith(own)}
-    twins = {own + name.removeprefix(other): each for name, each in others.items() if name.startswith(other)}
-    return others | twins
-
-
-def _signatures(scheme: Signature, header: str) -> Iterable[bytes]:
-    """Yield the signatures of a header; those of another version, such as `v1a,`, are left out."""
-    for each in header.split(" "):
-        if each and each.startswith(scheme.prefix):
-            try:
-                text = each.removeprefix(scheme.prefix).encode("ascii")
-                yield binascii.unhexlify(text) if scheme.is_hex else base64.b64decode(text, validate=True)
-            except ValueError:
-                continue
-
-
-def is_fresh(claim: Claim, now: datetime) -> bool:
-    """Return whether a request was signed within five minutes of now, or says nothing of when."""
-    return claim.sent_at is None or abs(int(now.timestamp()) - claim.sent_at) <= AGE_SECONDS_MAX
-
-
-def is_signed(claim: Claim, secrets: Iterable[str], check: Check) -> bool:
-    """Return whether one of the signatures is of one of the secrets. All are tried, whichever fits."""
-    fitting = [
-        check(claim.message, signature, secret) for secret in secrets for signature in claim.signatures
+    results = [
+        check(delivery.message, signature, secret) for secret in secrets for signature in delivery.signatures
     ]
-    return any(fitting)
+    return any(results)
 
 
 def hmac_check(scheme: Signature) -> Check:
     """Return the check of a scheme that signs by HMAC. It takes the same time wherever a difference is.
 
-    A secret that cannot sign, because somebody has edited it, fits nothing; the one beside it still does.
+    A secret that cannot sign, because somebody has edited it, fits nothing. Others of the hook still do.
     """
 
     def check(message: bytes, signature: bytes, secret: str) -> bool:
         try:
-            right = hmac_of(scheme, message, secret)
+            expected = hmac_of(scheme, message, secret)
         except ValueError:
             return False
-        return hmac.compare_digest(right, signature)
+        return hmac.compare_digest(expected, signature)
 
     return check
 
@@ -217,3 +199,31 @@ def hmac_of(scheme: Signature, message: bytes, secret: str) -> bytes:
         else secret.encode()
     )
     return hmac.digest(key, message, "sha256")
+
+
+def _headers_of_scheme(scheme: Signature, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers, those under the twin's prefix renamed to the scheme's if the twin's signature came.
+
+    Then all headers of the scheme are the twin's: an id beside a twin's signature is not what it signed.
+    """
+    if scheme.twin is None or headers.get(scheme.header):
+        return headers
+    prefix, twin_prefix = scheme.twin
+    others = {name: value for name, value in headers.items() if not name.startswith(prefix)}
+    renamed = {
+        prefix + name.removeprefix(twin_prefix): value
+        for name, value in others.items()
+        if name.startswith(twin_prefix)
+    }
+    return others | renamed
+
+
+def _signatures(scheme: Signature, header: str) -> Iterable[bytes]:
+    """Yield the signatures of a header; those of another version, such as `v1a,`, are left out."""
+    for word in header.split(" "):
+        if word and word.startswith(scheme.prefix):
+            try:
+                text = word.removeprefix(scheme.prefix).encode("ascii")
+                yield binascii.unhexlify(text) if scheme.is_hex else base64.b64decode(text, validate=True)
+            except ValueError:
+                continue

@@ -1,5 +1,7 @@
-"""Identities, by which leads are recognised: whose event it is, which leads its identities prove to be one
-person, and which values identify nobody.
+"""Identities, by which leads are recognised.
+
+A plan (`plan_identities`) says whose event it is, and which leads its identities prove to be one person.
+`is_worthless` says which values identify nobody.
 """
 
 import re
@@ -28,7 +30,7 @@ KEPT_APART = "kept apart"
 TOO_MANY = "too many"
 # Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
 PROVEN_ELSEWHERE = "proven elsewhere"
-LEADS_PER_CLAIM = 3
+LEADS_PER_CLAIM = 3  # for which an identity may be claimed; with one lead more it becomes shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
     for identity in identities:
         if identity.is_verified or identity not in once:
             once[identity] = identity
-    return tuple(sorted(once.values(), key=lambda each: (RANKS[each.channel], each.external_id)))
+    return tuple(sorted(once.values(), key=lambda identity: (RANKS[identity.channel], identity.external_id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +113,17 @@ class IdentityFacts:
     apart: Collection[frozenset[int]] = ()
 
     def parts(self, roots: Iterable[int]) -> bool:
-        """Whether an operator has parted any two of these groups."""
-        together = set(roots)
-        return any(pair <= together for pair in self.apart)
+        """Return whether an operator has parted any two of these groups."""
+        groups = set(roots)
+        return any(pair <= groups for pair in self.apart)
 
     def proven(self, root: int) -> frozenset[Identity]:
-        """Return the verified identities of a group: those of somebody whom a source has proven."""
-        return frozenset(each for each in self.identities_of[root] if each.is_verified)
+        """Return the verified identities of a group: a source has proven that they are one person's."""
+        return frozenset(identity for identity in self.identities_of[root] if identity.is_verified)
+
+    def known_among(self, identities: Iterable[Identity]) -> list[KnownIdentity]:
+        """Return what is known of those identities that the database has, in their order."""
+        return [self.known[identity] for identity in identities if identity in self.known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +162,16 @@ class IdentityPlan:
 
     @property
     def has_changes(self) -> bool:
-        """Whether it does anything but name a lead that there is."""
+        """Whether the plan does more than name a lead that the database has."""
         return self != IdentityPlan(self.lead) or self.lead == NEW
 
 
 def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...]:
     """Return the identities by precedence, without claims beside what is verified."""
     ordered = in_order(identities)
-    if not any(each.kind.is_strong and each.is_verified for each in ordered):
+    if not any(identity.kind.is_strong and identity.is_verified for identity in ordered):
         return ordered
-    return tuple(each for each in ordered if each.is_verified or not each.kind.is_strong)
+    return tuple(identity for identity in ordered if identity.is_verified or not identity.kind.is_strong)
 
 
 def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
@@ -193,15 +199,15 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
 
 
 def fits_one_lead(identities: Iterable[Identity]) -> bool:
-    """Whether one lead may have all of these (different) identities."""
+    """Return whether one lead may have all of these identities."""
     counts = Counter((identity.kind, identity.scope) for identity in set(identities))
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
 def has_room(identities: Iterable[Identity], another: Identity) -> bool:
-    """Whether a lead that has these may get another one.
+    """Return whether a lead that has these may get another one.
 
-    There always is room for a thing, also if an operator gave the person more than channels allow.
+    There always is room for a thing, even if an operator gave the person more than channels allow.
     """
     return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
 
@@ -257,11 +263,11 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     else to that of a shared thing.
     """
     unknown = tuple(identity for identity in ordered if identity not in facts.known)
-    met = [facts.known[identity] for identity in ordered if identity in facts.known]
-    unshared = [each.lead for each in met if not each.is_shared]
-    if unshared:
-        return IdentityPlan(unshared[0], unknown)
-    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(met[0].lead)
+    known = facts.known_among(ordered)
+    unshared_leads = [identity.lead for identity in known if not identity.is_shared]
+    if unshared_leads:
+        return IdentityPlan(unshared_leads[0], unknown)
+    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
 
 
 def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
@@ -281,44 +287,44 @@ def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     if not strong:
         return plan_things([*weak, *(identity for identity in ordered if identity.kind.is_strong)], facts)
     root = _root(strong, facts)
-    if root is None and all(each in facts.known for each in strong):
+    if root is None and all(identity in facts.known for identity in strong):
         return plan_things(weak, facts) if weak else IdentityPlan(NEW)
     if root is None:
         return _plan_unproven(strong, weak, NEW, NEW, facts)
-    here = (facts.known[each] for each in strong if each in facts.known)
-    lead = next(each.lead for each in here if each.root == root)
+    lead = next(identity.lead for identity in facts.known_among(strong) if identity.root == root)
     if facts.proven(root):
         shares, typed = _claims_elsewhere(strong, lead, root, facts)
         return IdentityPlan(lead, shares=shares, typed=typed)
     return _plan_unproven(strong, weak, lead, root, facts)
 
 
-def _is_shared(each: Identity, facts: IdentityFacts) -> bool:
-    return each in facts.known and facts.known[each].is_shared
+def _is_shared(identity: Identity, facts: IdentityFacts) -> bool:
+    return identity in facts.known and facts.known[identity].is_shared
 
 
 def _root(strong: list[Identity], facts: IdentityFacts) -> int | None:
-    """Return the group that the claims lead to; None if there is none, or only contradiction.
+    """Return the root of the group that the claims lead to; None if each group contradicts them.
 
-    What is proven to be somebody's leads there before what is only claimed.
+    Identities that are proven to be somebody's are tried before those that are only claimed.
     """
     known = [identity for identity in strong if identity in facts.known]
-    proven = {facts.known[each].root for each in known if facts.known[each].is_verified}
+    proven = {identity.root for identity in facts.known_among(strong) if identity.is_verified}
     if len(proven) > 1:
         return None
-    for each in sorted(known, key=lambda one: not facts.known[one].is_verified):
-        root = facts.known[each].root
-        if not any(_contradicts(other, each, root, facts) for other in strong):
+    for identity in sorted(known, key=lambda candidate: not facts.known[candidate].is_verified):
+        root = facts.known[identity].root
+        if not any(_contradicts(other, identity, root, facts) for other in strong):
             return root
     return None
 
 
-def _contradicts(other: Identity, each: Identity, root: int, facts: IdentityFacts) -> bool:
+def _contradicts(other: Identity, identity: Identity, root: int, facts: IdentityFacts) -> bool:
+    """Return whether another identity of the event forbids that this one leads to its group."""
     group = facts.identities_of[root]
     if other in group:
         return False
-    if RANKS[other.channel] < RANKS[each.channel]:
-        return any((one.kind, one.scope) == (other.kind, other.scope) for one in group)
+    if RANKS[other.channel] < RANKS[identity.channel]:
+        return any((member.kind, member.scope) == (other.kind, other.scope) for member in group)
     return not facts.proven(root) and not fits_one_lead({*group, other})
 
 
@@ -327,15 +333,14 @@ def _plan_unproven(
 ) -> IdentityPlan:
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
     attach, identities = [], set(() if root == NEW else facts.identities_of[root])
-    for each in (each for each in [*strong, *weak] if each not in facts.known):
-        if has_room(identities, each):
-            attach.append(each)
-            identities.add(each)
+    for identity in (*strong, *weak):
+        if identity not in facts.known and has_room(identities, identity):
+            attach.append(identity)
+            identities.add(identity)
     anonymous, things = things_of(weak, (root,), facts)
     taken, refused = adopted_roots(anonymous, (root,), facts)
     shares, typed = _claims_elsewhere(strong, lead, root, facts)
-    here = [facts.known[each] for each in [*strong, *weak] if each in facts.known]
-    via = {lead, *(each.lead for each in here if each.root in (root, *taken) and not each.is_shared)}
+    via = {lead, *_unshared_leads((*strong, *weak), (root, *taken), facts)}
     return IdentityPlan(
         lead, tuple(attach), merges_of((root, *taken), via), refused, (*shares, *things), typed=typed
     )
@@ -351,7 +356,8 @@ def _claims_elsewhere(
         known = facts.known.get(identity)
         if known is None or known.is_verified or known.root == root or lead in known.typed_for:
             continue
-        (shares if len(known.typed_for) + 2 > LEADS_PER_CLAIM else typed).append(identity)
+        leads = len(known.typed_for) + 2  # its own lead, those that it was typed for, and this one
+        (shares if leads > LEADS_PER_CLAIM else typed).append(identity)
     return tuple(shares), tuple(typed)
 
 
@@ -366,7 +372,8 @@ class _Home:
 
 
 def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
-    strong = [each for each in ordered if each.kind.is_strong]
+    """Plan an event that has a verified strong identity, and no other strong ones."""
+    strong = [identity for identity in ordered if identity.kind.is_strong]
     home = _home(strong, facts)
     claimants, contested = _claimants(strong, home, facts)
     roots = (*home.roots, *claimants)
@@ -374,12 +381,19 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
     anonymous, shares = things_of(ordered, roots, facts)
     things, refused = adopted_roots(anonymous, roots, facts)
     roots = (*roots, *things)
-    here = [facts.known[each] for each in ordered if each in facts.known]
-    via = {home.lead, *(each.lead for each in here if each.root in roots and not each.is_shared)}
+    via = {home.lead, *_unshared_leads(ordered, roots, facts)}
     refusals = (*home.refused, *contested, *refused)
     return IdentityPlan(
         home.lead, attach, merges_of(roots, via), refusals, shares, proves=proves, takes=takes
     )
+
+
+def _unshared_leads(
+    identities: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts
+) -> Iterable[int]:
+    """Return the leads of these groups that have one of the identities, without shared ones."""
+    known = facts.known_among(identities)
+    return (identity.lead for identity in known if identity.root in roots and not identity.is_shared)
 
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
@@ -388,19 +402,19 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     if not known:
         return _unproven_home(strong, facts)
     first = facts.known[known[0]]
-    roots = tuple(dict.fromkeys(facts.known[each].root for each in known))
-    whole = frozenset(each for root in roots for each in facts.proven(root))
+    roots = tuple(dict.fromkeys(facts.known[identity].root for identity in known))
+    verified = frozenset(identity for root in roots for identity in facts.proven(root))
     # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
     above = [identity for identity in strong if RANKS[identity.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
-    # Perhaps by an operator, who may join more than channels allow.
-    is_settled = len(roots) == 1 and not above
-    if is_settled or (fits_one_lead(whole.union(above)) and not is_parted):
-        return _Home(first.lead, roots, whole)
+    # One group already, perhaps because an operator joined more than channels allow.
+    is_one_group = len(roots) == 1 and not above
+    if is_one_group or (fits_one_lead(verified.union(above)) and not is_parted):
+        return _Home(first.lead, roots, verified)
     reason = KEPT_APART if is_parted else TOO_MANY
-    theirs = facts.proven(first.root)
-    if not above or fits_one_lead(theirs.union(above)):
-        return _Home(first.lead, (first.root,), theirs, (MergeRefusal(reason, roots),))
+    first_verified = facts.proven(first.root)
+    if not above or fits_one_lead(first_verified.union(above)):
+        return _Home(first.lead, (first.root,), first_verified, (MergeRefusal(reason, roots),))
     return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
 
 
@@ -414,6 +428,7 @@ def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 
 
 def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
+    """Return whether a person who has these identities may adopt a group: nobody has proven it."""
     return not facts.proven(root) and fits_one_lead({*facts.identities_of[root], *strong})
 
 
@@ -426,8 +441,10 @@ def _claimants(
         known = facts.known.get(identity)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
-        everything = {*strong, *(one for root in roots if root != NEW for one in facts.identities_of[root])}
-        if _may_adopt(known.root, everything, facts) and not facts.parts((*roots, known.root)):
+        identities = set(strong)
+        for root in roots:
+            identities |= set(() if root == NEW else facts.identities_of[root])
+        if _may_adopt(known.root, identities, facts) and not facts.parts((*roots, known.root)):
             roots = (*roots, known.root)
         else:
             refused.append(MergeRefusal(PROVEN_ELSEWHERE, (home.roots[0], known.root)))
@@ -440,22 +457,24 @@ def _fitting_identities(
     """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
     attach, proves, takes = [], [], []
     identities = set(home.verified)
-    for each in ordered:
-        known = facts.known.get(each)
-        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(identities, each):
+    for identity in ordered:
+        known = facts.known.get(identity)
+        if known and (known.is_verified or not identity.kind.is_strong):
             continue
-        identities.add(each)
+        if not has_room(identities, identity):
+            continue
+        identities.add(identity)
         if known is None:
-            attach.append(each)
+            attach.append(identity)
         elif known.root in roots and not known.is_shared:
-            proves.append(each)
+            proves.append(identity)
         else:
-            takes.append(each)
+            takes.append(identity)
     return tuple(attach), tuple(proves), tuple(takes)
 
 
 def is_worthless(channel: str, external_id: str) -> bool:
-    """Whether an identity, in its one spelling, identifies nobody, though it has an identity's shape.
+    """Return whether an identity, in its one spelling, identifies nobody, though it has the right shape.
 
     external_id: without its scope. Examples, as forms get them from people in a hurry: test@example.com,
     asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose: a value that many people

@@ -1,10 +1,9 @@
-"""A small reading of what people write: which objections it raises, and whether its words end or resume
-messages to them.
-"""
+"""Reads what people write: the objections it raises, and whether it ends or resumes messages to them."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 
 # Only the beginning of a longer text is read.
 READ_CHARACTERS_MAX = 5_000
@@ -50,7 +49,7 @@ PHRASES = {
 PHRASE_WORDS_MAX = max(map(len, PHRASES))
 OFF, ON = "off", "on"
 NOTIFICATIONS = "notifications"
-CONSENT_CHARACTERS_MAX = 80
+CONSENT_CHARACTERS_MAX = 80  # a longer text says more than that alone
 # Phrases are parted by commas, and compared without case, accents and punctuation.
 STOP_WORDS = """
 stop,stop all,stopall,stop it all,stop message,stop sending,stop contacting me,stop messaging me
@@ -100,7 +99,7 @@ promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الر
 الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
 """
 START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
-# They may also be the label of a step in a dialogue.
+# Words that only count in a text that somebody wrote: they may also be the label of a step in a dialogue.
 WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
 WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
 START_VERBS = """
@@ -128,7 +127,7 @@ SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
 
 
 def objections_in(text: str) -> tuple[str, ...]:
-    """Return the topics that a text raises, by name; the same text always gives the same."""
+    """Return the topics that a text raises, sorted by name."""
     clauses = list(_clauses(text))
     all_words = {word for clause in clauses for word in clause}
     negations = NEGATIONS if all_words & PORTUGUESE else NEGATIONS | {NO}
@@ -139,28 +138,28 @@ def objections_in(text: str) -> tuple[str, ...]:
 
 
 def _clauses(text: str) -> Iterator[list[str]]:
-    """Cut into clauses of words: lower case, without accents and invisible characters."""
+    """Yield the words of each clause: lower case, without accents and invisible characters."""
     folded = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
-    seen = "".join(each for each in folded if unicodedata.category(each) not in ("Mn", "Cf"))
-    for clause in NEGATION_CLAUSE.split(seen):
+    for clause in NEGATION_CLAUSE.split(_without_marks(folded)):
         if words := [word.replace("’", "'") for word in WORD.findall(clause)]:
             yield words
 
 
 def _negation_flags(clause: list[str], negations: frozenset[str]) -> list[bool]:
     """Return for each word whether an odd number of negations reaches it."""
-    turns = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
-    return [sum(turns[max(0, at - NEGATION_REACH) : at]) % 2 == 1 for at in range(len(clause))]
+    negates = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
+    return [sum(negates[max(0, index - NEGATION_REACH) : index]) % 2 == 1 for index in range(len(clause))]
 
 
 def _topics(clause: list[str], negated: list[bool]) -> set[str]:
     """Return the topics raised: "not expensive" raises none; in "not now" the "not" is part of the phrase."""
-    return {
-        PHRASES[phrase]
-        for length in range(1, PHRASE_WORDS_MAX + 1)
-        for start in range(len(clause) - length + 1)
-        if (phrase := tuple(clause[start : start + length])) in PHRASES and not negated[start]
-    }
+    topics = set[str]()
+    for length in range(1, PHRASE_WORDS_MAX + 1):
+        for start in range(len(clause) - length + 1):
+            phrase = tuple(clause[start : start + length])
+            if phrase in PHRASES and not negated[start]:
+                topics.add(PHRASES[phrase])
+    return topics
 
 
 def consent_in(text: str) -> Mapping[str, str]:
@@ -175,38 +174,37 @@ def consent_in(text: str) -> Mapping[str, str]:
 
 
 def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
-    """Return the same for what somebody chose: OFF, if any of these says so, before ON.
+    """Return the same for a button that somebody chose; OFF comes before ON if its texts say both.
 
-    labels: what it says, such as "Stop promotions". names: what its program calls it, such as STOP_PROMO.
-    Words that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
+    labels: its texts, such as "Stop promotions". names: its names in a program, such as STOP_PROMO. Words
+    that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
     """
-    said = {_meaning_of_text(label, _CHOICES) for label in labels}
-    said |= {
-        _meaning_of_clause(_words_of_name(name), _CHOICES)
-        for name in names
-        if len(name) <= CONSENT_CHARACTERS_MAX
-    }
-    return _consent(OFF if OFF in said else ON if ON in said else None)
+    meanings = {_meaning_of_text(label, _CHOICES) for label in labels}
+    short_names = (name for name in names if len(name) <= CONSENT_CHARACTERS_MAX)
+    meanings |= {_meaning_of_clause(_words_of_name(name), _CHOICES) for name in short_names}
+    return _consent(OFF if OFF in meanings else ON if ON in meanings else None)
 
 
-def _consent(said: str | None) -> Mapping[str, str]:
-    return {NOTIFICATIONS: said} if said else {}
+def _consent(meaning: str | None) -> Mapping[str, str]:
+    return {NOTIFICATIONS: meaning} if meaning else {}
 
 
 def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
-    """Return OFF or ON, if that is all that a text says."""
+    """Return OFF or ON, if that is all that a text says. words: phrase -> its meaning."""
     if len(text) > CONSENT_CHARACTERS_MAX:
         return None
     if SPACED_OUT.fullmatch(text):
         return words.get(_plain_words(text).replace(" ", ""))
-    listed = [each for each in map(_plain_words, CONSENT_CLAUSE.split(text)) if each not in {"", *_POLITE}]
-    said = listed[1:] if listed[:1] == ["no"] else listed  # "No. Stop."
-    clauses = {_meaning_of_clause(each, words) for each in said}
-    return clauses.pop() if len(clauses) == 1 else None
+    clauses = [_plain_words(clause) for clause in CONSENT_CLAUSE.split(text)]
+    clauses = [clause for clause in clauses if clause not in {"", *_POLITE}]
+    if clauses[:1] == ["no"]:  # "No. Stop."
+        del clauses[0]
+    meanings = {_meaning_of_clause(clause, words) for clause in clauses}
+    return meanings.pop() if len(meanings) == 1 else None
 
 
 def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
-    """Return what a clause means, in plain words; None if it says anything else."""
+    """Return OFF or ON, if that is all that a clause says. plain: the clause as _plain_words returns it."""
     bare = _BARE.fullmatch(plain)
     if bare and bare[1] in words:
         return words[bare[1]]
@@ -214,14 +212,18 @@ def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text's words, parted by single blanks: without case, accents, emoji and what nobody sees.
+    """Return a text's words, parted by single blanks: without case, accents, emoji and invisible characters.
 
     A word that is repeated is there once: "stop stop stop" is "stop".
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    seen = "".join(each for each in folded if unicodedata.category(each) not in ("Mn", "Cf"))
-    words = re.findall(r"[^\W_]+", seen)
-    return " ".join(each for index, each in enumerate(words) if words[index - 1 : index] != [each])
+    words = re.findall(r"[^\W_]+", _without_marks(folded))
+    return " ".join(word for word, _ in groupby(words))
+
+
+def _without_marks(text: str) -> str:
+    """Return a decomposed text without accents and invisible characters (categories of Unicode)."""
+    return "".join(character for character in text if unicodedata.category(character) not in ("Mn", "Cf"))
 
 
 def _words_of_name(name: str) -> str:
@@ -230,21 +232,28 @@ def _words_of_name(name: str) -> str:
     return " ".join(word for word in words if word.isalpha() and word not in PROGRAMS_WORDS)
 
 
-def _phrases(*listed: str) -> frozenset[str]:
-    return frozenset(_plain_words(each) for phrases in listed for each in re.split(r"[,\n]", phrases.strip()))
+def _phrases(*lists: str) -> frozenset[str]:
+    """Return the phrases of lists that are parted by commas and ends of lines."""
+    phrases = (phrase for text in lists for phrase in re.split(r"[,\n]", text.strip()))
+    return frozenset(map(_plain_words, phrases))
 
 
-def _any_of(*listed: str) -> str:
-    return f"(?:{'|'.join(sorted(_phrases(*listed), key=len, reverse=True))})"
+def _any_of(*lists: str) -> str:
+    """Return the pattern of any of these phrases, the longest first."""
+    return f"(?:{'|'.join(sorted(_phrases(*lists), key=len, reverse=True))})"
 
 
-def _verb_and_thing(verbs: str, around: Iterable[str] = ()) -> re.Pattern[str]:
-    """Return what matches one verb with at least one thing, among fillings."""
-    thing, filling = _any_of(THINGS), _any_of(FILLERS, POLITE)
-    other = f"(?:{thing}|{filling})"
-    ways = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
-    ways += [f"(?:{filling} )*{each.format(f'(?:{filling} )*{thing}')}(?: {filling})*" for each in around]
-    return re.compile("|".join(ways))
+def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
+    """Return a pattern that matches one verb with at least one thing, or a frame around a thing.
+
+    Fillers may stand anywhere.
+    """
+    thing, filler = _any_of(THINGS), _any_of(FILLERS, POLITE)
+    other = f"(?:{thing}|{filler})"
+    patterns = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
+    framed = (frame.format(f"(?:{filler} )*{thing}") for frame in frames)
+    patterns += [f"(?:{filler} )*{pattern}(?: {filler})*" for pattern in framed]
+    return re.compile("|".join(patterns))
 
 
 _POLITE = _phrases(POLITE)

@@ -16,8 +16,9 @@ from typing import Any
 
 from rules.days import stamp, unstamp
 
-FUTURE_MAX = timedelta(minutes=5)
+FUTURE_MAX = timedelta(minutes=5)  # how far ahead of ours a sender's clock may be
 SENTIMENT_MILLI_MAX = 1000
+# Of the uuids that are events' ids: with another one, every event would have another id.
 NAMESPACE = uuid.UUID("0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11")
 
 FORM_SUBMITTED = "form_submitted"
@@ -190,32 +191,25 @@ def campaign_of(event: LeadEvent) -> str:
     return campaign
 
 
-def _text(item: Mapping[str, Any], name: str) -> str:
-    value = item.get(name)
-    if not isinstance(value, str) or not value:
-        raise MalformedLeadEvent(f"{name} is no text")
-    return value
-
-
 def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what subscribers get of a stored event: all attributes except the raw payload (rule 10)."""
     return {name: value for name, value in item.items() if name != "raw_payload"}
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest by which two payloads under one external id are the same or not."""
+    """Return a digest of a payload, which tells whether two under one external id are the same."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Leads whose root this is from a change on, in one organization: lead_organization_ids.
+    """A root after a change, and the leaves that the change has moved to it.
 
-    The root is one of the leaves. Those that were there before need not be: so a change costs what it moves.
+    The root is among the leaves. Leaves that it had before need not be, so a change costs what it moves.
     """
 
-    root: str
+    root: str  # root, leaves: lead_organization_ids of one organization
     leaves: tuple[str, ...]
 
 
@@ -227,9 +221,18 @@ def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
     """
     try:
         change, listed = event.payload["change"], event.payload["groups"]
-        groups = tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
+        groups = tuple(Group(fields["root"], tuple(fields["leaves"])) for fields in listed)
     except (KeyError, TypeError) as error:
         raise MalformedLeadEvent(f"groups cannot be read: {error!r}") from None
-    if type(change) is not int or not groups or any(group.root not in group.leaves for group in groups):
-        raise MalformedLeadEvent("groups have no number, are none, or lack their root")
+    if type(change) is not int:
+        raise MalformedLeadEvent("change is no whole number")
+    if not groups or any(group.root not in group.leaves for group in groups):
+        raise MalformedLeadEvent("groups are missing, or one of them lacks its root")
     return change, groups
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    if not isinstance(value, str) or not value:
+        raise MalformedLeadEvent(f"{name} is no text")
+    return value

@@ -3,8 +3,8 @@
 An entry is a bounded set of pieces of evidence. Value, confidence, source and times all follow from them.
 Joining two entries is commutative, associative and idempotent. So an older event never overwrites newer
 knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides
-which pieces stay: the newest few, and the newest one in each named slot. What it drops once, it would
-drop again.
+which pieces stay: the newest few, and the newest one in each named slot. A piece that it has dropped never
+stays later.
 
 `DERIVATIONS` says, by event type, everything of an event that is worth remembering.
 """
@@ -37,7 +37,7 @@ from rules.leads.lead_events import (
     sentiment_of,
 )
 
-EVIDENCE_MAX = 8
+EVIDENCE_MAX = 8  # pieces of an entry, besides those in named slots
 MILLI = 1000
 SECOND = timedelta(seconds=1)
 KEY_CHARACTERS_MAX = 150
@@ -56,7 +56,7 @@ class ValueRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryType:
-    """What holds for all memories of a type."""
+    """A type of memories, with the rules that hold for all of them."""
 
     name: str
     value_rule: ValueRule
@@ -70,7 +70,7 @@ SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention
 # Kept for five years, so that an old reaction still shows that the lead did not ignore the campaign.
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
-# A person who said "stop" never has to say it again: what ends it is a newer word, and not time.
+# It practically never expires: a person who said "stop" must not have to say it again.
 CONSENT = MemoryType("consent", ValueRule.LATEST, half_life_days=36_500, retention_days=36_500)
 TYPES = {kind.name: kind for kind in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION, CONSENT)}
 
@@ -83,7 +83,7 @@ class Evidence:
     id: str  # of the event
     value: str  # short text
     weight_milli: int  # the confidence that this piece alone gives, in thousandths
-    source: str
+    source: str  # of the event
     home: str  # the event's leaf
 
 
@@ -124,7 +124,7 @@ class MemoryEntry:
     @property
     def source_event_ids(self) -> tuple[str, ...]:
         """The ids of the evidence, newest first."""
-        return tuple(each.id for each in self.evidence)
+        return tuple(piece.id for piece in self.evidence)
 
     @property
     def updated_at(self) -> str:
@@ -144,9 +144,9 @@ def memory_entry(
 
     created_at: stamp of the earliest piece known before; "~" sorts after every stamp.
     """
-    listed = list(pieces)
-    earliest = min(created_at, *(each.at for each in listed))
-    return MemoryEntry(kind, key, kept_evidence(kind, listed), earliest)
+    evidence = list(pieces)
+    earliest = min(created_at, *(piece.at for piece in evidence))
+    return MemoryEntry(kind, key, kept_evidence(kind, evidence), earliest)
 
 
 def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
@@ -158,12 +158,12 @@ def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
 def entry_of_leaves(entry: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
     """Return an entry with only the evidence of some leaves; None if there is none."""
     leaves = frozenset(homes)
-    pieces = tuple(each for each in entry.evidence if each.home in leaves)
+    pieces = tuple(piece for piece in entry.evidence if piece.home in leaves)
     return replace(entry, evidence=pieces) if pieces else None
 
 
 def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return the evidence to keep, newest first, one piece an id.
+    """Return the evidence that stays, newest first, one piece for each event.
 
     A named slot (`_slot`) keeps its newest piece, however old. Of all other pieces the newest EVIDENCE_MAX
     stay, but none that is older than the newest piece of all by more than the type's retention.
@@ -194,25 +194,29 @@ def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
 
 def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
     if kind.value_rule is ValueRule.MEAN:
-        total, count = sum(int(each.value) for each in evidence), len(evidence)
-        return str(_thousandths((2 * total + count) // (2 * count)))
+        total, count = sum(int(piece.value) for piece in evidence), len(evidence)
+        return str(_thousandths((2 * total + count) // (2 * count)))  # halves are rounded up
     if kind.value_rule is ValueRule.REACTIONS:
-        newest = {each.value: each.at[:10] for each in reversed(evidence)}
-        return ", ".join(f"{name} {newest[name]}" for name in sorted(newest))
+        newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
+        return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
     return evidence[0].value
 
 
 def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
-    """Return (1 - product(1 - weight) of what agrees) * product(1 - weight) of the others, in thousandths."""
+    """Return the confidence as of the newest evidence, in thousandths.
+
+    Pieces are taken as independent. So it is 1 - product(1 - weight) of the pieces that agree with the value,
+    times product(1 - weight) of the others.
+    """
     newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
-    doubt, support = 1.0, 1.0
+    all_agreeing_fail, all_others_fail = 1.0, 1.0
     for piece in evidence:
         weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
         if _agrees(kind, piece.value, value):
-            doubt *= 1 - weight
+            all_agreeing_fail *= 1 - weight
         else:
-            support *= 1 - weight
-    return round((1 - doubt) * support * MILLI)
+            all_others_fail *= 1 - weight
+    return round((1 - all_agreeing_fail) * all_others_fail * MILLI)
 
 
 def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
@@ -265,13 +269,13 @@ def _category(event: LeadEvent) -> KeyValues:
 
 def _products(event: LeadEvent) -> KeyValues:
     quantities: dict[str, int] = {}
-    for each in _list(event, "products"):
-        if not isinstance(each, Mapping) or not each.get("product_id"):
+    for line in _list(event, "products"):
+        if not isinstance(line, Mapping) or not line.get("product_id"):
             raise MalformedLeadEvent("products holds one without product_id")
-        quantity = each.get("quantity", 1)
+        quantity = line.get("quantity", 1)
         if type(quantity) is not int:
             raise MalformedLeadEvent("products holds a quantity that is no whole number")
-        product = _text(each["product_id"])
+        product = _text(line["product_id"])
         quantities[product] = quantities.get(product, 0) + quantity
     for product, quantity in quantities.items():
         yield f"product:{product}", f"{quantity} on {event.occurred_at[:10]}"
@@ -284,7 +288,7 @@ def _sentiment(event: LeadEvent) -> KeyValues:
 
 
 def _objections(event: LeadEvent) -> KeyValues:
-    for topic in sorted({_text(each) for each in _list(event, "objections")}):
+    for topic in sorted(set(map(_text, _list(event, "objections")))):
         yield topic, f"raised on {event.occurred_at[:10]}"
 
 
@@ -332,7 +336,7 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
 
 
 def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
-    """Return all that events leave in memory, by name. A malformed event leaves nothing.
+    """Return the entries that events give together, by name. A malformed event gives none.
 
     The memory processor put such an event into its failure queue, with the reason, when it first came.
     """
@@ -347,9 +351,9 @@ def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
 
 def campaign_contact(entry: MemoryEntry) -> Contact:
     """Return when a campaign was sent and whether the lead reacted, for the feature campaign_ignored."""
-    kinds = {each.value: each.at for each in reversed(entry.evidence)}
-    sent = kinds.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
-    return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(kinds))
+    reactions = {piece.value: piece.at for piece in reversed(entry.evidence)}
+    sent = reactions.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
+    return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(reactions))
 
 
 def short_key(key: str) -> str:

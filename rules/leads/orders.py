@@ -1,12 +1,12 @@
-"""What a shop's order comes to, however many webhooks report it, and in whatever order they arrive.
+"""The state of a shop's order, however many webhooks report it, and in whatever order they arrive.
 
-A shop reports an order again and again: created, paid, changed, cancelled; and of its refunds, which may be
-pending first. Each webhook is what was *seen* of the order. Joining all that was seen is commutative,
-associative and idempotent, so any order of arrival gives one state.
+A shop reports an order again and again: created, paid, changed, cancelled. It also reports refunds, which may
+be pending first. Each webhook has a state of the order. Joining states is commutative, associative and
+idempotent, so any order of arrival gives one state.
 
 Events are only ever added. So a change of the state is stored as the difference: an order that was counted
 with 100 and is cancelled leaves `purchase_completed` 100 and `order_cancelled` 100, both at the time when the
-order was placed. Features add these up, and come to what the newest state says.
+order was placed. Features add these up, and so agree with the newest state.
 """
 
 import json
@@ -22,12 +22,12 @@ ORDER = "order"
 WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
 EXPONENTS = dict.fromkeys(WHOLE.split(), 0) | dict.fromkeys(THOUSANDTHS.split(), 3)
-PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher one is the later
+PENDING, FAILED, SUCCEEDED = range(3)  # the statuses of a refund; the higher one is the later
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOrder:
-    """An order as one webhook has it; of two the greater one counts."""
+    """An order as one webhook has it. Of two, the greater one counts."""
 
     version: str  # a stamp, when the shop changed it; "" if the shop does not say
     is_void: bool  # cancelled, voided: it counts nothing
@@ -41,9 +41,9 @@ class PlacedOrder:
 
 @dataclass(frozen=True, slots=True, order=True)
 class RefundTransaction:
-    """One transaction of a refund; of two the greater one counts."""
+    """One transaction of a refund. Of two with one name, the greater one counts."""
 
-    status: int
+    status: int  # PENDING, FAILED or SUCCEEDED
     at: str
     amount_minor: int  # in `currency`, which may be the customer's
     currency: str
@@ -64,10 +64,10 @@ class OrderState:
 
 @dataclass(frozen=True, slots=True)
 class OrderAmount:
-    """What an order or one of its refunds adds to a lead: at a time, to the count, to the amount."""
+    """What an order or one of its refunds adds to a lead's orders."""
 
-    at: str
-    count: int
+    at: str  # a stamp
+    count: int  # 1 for an order, 0 for a refund
     amount_minor: int
     currency: str
 
@@ -85,7 +85,7 @@ class OrderChange:
 
 
 def join_orders(one: OrderState, other: OrderState) -> OrderState:
-    """Return all that was seen of an order, from two parts of it."""
+    """Return the state that two states of an order give together."""
     placed = max((state.placed for state in (one, other) if state.placed), default=None)
     paid_back = dict(one.paid_back)
     for name, transaction in other.paid_back.items():
@@ -93,30 +93,31 @@ def join_orders(one: OrderState, other: OrderState) -> OrderState:
     return OrderState(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
-def contradicts(known: OrderState, seen: OrderState) -> bool:
+def contradicts(one: OrderState, other: OrderState) -> bool:
     """Return whether two webhooks without a version contradict each other: nobody knows which is newer."""
-    if known.placed and seen.placed and known.placed.version == seen.placed.version == "":
-        return known.placed != seen.placed
-    names = known.paid_back.keys() & seen.paid_back.keys()
-    pairs = ((known.paid_back[name], seen.paid_back[name]) for name in names)
-    return any(one.status == other.status and one.amount_minor != other.amount_minor for one, other in pairs)
+    if one.placed and other.placed and one.placed.version == other.placed.version == "":
+        return one.placed != other.placed
+    for name in one.paid_back.keys() & other.paid_back.keys():
+        first, second = one.paid_back[name], other.paid_back[name]
+        if first.status == second.status and first.amount_minor != second.amount_minor:
+            return True
+    return False
 
 
-def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
-    """Return what an order comes to, by key. A refund counts once its money has gone back.
+def order_amounts(state: OrderState) -> dict[str, OrderAmount]:
+    """Return what an order and its refunds add, by key (OrderChange). A refund counts once it has succeeded.
 
-    Refunds of an order that is void, deleted, or not known yet, count nothing: what they give back was never
-    counted.
+    Refunds of an order that is void, deleted, or not known yet add nothing, because the order adds nothing.
     A refund in the customer's currency counts in the shop's: as the shop says, or at the order's own rate.
     """
-    placed = seen.placed
-    if placed is None or placed.is_void or seen.is_deleted:
+    placed = state.placed
+    if placed is None or placed.is_void or state.is_deleted:
         return {}
     amounts = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
-    for transaction, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
+    for transaction, amount, currency in _in_shop_money(placed, state.paid_back.values()):
         # Amounts of two currencies are never added up, not even those of one refund.
-        foreign = "" if currency == placed.currency else f":{currency}"
-        key = f"refund:{transaction.refund_id}{foreign}"
+        suffix = "" if currency == placed.currency else f":{currency}"
+        key = f"refund:{transaction.refund_id}{suffix}"
         before = amounts.get(key, OrderAmount(transaction.at, 0, 0, currency))
         amounts[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
     return amounts
@@ -125,9 +126,10 @@ def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
 def _in_shop_money(
     placed: PlacedOrder, refunds: Iterable[RefundTransaction]
 ) -> Iterator[tuple[RefundTransaction, int, str]]:
-    """Yield each transaction whose money went back, with its amount in the shop's currency if that is known.
+    """Yield each transaction that has succeeded, with amount and currency: the shop's, if that is known.
 
-    At the order's rate it is the sum so far that is rounded, so what is paid back in full comes to the total.
+    At the order's rate the sum so far is rounded, and not each amount. So refunds of the whole order add up
+    to its total.
     """
     presented = converted = 0
     for refund in sorted(refunds):
@@ -138,43 +140,45 @@ def _in_shop_money(
         elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
             presented += refund.amount_minor
             twice = 2 * presented * placed.amount_minor
-            so_far = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves are rounded up
-            yield refund, so_far - converted, placed.currency
-            converted = so_far
+            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
+            yield refund, rounded - converted, placed.currency
+            converted = rounded
         else:
             yield refund, refund.amount_minor, refund.currency
 
 
 def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
-    """Return the events that lead from what was known before to what is so now."""
+    """Return the events that report the difference of two states, by key."""
     old, new = order_amounts(before), order_amounts(after)
-    return [
-        change for key in sorted({*old, *new}) for change in _changes_of_key(key, old.get(key), new.get(key))
-    ]
+    changes = list[OrderChange]()
+    for key in sorted({*old, *new}):
+        changes += _changes_of_key(key, old.get(key), new.get(key))
+    return changes
 
 
 def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
+    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
     if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
         yield from _changes_of_key(key, old, None)
         old = None
-    share = new or old
-    if share is None or old == new:
+    newest = new or old
+    if newest is None or old == new:
         return
     count = (new.count if new else 0) - (old.count if old else 0)
     amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
     if count:
-        kind = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
+        event_type = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
     else:
-        kind = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
-    yield OrderChange(key, kind, share.at, abs(amount), share.currency)
+        event_type = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
+    yield OrderChange(key, event_type, newest.at, abs(amount), newest.currency)
 
 
-def to_text(seen: OrderState) -> str:
-    """Return what is known of an order as its claim holds it: JSON."""
-    placed = _json_values(seen.placed) if seen.placed else None
-    paid_back = {name: _json_values(each) for name, each in seen.paid_back.items()}
-    more = [True] if seen.is_deleted else []
-    return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
+def to_text(state: OrderState) -> str:
+    """Return the state of an order as its claim has it: JSON."""
+    placed = _json_values(state.placed) if state.placed else None
+    paid_back = {name: _json_values(transaction) for name, transaction in state.paid_back.items()}
+    deleted = [True] if state.is_deleted else []
+    return json.dumps([placed, paid_back, *deleted], sort_keys=True, separators=(",", ":"))
 
 
 def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
@@ -185,9 +189,9 @@ def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
 
 def from_text(text: str) -> OrderState:
     """Read what to_text wrote."""
-    placed, paid_back, *more = json.loads(text)
-    refunds: dict[str, Any] = {name: RefundTransaction(*each) for name, each in paid_back.items()}
-    return OrderState(PlacedOrder(*placed) if placed else None, refunds, bool(more))
+    placed, paid_back, *deleted = json.loads(text)
+    refunds: dict[str, Any] = {name: RefundTransaction(*values) for name, values in paid_back.items()}
+    return OrderState(PlacedOrder(*placed) if placed else None, refunds, bool(deleted))
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:
@@ -197,7 +201,9 @@ def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Dec
     euros.
     """
     worth = {**rates, base: Decimal(1)}
-    return {name: each / worth[own] for name, each in worth.items() if name != own} if own in worth else {}
+    if own not in worth:
+        return {}
+    return {currency: rate / worth[own] for currency, rate in worth.items() if currency != own}
 
 
 def total_in(

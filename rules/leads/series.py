@@ -1,12 +1,12 @@
-"""The state of a lead's features: what its events come to, in a text that is small enough to be stored
-beside them.
+"""The state from which a lead's features are computed: one series for each input, small enough to be stored.
 
 A series of purchases or of sentiment has totals, the first and the last date that counts, and sums by
 date for the dates that a window may still need. It also has the marks of a few events, by which an event
-that comes again is recognised. An event whose mark has left is noted
-(adapters.leads.feature_store.CountedEvents), and only an event as old as that is looked up. Activity
-needs its first and last date alone, which a repeated event does not change. Marks aside, the state
-follows from the set of events, whatever their order, and from the date that it was last brought to.
+that comes again is recognised. When a mark leaves, a note of its event is stored
+(adapters.leads.feature_store.CountedEvents). A note is looked up only for events as old as that. Activity
+needs its first and last date alone, which a repeated event does not change.
+
+Apart from marks, a state follows from the set of events, whatever their order, and from its newest date.
 """
 
 import re
@@ -30,12 +30,11 @@ from rules.leads.lead_events import (
     sentiment_of,
 )
 
-SEEN_MAX = 16
-# This many marks leave at once: one bulk write for eight events.
-MARKS_DROPPED = 8
-# What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
+SEEN_MAX = 16  # marks of a series
+MARKS_DROPPED = 8  # marks that leave at once, so that one bulk write notes eight events
+# The largest amount that doors accept: sums of thousands of them fit into the lake's 64 bits.
 AMOUNT_MINOR_MAX = 10**15
-ID_CHARACTERS = 12
+ID_CHARACTERS = 12  # of an event's id in its mark
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the event's id
 Sums = tuple[int, int]  # count, amount
@@ -45,11 +44,11 @@ SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
 
 def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
     """Return, by input, how many dates back the longest window of its features reaches."""
-    declared = list(features)
-    return {
-        each: max((feature.window_days or 0 for feature in declared if feature.input is each), default=0)
-        for each in SERIES
-    }
+    days = dict.fromkeys(SERIES, 0)
+    for feature in features:
+        if feature.input in days:
+            days[feature.input] = max(days[feature.input], feature.window_days or 0)
+    return days
 
 
 KEPT_DAYS = kept_days(FEATURES)
@@ -57,7 +56,7 @@ KEPT_DAYS = kept_days(FEATURES)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One input's state."""
+    """The state of one input."""
 
     count: int = 0  # count, amount: of all time
     amount: int = 0
@@ -69,15 +68,15 @@ class Series:
     # (count, amount) of all time by currency, by name; these are part of count, and not of amount
     foreign: dict[str, tuple[int, int]] = field(default_factory=dict)
     below: Mark | None = None  # the newest mark that has left `seen`; None: none has
-    is_noted: bool = True  # whether all of these have notes
+    is_noted: bool = True  # whether all events whose marks have left have notes
 
     def has_left(self, mark: Mark) -> bool:
-        """Whether the event may be in, but not in `seen`: only its note shows it."""
+        """Return whether the mark may have left `seen`, so that only its note shows whether it is counted."""
         return self.below is not None and mark <= self.below and mark not in self.seen
 
     @property
     def priced(self) -> int:
-        """How many of those that count have an amount in the organization's own currency."""
+        """The number of counted orders whose amount is in the organization's own currency."""
         return self.count - sum(count for count, _ in self.foreign.values())
 
 
@@ -109,7 +108,7 @@ def contributions(event: LeadEvent) -> dict[Input, Contribution]:
         if milli is not None:
             added[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
     if event.event_type in CAMPAIGN_TYPES:
-        campaign_of(event)  # one without its id is no activity either
+        campaign_of(event)  # raises: without a campaign's id the event is no activity, either
     if event.event_type in ACTIVITY_TYPES:
         added[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
     return added
@@ -129,19 +128,19 @@ def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
 
 
 def mark_of(occurred_at: str, event_id: str) -> Mark:
-    """Return what an event is recognised by."""
+    """Return an event's mark: its time, and the beginning of its id."""
     return (unstamp(occurred_at) - EPOCH) // MICROSECOND, event_id.replace("-", "")[:ID_CHARACTERS]
 
 
 def add_contribution(
     series: Series, input_: Input, contribution: Contribution, as_of: datetime, *, has_note: bool = False
 ) -> Series | None:
-    """Return the series with one event more, brought to a date that is never before an earlier one.
+    """Return the series with one event more, as of an instant that is never before an earlier one.
 
-    has_note: whether the event is noted as counted; asked only where has_left() says so.
-    The same series: the event is in it already. None: the series has to be built again. Either nobody can
-    tell whether the event is in, because what has left was not noted. Or it takes back the first or last
-    order, and the next one is older than all dates that are kept.
+    has_note: whether the event has a note; it matters only if has_left(). It returns the same series if the
+    event is in it already, and None if the series has to be built again. That is so if marks have left
+    without notes, so that the event may be in or not. Or if the event takes back the first or last order, and
+    the next one is older than all dates that are kept.
     """
     day, mark = contribution.day, contribution.mark
     if input_ is Input.ACTIVITY:
@@ -156,9 +155,8 @@ def add_contribution(
             return None
     rolled = drop_old_dates(series, input_, as_of)
     is_kept = day > as_of.toordinal() - KEPT_DAYS[input_] or day in rolled.days
-    span = (
-        _span_with_kept_date(rolled, contribution) if is_kept else _span_with_old_date(rolled, contribution)
-    )
+    span_with = _span_with_kept_date if is_kept else _span_with_old_date
+    span = span_with(rolled, contribution)
     if span is None:
         return None
     days = rolled.days
@@ -189,7 +187,8 @@ def _span_with_kept_date(series: Series, contribution: Contribution) -> tuple[in
         return first, last
     if first == last:
         return 0, 0
-    others = [each for each, (count, _) in series.days.items() if count > 0 and each != day]
+    # The event takes back the only orders of the first or last date: the next date that counts replaces it.
+    others = [other for other, (count, _) in series.days.items() if count > 0 and other != day]
     if not others:
         return None
     return (min(others) if day == first else first), (max(others) if day == last else last)
@@ -207,13 +206,13 @@ def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]
     """Return the sums of both, by key in order."""
     sums = dict(one)
     for key, (count, amount) in other.items():
-        before = sums.get(key, (0, 0))
-        sums[key] = (before[0] + count, before[1] + amount)
+        count_before, amount_before = sums.get(key, (0, 0))
+        sums[key] = (count_before + count, amount_before + amount)
     return dict(sorted(sums.items()))
 
 
 def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contribution]) -> dict[str, Sums]:
-    """Return totals by foreign currency with some events more. A total that comes to nothing is left out."""
+    """Return totals by foreign currency with some events more, without totals of nothing."""
     for contribution in contributions:
         if contribution.foreign:
             currency, amount = contribution.foreign
@@ -224,7 +223,7 @@ def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contributio
 def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     """Drop the dates that no window reaches any more: they stay in the totals.
 
-    A date that counts below 0 waits for an order that was cancelled before it came.
+    A date whose count is below 0 is kept: an order was cancelled there before its own event came.
     """
     floor = as_of.toordinal() - KEPT_DAYS[input_]
     days = {day: sums for day, sums in series.days.items() if day > floor or sums[0] < 0}
@@ -236,34 +235,33 @@ def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> 
 
     No event is in both. The marks are to be noted once the series is stored.
     """
-    both = one, other
     marks = sorted({*one.seen, *other.seen})
-    gone, seen = marks[:-SEEN_MAX], marks[-SEEN_MAX:]
+    leaving, seen = marks[:-SEEN_MAX], marks[-SEEN_MAX:]
     foreign = _sum_by_key(one.foreign, other.foreign)
     united = Series(
         one.count + other.count,
         one.amount + other.amount,
-        min((each.first for each in both if each.first), default=0),
+        min(filter(None, (one.first, other.first)), default=0),
         max(one.last, other.last),
-        _sum_by_key(*(drop_old_dates(each, input_, as_of).days for each in both)),
+        _sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
         tuple(seen),
         {name: sums for name, sums in foreign.items() if sums != (0, 0)},
-        max(filter(None, (one.below, other.below, *gone)), default=None),
-        one.is_noted and other.is_noted and not gone,
+        max(filter(None, (one.below, other.below, *leaving)), default=None),
+        one.is_noted and other.is_noted and not leaving,
     )
-    return united, gone
+    return united, leaving
 
 
 def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
     """Return the state of all of a lead's events, each of which may be there twice.
 
-    One that cannot be read adds nothing: it was kept with its reason when it was first processed.
+    A malformed event adds nothing: it was kept with its reason when it was first processed.
     """
-    by_mark: dict[Input, dict[Mark, Contribution]] = {each: {} for each in SERIES}
+    by_mark: dict[Input, dict[Mark, Contribution]] = {input_: {} for input_ in SERIES}
     for event in events:
         with suppress(MalformedLeadEvent):
-            for input_, each in contributions(event).items():
-                by_mark[input_][each.mark] = each
+            for input_, contribution in contributions(event).items():
+                by_mark[input_][contribution.mark] = contribution
     return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
 
 
@@ -271,8 +269,8 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
     counts = Counter[int]()
     for contribution in added:
         counts[contribution.day] += contribution.count
-    counting = [day for day, count in counts.items() if count > 0]
-    first, last = min(counting, default=0), max(counting, default=0)
+    counted_days = [day for day, count in counts.items() if count > 0]
+    first, last = min(counted_days, default=0), max(counted_days, default=0)
     if input_ is Input.ACTIVITY:
         return Series(first=first, last=last)
     amounts = Counter[int]()
@@ -295,21 +293,33 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
 
 
 def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks of events that are in a state that was built of them, and that nothing else shows."""
+    """Return the marks that need a note: their events are in a state that was built, but they are not.
+
+    events: those that the state was built of.
+    """
     unnoted = {input_: series for input_, series in state.items() if not series.is_noted}
     marks: dict[Mark, None] = {}
     for event in events if unnoted else ():
         with suppress(MalformedLeadEvent):
-            marks |= {each.mark: None for input_, each in contributions(event).items() if input_ in unnoted}
+            added = contributions(event).items()
+            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
     seen = {mark for series in unnoted.values() for mark in series.seen}
     return [mark for mark in marks if mark not in seen]
 
 
 def encode_series(series: Series) -> str:
-    """Write a series as the text that is stored beside the features, parted by semicolons.
+    """Return a series as the text that is stored beside the features.
 
-    totals; dates, as distances; their counts, left out if all are 1; their amounts; marks, the first of each
-    as a distance; `below`, with an exclamation mark before it unless all have notes; foreign totals, if any.
+    Its parts, between semicolons:
+
+    - the totals: count, amount, first, last
+    - the dates, each as its distance from the one before
+    - their counts, left out if all are 1
+    - their amounts
+    - the marks, the time of each as its distance from the one before
+    - `below`, with an exclamation mark before it unless is_noted
+    - the foreign totals, if there are any
+
     Whoever changes the text adds one to rules.leads.feature_items.STATE_VERSION.
     """
     days, counts = [*series.days], [count for count, _ in series.days.values()]
@@ -333,12 +343,12 @@ def encode_series(series: Series) -> str:
 
 def decode_series(text: str) -> Series:
     """Read what encode_series wrote."""
-    totals, distances, counts, amounts, marks, below, *more = text.split(";")
+    totals, distances, counts, amounts, marks, below, *foreign_part = text.split(";")
     days = [*accumulate(_decode_numbers(distances))]
     sums = zip(_decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts), strict=True)
-    steps = [*map(_decode_mark, marks.split(","))] if marks else []
-    moments = accumulate(step for step, _ in steps)
-    foreign = (each.split(":") for each in more[0].split(",")) if more else ()
+    mark_steps = [*map(_decode_mark, marks.split(","))] if marks else []
+    moments = accumulate(step for step, _ in mark_steps)
+    foreign = (total.split(":") for total in foreign_part[0].split(",")) if foreign_part else ()
     count, amount, first, last = _decode_numbers(totals)
     return Series(
         count,
@@ -346,7 +356,7 @@ def decode_series(text: str) -> Series:
         first,
         last,
         dict(zip(days, sums, strict=True)),
-        tuple(zip(moments, (event_id for _, event_id in steps), strict=True)),
+        tuple(zip(moments, (event_id for _, event_id in mark_steps), strict=True)),
         {name: (int(counted), int(sum_)) for name, counted, sum_ in foreign},
         _decode_mark(below.removeprefix("!")) if below else None,
         not below.startswith("!"),
@@ -360,7 +370,7 @@ def sums_of(text: str) -> list[str]:
 
 
 def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:
-    """Write when the campaigns that nobody reacted to were sent, as far as they are in the window."""
+    """Return as text when the unanswered campaigns of the window were sent."""
     floor = as_of.toordinal() - CAMPAIGN_DAYS_MAX
     unanswered = (contact.sent or 0 for contact in contacts if not contact.reacted)
     return _encode_numbers(sorted(sent for sent in unanswered if sent > floor))
@@ -372,7 +382,8 @@ def decode_contacts(text: str) -> list[Contact]:
 
 
 def _encode_mark(mark: Mark) -> str:
-    return f"{mark[0]:x}.{mark[1]}"
+    moment, event_id = mark
+    return f"{moment:x}.{event_id}"
 
 
 def _decode_mark(text: str) -> Mark:

@@ -1,9 +1,9 @@
 """Which achievements give notifications (docs/rules.md, rules 15 and 18).
 
-News is what became true since somebody looked. Of an achievement that is in the book in this form only
-since then, it is what was reached after that. Everything else (a new achievement that history fulfils,
-one that is withdrawn, one that a late event dates earlier) is sent as `profile.changed`: its
-`achievements` are all of the user's.
+An achievement is news if the user did not have it at the last look. If the book has had it in this form only
+since that look, the user must also have reached it after the book had it. Everything else (a new achievement
+that history fulfils, one that is withdrawn, one that a late event dates earlier) is sent as
+`profile.changed`, with all achievements of the user.
 """
 
 from collections.abc import Mapping
@@ -22,28 +22,29 @@ class OfferedAchievement:
     """An achievement of the book in force."""
 
     title: str
-    form: str
-    since: str  # a stamp, when everybody could know it in this form
+    form: str  # a digest of its definition
+    since: str  # a stamp, since when everybody could know it in this form
 
 
 def offered_achievements(
     declared: Mapping[str, DeclaredAchievement], books: Books, now: datetime
 ) -> dict[str, OfferedAchievement]:
     """Return the achievements of the book in force, by name."""
-    until_now = sorted(
-        (each for each in books.versions if each.effective_at <= now),
-        key=lambda each: (each.effective_at, each.number),
+    newest_first = sorted(
+        (version for version in books.versions if version.effective_at <= now),
+        key=lambda version: (version.effective_at, version.number),
         reverse=True,
     )
-    found = {}
-    for name, each in declared.items():
+    offered = {}
+    for name, achievement in declared.items():
         since = now
-        for version in until_now:
-            if version.book.achievements.get(name) != each.rule:
+        for version in newest_first:
+            if version.book.achievements.get(name) != achievement.rule:
                 break
             since = max(version.effective_at, version.published_at)
-        found[name] = OfferedAchievement(each.rule.title, definitions_digest(each), stamp(since))
-    return found
+        form = definitions_digest(achievement)
+        offered[name] = OfferedAchievement(achievement.rule.title, form, stamp(since))
+    return offered
 
 
 def notices_of_achievements(
@@ -51,33 +52,36 @@ def notices_of_achievements(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a user's achievements, and the state after them.
 
-    achieved: by name, instants of those that the user has. state.asked is None for somebody who was there
-    before anybody looked: then nothing is news.
+    achieved: name -> instant (a stamp) of those that the user has. Nothing is news if state.asked is None:
+    the user had achievements before the first look.
     """
-    has = dict(sorted(achieved.items()))
-    news = [name for name in has if _is_news(name, state, offered, has)]
-    about = {"achievements": has, "profile": state.shown}
+    achieved = dict(sorted(achieved.items()))
+    news = [name for name in achieved if _is_news(name, state, offered, achieved)]
+    fields = {"achievements": achieved, "profile": state.shown}
     notices = [
         Notice(
             NoticeType.ACHIEVEMENT_EARNED,
-            {"achievement": name, "title": offered[name].title, "achieved_at": has[name], **about},
+            {"achievement": name, "title": offered[name].title, "achieved_at": achieved[name], **fields},
         )
-        for name in sorted(news, key=lambda each: (has[each], each))
+        for name in sorted(news, key=lambda name: (achieved[name], name))
     ]
-    if not notices and has != state.achievements:
-        notices = [Notice(NoticeType.PROFILE_CHANGED, about)]
-    asked = {name: each.form for name, each in sorted(offered.items())}
-    return notices, replace(state, number=state.number + len(notices), achievements=has, asked=asked)
+    if not notices and achieved != state.achievements:
+        notices = [Notice(NoticeType.PROFILE_CHANGED, fields)]
+    asked = {name: achievement.form for name, achievement in sorted(offered.items())}
+    return notices, replace(state, number=state.number + len(notices), achievements=achieved, asked=asked)
 
 
 def notices_unasked(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
-    """Return the state of somebody at whose achievements nobody looks: whoever looks next has no news."""
+    """Return no notices, and the state of a user whose achievements are not looked at.
+
+    At the next look nothing is news.
+    """
     return [], replace(state, achievements={}, asked=None)
 
 
 def _is_news(
-    name: str, state: UserNoticeState, offered: Mapping[str, OfferedAchievement], has: Mapping[str, str]
+    name: str, state: UserNoticeState, offered: Mapping[str, OfferedAchievement], achieved: Mapping[str, str]
 ) -> bool:
     if state.asked is None or name in state.achievements:
         return False
-    return state.asked.get(name) == offered[name].form or has[name] >= offered[name].since
+    return state.asked.get(name) == offered[name].form or achieved[name] >= offered[name].since

@@ -1,7 +1,6 @@
-"""Which notifications follow from a change of a profile, a lead or a question, or from time, and what they
-show (docs/rules.md, rule 18).
+"""The notices of a change of a profile, a lead or a question, or of time (docs/rules.md, rule 18).
 
-Each function is a fold: it gets the state, which says what was notified so far, and returns the notices
+Each function is a fold: it takes the state, which says what was notified so far, and returns the new notices
 and the state after them.
 """
 
@@ -33,7 +32,7 @@ class HoldState:
     points: int
     reward_id: str
     until: str
-    is_over: bool = False  # its end has been notified
+    is_over: bool = False  # whether its end has been notified
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +45,29 @@ class LostStreak:
 
 @dataclass(frozen=True, slots=True)
 class UserNoticeState:
-    """What a user's notifications say so far."""
+    """The state that a user's notifications have reported so far."""
 
     version: int = 0  # of the profile
     number: int = 0  # of the newest notification
     as_of: str = ""  # a stamp, the latest instant that was looked at
-    shown: ProfileView = field(default_factory=dict)
-    lost: LostStreak | None = None  # until it is overturned
+    shown: ProfileView = field(default_factory=dict)  # the profile as it was last sent
+    lost: LostStreak | None = None  # the last loss that was notified, until a late event overturns it
     warned: str = ""  # the lapse for which streak.at_risk was sent
     holds: tuple[HoldState, ...] = ()
     redeemed: str = ""  # place of the newest redemption of a reward that was notified
     changes_at: str = ""  # a stamp, when time alone changes what is shown; "": never
-    # Instants of those that were notified, by name
-    achievements: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, str] | None = None  # the form of each that somebody has looked for; None: nobody has
-    book: int = 0  # the newest version that was known then
-    looked_at: str = ""  # a stamp, when that was. No later look goes by an older book.
+    # achievements to looked_at: of the last look at the user's achievements (achievement_notices.py)
+    achievements: Mapping[str, str] = field(
+        default_factory=dict
+    )  # name -> instant of those that the user had
+    asked: Mapping[str, str] | None = None  # name -> form of those that the book had; None: there was no look
+    book: int = 0  # the newest version of the book; no later look may use an older one
+    looked_at: str = ""  # a stamp
 
 
 @dataclass(frozen=True, slots=True)
 class ItemNoticeState:
-    """What a lead's or a question's notifications say so far."""
+    """The state that a lead's or a question's notifications have reported so far."""
 
     version: int = 0  # of its item; of a question 1
     number: int = 0
@@ -79,8 +80,8 @@ def notices_of_profile(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
-    at: an instant; one before state.as_of counts as that. A profile of which nothing was sent yet, and which
-    is not new, is sent as a whole: profile.changed; so is one that the past alone has changed (rule 20).
+    at: an instant; one before state.as_of counts as that. The notice is profile.changed alone if nothing was
+    sent of a profile that is not new, or if only the past of the profile has changed (rule 20).
     """
     as_of = max(state.as_of, stamp(at))
     after = profile_view(profile, unstamp(as_of))
@@ -98,23 +99,23 @@ def notices_of_profile(
         warned = after["lapses_at"]
         notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
     holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
-    notices += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in lapsed]
+    notices += [Notice(NoticeType.HOLD_EXPIRED, {**hold, "profile": after}) for hold in lapsed]
     later = next_change(profile, unstamp(as_of))
     is_new = not state.shown and profile.version == 1
     asked = None if is_past else {} if is_new else state.asked
     number, version = state.number + len(notices), max(state.version, profile.version)
-    seen = replace(state, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
     changes_at = stamp(later) if later else ""
-    return notices, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
+    new_state = replace(state, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
+    return notices, replace(new_state, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
 def notices_of_redemption(
     state: UserNoticeState, redemption: Redemption
 ) -> tuple[list[Notice], UserNoticeState]:
-    """Return the notice of a redeemed reward: none if it has been sent. They come in order."""
+    """Return the notice of a redeemed reward, or none if it has been sent. Redemptions come in order."""
     if redemption.created_at <= state.redeemed:
         return [], state
-    about = {
+    fields = {
         "redemption": entry_id(redemption.created_at),
         "reward_id": redemption.reward_id,
         **({"title": redemption.title} if redemption.title else {}),
@@ -124,11 +125,11 @@ def notices_of_redemption(
     }
     as_of = max(state.as_of, redemption.created_at)
     after = replace(state, number=state.number + 1, as_of=as_of, redeemed=redemption.created_at)
-    return [Notice(NoticeType.REWARD_REDEEMED, about)], after
+    return [Notice(NoticeType.REWARD_REDEEMED, fields)], after
 
 
 def is_at_risk(shown: ProfileView, as_of: str) -> bool:
-    """Whether a streak lapses within six hours."""
+    """Return whether a streak lapses within six hours."""
     lapse = shown["lapses_at"]
     return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
 
@@ -145,11 +146,11 @@ def due_at(state: UserNoticeState) -> datetime | None:
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
-    """Whether a run goes back to a date or further: it is longer than the dates after it could make it."""
-    between = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
+    """Return whether a run goes back to a date or further: the later dates alone cannot make it that long."""
+    later_days = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
     spent = set(run.spent)
-    possible = sum(each not in spent and not cover.is_neutral(each) for each in between)
-    return run.length > possible
+    longest = sum(later not in spent and not cover.is_neutral(later) for later in later_days)
+    return run.length > longest
 
 
 def _streak_notices(
@@ -185,22 +186,21 @@ def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]
 def _lapsed_holds(
     before: tuple[HoldState, ...], profile: Profile, as_of: str
 ) -> tuple[tuple[HoldState, ...], list[dict[str, Any]]]:
-    """Return the profile's holds, and those that have lapsed since.
+    """Return the profile's holds, and views of those that have lapsed since.
 
-    A hold that the profile has no more was captured or released if that was before its deadline.
+    A hold that the profile no longer has was captured or released, unless its deadline was over by then.
     """
-    by_id = {each.hold_id: each for each in before}
+    by_id = {hold.hold_id: hold for hold in before}
     current = tuple(
         by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
         for hold in profile.holds
     )
-    ids = {each.hold_id for each in current}
-    lapsed = [each for each in current if not each.is_over and each.until <= as_of]
-    for name, each in by_id.items():
-        if name not in ids and not each.is_over and each.until <= profile.updated_at:
-            lapsed.append(each)
-    after = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in current)
-    return after, [_hold_view(each) for each in lapsed]
+    ids = {hold.hold_id for hold in current}
+    lapsed = [hold for hold in current if not hold.is_over and hold.until <= as_of]
+    gone = [hold for hold in before if hold.hold_id not in ids]
+    lapsed += [hold for hold in gone if not hold.is_over and hold.until <= profile.updated_at]
+    after = tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current)
+    return after, [_hold_view(hold) for hold in lapsed]
 
 
 def _hold_view(hold: HoldState) -> dict[str, Any]:
@@ -216,12 +216,12 @@ def notices_of_lead(
 ) -> tuple[list[Notice], ItemNoticeState]:
     """Return the notices of a lead's item, and the state after them. An older item gives none.
 
-    at: a stamp, when the item was written. What is remembered of a lead is people's own words, and not sent.
+    at: a stamp, when the item was written. Memory is not sent, because it is people's own words.
     """
     shown = {
         "organization_id": organization_id,
         "merged_into": item.merged_into,
-        "features": {name: _number(each) for name, each in sorted(item.features.items())},
+        "features": {name: _number(value) for name, value in sorted(item.features.items())},
     }
     if item.version <= state.version or shown == state.shown:
         return [], state
@@ -232,7 +232,7 @@ def notices_of_lead(
 
 
 def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the one notice of a question, when it takes no answers any more: none if it has been sent."""
+    """Return the one notice of a question that takes no more answers; none if it has been sent."""
     if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], state
     closed_at = question.closed_at or question.closes_at

@@ -1,10 +1,10 @@
-"""What is sent to the customer's systems, and about whom: types, numbers, and ids that never change; to
-which endpoints; and when an attempt is repeated or given up (docs/rules.md, rule 18).
+"""Notifications of the customer's systems, the endpoints that want them, and when an attempt is repeated or
+given up (docs/rules.md, rule 18).
 
 A *holder* has notifications in an order of their own: a user's id, or `lead/` or `question/` and an id,
-since no user id has a slash. Each holder has a *lane* to each endpoint: the next notification goes out
+since no user id has a slash. Each holder has a *lane* to each endpoint: the next notification is sent
 when the one before has arrived. What an endpoint refuses of one holder delays no other one. An endpoint
-that takes nothing is asked now and then.
+that takes nothing is tried now and then.
 """
 
 import json
@@ -22,14 +22,14 @@ ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transacti
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
 AT_LEAST = "at_least"
 # How long a lane waits after its first failure in a row, its second, and so on.
-RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
+RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1800, 3600))
 # Three days, and long enough that one attempt comes after them.
 RETRY_WINDOW = timedelta(hours=76)
-# An endpoint that refused this many lanes, and took none, is not asked for a while, twice as long each time.
+# After this many refused lanes, and none accepted, an endpoint has a pause, twice as long each time.
 REFUSED_MAX = 3
 BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
 Filters = Mapping[str, Mapping[str, Sequence[Any]]]
-KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
+KEPT = timedelta(days=30)  # how long a notification is kept, for replays and for disabled endpoints
 
 
 def lead_holder(lead_organization_id: str) -> str:
@@ -43,7 +43,7 @@ def question_holder(question_id: str) -> str:
 
 
 def is_user(holder: str) -> bool:
-    """Whether a holder is a user; the holder of an endpoint's test messages counts as one."""
+    """Return whether a holder is a user; the holder of an endpoint's test messages counts as one."""
     return not holder.startswith(tuple(HOLDER_NAMES))
 
 
@@ -55,12 +55,12 @@ def holder_names(holder: str) -> dict[str, str]:
     return {"user_id": holder}
 
 
-def holder_of(asked: Mapping[str, Any]) -> str:
-    """Return the holder that a message names so; raises KeyError."""
+def holder_of(message: Mapping[str, Any]) -> str:
+    """Return the holder that a message names, as holder_names wrote it; raises KeyError."""
     for prefix, name in HOLDER_NAMES.items():
-        if name in asked:
-            return prefix + str(asked[name])
-    return str(asked["user_id"])
+        if name in message:
+            return prefix + str(message[name])
+    return str(message["user_id"])
 
 
 class NoticeType(StrEnum):
@@ -86,16 +86,16 @@ class Notice:
     """One notification before it has its number."""
 
     type: NoticeType
-    data: Mapping[str, Any]  # of a user with `profile`, all that is shown of the user after it
+    data: Mapping[str, Any]  # of a user, it has `profile`: the whole profile after it
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notice with its place."""
+    """A notice with its holder and number."""
 
     holder: str
     number: int  # of the holder's notifications, from 1
-    at: str  # a stamp, when it was so
+    at: str  # a stamp, when the change was
     notice: Notice
 
     @property
@@ -107,8 +107,8 @@ class Notification:
     @property
     def content(self) -> dict[str, Any]:
         """What is sent, as JSON."""
-        about = {**holder_names(self.holder), "number": self.number}
-        return {"type": self.notice.type.value, "timestamp": self.at, "data": {**about, **self.notice.data}}
+        fields = {**holder_names(self.holder), "number": self.number}
+        return {"type": self.notice.type.value, "timestamp": self.at, "data": {**fields, **self.notice.data}}
 
     @property
     def body(self) -> bytes:
@@ -118,12 +118,14 @@ class Notification:
 
 def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) -> list[Notification]:
     """Return notices as notifications that follow the one with the number `after`."""
-    return [Notification(holder, number, at, each) for number, each in enumerate(notices, start=after + 1)]
+    return [
+        Notification(holder, number, at, notice) for number, notice in enumerate(notices, start=after + 1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint of an organization (an app).
+    """An endpoint of an organization (an app), or the bus.
 
     It gets notifications of all users, of the leads of its organization, and of the questions of the agents
     that it names. The bus gets all.
@@ -133,30 +135,29 @@ class Endpoint:
     organization_id: str
     url: str
     types: frozenset[str] = frozenset()  # of notifications; none: all of them
-    # By type, one of which values each field of `data` must have.
+    # Type -> field of `data` -> the values of which it must have one.
     # Example: `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`
     filters: Filters = field(default_factory=dict)
     description: str = ""
     created_at: str = ""
-    disabled: str = ""  # why nothing is sent, so that all waits; "": it is sent
+    disabled: str = ""  # why nothing is sent, so that notifications wait; "": it is enabled
     agents: frozenset[str] = frozenset()  # whose questions it is notified of
 
     def wants(self, notice: Notice) -> bool:
-        """Whether it is to get a notice. A test is always wanted."""
+        """Return whether the endpoint is to get a notice. A test is always wanted."""
         if notice.type is NoticeType.TEST:
             return True
         if not self.may_want(notice.type) or not self._is_its_own(notice):
             return False
         fields = self.filters.get(notice.type.value, {})
-        return all(
-            any(_meets(notice.data.get(name), each) for each in wanted) for name, wanted in fields.items()
-        )
+        return all(_meets_any(notice.data.get(name), wanted) for name, wanted in fields.items())
 
     def may_want(self, kind: NoticeType) -> bool:
-        """Whether it has asked for a type."""
+        """Return whether the endpoint has asked for a type."""
         return not self.types or kind.value in self.types
 
     def _is_its_own(self, notice: Notice) -> bool:
+        """Return whether the notice is of a holder that the endpoint may know of."""
         if self.endpoint_id == BUS:
             return True
         if notice.type is NoticeType.LEAD_UPDATED:
@@ -164,7 +165,12 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
+def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
+    return any(_meets(value, wanted) for wanted in wanted_values)
+
+
 def _meets(value: Any, wanted: Any) -> bool:
+    """Return whether a value is the wanted one, or a number of at least so many; true is not 1."""
     if isinstance(wanted, Mapping):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return is_number and value >= wanted[AT_LEAST]
@@ -177,14 +183,14 @@ def next_attempt(failures: int, now: datetime) -> datetime:
 
 
 def is_given_up(failing_since: datetime, now: datetime) -> bool:
-    """Whether a notification that has just failed is not tried again.
+    """Return whether a notification that has just failed is not tried again.
 
-    failing_since: when it happened, or, if that was later, when its lane began to fail.
+    failing_since: the instant of the notification, or of its lane's first failure if that was later.
     """
     return now - failing_since >= RETRY_WINDOW
 
 
 def backoff_after(failures: int) -> timedelta:
-    """Return how long an endpoint is not asked that has refused this many rounds in a row (1 or more)."""
+    """Return the pause of an endpoint that has refused this many rounds in a row (1 or more)."""
     longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest

@@ -1,5 +1,6 @@
-"""Outgoing webhooks (docs/rules.md, rule 18): they are sent to public addresses alone, and signed as
-Standard Webhooks say: https://www.standardwebhooks.com.
+"""Outgoing webhooks (docs/rules.md, rule 18): which URLs they may be sent to, and their signatures.
+
+They are sent to public addresses alone, and signed as Standard Webhooks (https://www.standardwebhooks.com).
 """
 
 import base64
@@ -28,7 +29,7 @@ CLOSED_4 = tuple(
         ),
     )
 )
-# Of IPv6 only what is given to people is open, less what leads on to IPv4 (Teredo, 6to4) or is for documents.
+# Of IPv6 only global unicast is open, less what leads on to IPv4 (Teredo, 6to4) or is for documentation.
 OPEN_6 = IPv6Network("2000::/3")
 CLOSED_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 SECRET_PREFIX = "whsec_"  # noqa: S105 (the standard's prefix of every secret)
@@ -50,23 +51,23 @@ class Target:
 
     @property
     def host_header(self) -> str:
-        """The host as HTTP names it: without the port that everybody expects."""
-        shown = f"[{self.host}]" if ":" in self.host else self.host
-        usual = HTTPS_PORT if self.is_secure else HTTP_PORT
-        return shown if self.port == usual else f"{shown}:{self.port}"
+        """The value of HTTP's header Host: without the scheme's default port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        default_port = HTTPS_PORT if self.is_secure else HTTP_PORT
+        return host if self.port == default_port else f"{host}:{self.port}"
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the open internet; an IPv4-mapped one counts as what it maps."""
+    """Return whether an IP address is public. An IPv4-mapped one counts as the address that it maps."""
     try:
         ip = ip_address(address)
     except ValueError:
         return False
     if isinstance(ip, IPv6Address):
         if ip.ipv4_mapped is None:
-            return ip in OPEN_6 and not any(ip in each for each in CLOSED_6)
+            return ip in OPEN_6 and not any(ip in network for network in CLOSED_6)
         ip = ip.ipv4_mapped
-    return not any(ip in each for each in CLOSED_4)
+    return not any(ip in network for network in CLOSED_4)
 
 
 def target_of(url: str, *, may_be_private: bool = False) -> Target:
@@ -92,13 +93,16 @@ def target_of(url: str, *, may_be_private: bool = False) -> Target:
     if port == 0:
         raise UrlRefused("must have a port above 0")
     host = _host(parts.hostname or "", may_be_private=may_be_private)
-    usual = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
+    default_port = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme == "https", host, port or usual, path)
+    return Target(parts.scheme == "https", host, port or default_port, path)
 
 
 def _host(host: str, *, may_be_private: bool) -> str:
-    """Return a host that may be called. A name that ends in a number is an address in a strange form."""
+    """Return a host in its one spelling; raises UrlRefused if it may not be called.
+
+    A name that ends in a number is refused: it would be read as an address in another form, such as 0x7f.1.
+    """
     name = host.lower().removesuffix(".")
     try:
         address: IPv4Address | IPv6Address | None = None if "%" in name else ip_address(name)
@@ -142,7 +146,7 @@ def signature(secret: str, message_id: str, seconds: int, body: bytes) -> str:
 def signed_headers(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
     """Return the headers that prove a message. Its time is that of the attempt, its id never changes.
 
-    secrets: those that are valid, the newest first; while a secret is rotated each of the two signs.
+    secrets: those that are valid, the newest first. While a secret is rotated, both sign.
     """
     seconds = int(at.timestamp())
     return {

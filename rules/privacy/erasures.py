@@ -1,4 +1,4 @@
-"""An erasure under way: of whom, through which stores in what order, and when it is over (rule 10)."""
+"""An erasure: whom it erases, the order of its stores, its state, and when it is finished (rule 10)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,24 +9,23 @@ from rules.days import stamp, unstamp
 from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
 
-SWEEPS_MIN = 2
-SWEEPS_MAX = 10
-# The alarm says so when an erasure is not finished by then. The law leaves a month.
-DEADLINE = timedelta(days=7)
-PASSES_MIN = 2
+SWEEPS_MIN = 2  # through the online stores; the last one must find nothing
+SWEEPS_MAX = 10  # from then on each sweep waits before it begins
+DEADLINE = timedelta(days=7)  # then the alarm rings; the law allows a month
+PASSES_MIN = 2  # nights through the lake
 ONLINE = (StoreKind.TABLE, StoreKind.BUCKET, StoreKind.CACHE, StoreKind.DATABASE)
-# What leads to other stores is erased after them: days and events name Redis's keys, places in Limits name
-# phones, events name claims and objects, and identities name leads. All others come between.
+# Stores that lead to others are erased after these: days and events name Redis's keys, counters in Limits
+# name phones, events name claims and objects, and identities name leads. All other stores come between.
 FIRST = ("Redis", "PayloadBucket", "IdempotencyKeys", "GroupEvents")
 LAST = ("BPEvents", "DailyActivity", "Limits", "Event", "PostgreSQL")
-# Stores of the plan that no key of the inventory names for a user.
+# Stores with users' data that the inventory has no user's key of: a scan finds the data.
 FOUND_OTHERWISE = frozenset({"Boards"})
-# They are the lake's: the night's work. Its entities and parts are counted by themselves.
+# The night erases from these. The lake's entities and parts are stores of their own.
 LAKE_STORES = ("LakeBucket", "Warehouse")
 LAKE_KINDS = (StoreKind.ENTITY, StoreKind.LAKE)
-# What leads to rows of the lake, by the kind of the name: kept until the lake is done.
+# Kinds of names (Erasure.known) that lead to rows of the lake. They are kept until the lake is done.
 USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
-# Of a user's ledger, where chains of hashes begin, each with its salt: `12 SALT` (rule 19).
+# Where chains of hashes begin in a user's ledger, each with its salt: `12 SALT` (rule 19).
 SEALS = "seals"
 LAKE_NAMES = (USERS, LEADS, PERSONS, PHONES, SEALS)
 
@@ -44,7 +43,7 @@ class Person:
 
     digest: str  # the keyed hash of the id that was named
     user_id: str = ""
-    hashes: tuple[str, ...] = ()  # under which a user's answers are
+    hashes: tuple[str, ...] = ()  # of a user, under which the answers are stored
     organization: str = ""  # of a lead
     leads: tuple[str, ...] = ()  # lead_organization_ids
     # (channel, external id) of these leads, in their organization
@@ -56,7 +55,7 @@ class Person:
         return PersonKind.USER if self.user_id else PersonKind.LEAD
 
     def subjects(self) -> Iterator[str]:
-        """Yield what is hashed for tombstones."""
+        """Yield the subjects of the person's tombstones (rules.privacy.tombstones)."""
         if self.user_id:
             yield user_subject(self.user_id)
         yield from map(lead_subject, self.leads)
@@ -65,7 +64,7 @@ class Person:
 
 def plan_of(kind: PersonKind) -> tuple[Store, ...]:
     """Return the online stores that an erasure goes through, in this order."""
-    mine = [
+    stores = [
         store
         for store in INVENTORY
         if store.kind in ONLINE
@@ -73,7 +72,7 @@ def plan_of(kind: PersonKind) -> tuple[Store, ...]:
         and store.name not in LAKE_STORES
         and (_key_of(store, kind) or (kind is PersonKind.USER and store.name in FOUND_OTHERWISE))
     ]
-    return tuple(sorted(mine, key=lambda store: _store_rank(store.name)))
+    return tuple(sorted(stores, key=lambda store: _store_rank(store.name)))
 
 
 def _store_rank(name: str) -> int:
@@ -98,7 +97,7 @@ def nightly_plan_of(kind: PersonKind) -> tuple[Store, ...]:
 
 
 def excluded_stores(kind: PersonKind) -> dict[str, str]:
-    """Return the stores that an erasure of this kind does not go through, each with what becomes of it."""
+    """Return the stores that an erasure of this kind does not go through, each with the reason in words."""
     planned = {store.name for store in (*plan_of(kind), *nightly_plan_of(kind))}
     return {store.name: _fate_text(store) for store in INVENTORY if store.name not in planned}
 
@@ -117,25 +116,25 @@ def _fate_text(store: Store) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate."""
+    """An erasure that is not finished. At its end it is deleted, and only its certificate stays."""
 
     erasure_id: str
     kind: PersonKind
     subject: str  # the id that was named
-    digest: str
-    started_at: str
-    organization: str = ""  # of a lead, "" if nobody said
-    # What else leads to the person, such as a lead's identities and leaves, as a list of texts by name
+    digest: str  # of the subject's tombstone
+    started_at: str  # a stamp
+    organization: str = ""  # of a lead; "" if it is unknown
+    # Other names that lead to the person, such as a lead's leaves, by kind (USERS ...)
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    sweep: int = 1  # which one, from 1
+    sweep: int = 1  # the number of the sweep through the online stores, from 1
     done: tuple[str, ...] = ()  # the stores that this sweep has finished
-    counted: str = ""  # the store whose things are counted and not yet gone
-    found: Mapping[str, int] = field(default_factory=dict)  # by store, how many things all sweeps found
-    found_now: int = 0  # in this sweep
-    waits_until: str = ""  # a stamp, "" if it is to go on
+    counted: str = ""  # the store whose items are counted and not yet deleted
+    found: Mapping[str, int] = field(default_factory=dict)  # store -> how many items all sweeps have found
+    found_now: int = 0  # how many items this sweep, or the last night, has found
+    waits_until: str = ""  # a stamp; "" if it does not wait
     salt: str = ""  # of the random names in the lake; "" while the online stores are not done
     passes: int = 0  # how many nights have gone through the lake
-    last_run: str = ""  # the last of them
+    last_run: str = ""  # the id of the last of these nights' runs
     version: int = 0  # counts writes
 
     @property
@@ -145,12 +144,12 @@ class Erasure:
 
     @property
     def is_done(self) -> bool:
-        """Whether the lake is done, too: the certificate is all that is left to do."""
+        """Whether the lake is done, too. Only the certificate is left to do."""
         return self.passes >= PASSES_MIN and not self.found_now
 
     @property
     def awaits(self) -> tuple[str, ...]:
-        """The stores of which this or a further look is to come."""
+        """The stores that the erasure still has to go through, for the first time or again."""
         nightly = tuple(store.name for store in nightly_plan_of(self.kind))
         if self.is_in_lake:
             return nightly
@@ -158,7 +157,7 @@ class Erasure:
 
     @property
     def deadline(self) -> str:
-        """When it is late (a stamp): the alarm ErasureErrors says so."""
+        """When it is late (a stamp). Then the alarm ErasureErrors rings."""
         return stamp(unstamp(self.started_at) + DEADLINE)
 
     def next_store(self) -> str | None:
@@ -166,33 +165,33 @@ class Erasure:
         return next((store.name for store in plan_of(self.kind) if store.name not in self.done), None)
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it may go on."""
+        """Return whether it need not wait any longer."""
         return self.waits_until <= stamp(now)
 
     def is_late(self, now: datetime) -> bool:
-        """Whether it should have finished by now."""
+        """Return whether it should have finished before."""
         return now - unstamp(self.started_at) > DEADLINE
 
 
 def with_count(erasure: Erasure, store: str, count: int) -> Erasure:
-    """Return an erasure that has counted a store's things, which are removed next."""
+    """Return an erasure that has counted a store's items, which are deleted next."""
     counts = {**erasure.found, store: erasure.found.get(store, 0) + count}
     return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + count)
 
 
 def with_store_done(erasure: Erasure, store: str) -> Erasure:
-    """Return an erasure after a store."""
+    """Return an erasure that is done with a store in this sweep."""
     return replace(erasure, done=(*erasure.done, store), counted="")
 
 
 def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure | None:
-    """Return an erasure at the beginning of its next sweep, or None if it is over.
+    """Return an erasure at the beginning of its next sweep, or None if no sweep is needed.
 
-    settles: after so long nobody writes who has not heard of the tombstone.
+    settles: after so long, all writers know the tombstone.
     """
     if erasure.sweep >= SWEEPS_MIN and not erasure.found_now:
         return None
-    # So every sweep but the first begins when all writers know the tombstone.
+    # Every sweep but the first begins when all writers know the tombstone.
     begins = unstamp(erasure.started_at) + settles
     if erasure.sweep >= SWEEPS_MAX:
         begins = max(begins, now + settles)
@@ -200,15 +199,15 @@ def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure 
 
 
 def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
-    """Return an erasure that knows further names by which the lake has the person (USERS, PERSONS ...)."""
+    """Return an erasure with further names by which the lake has the person. kind: USERS, PERSONS ..."""
     all_names = dict.fromkeys([*erasure.known.get(kind, ()), *names])
     return replace(erasure, known={**erasure.known, kind: tuple(all_names)}) if all_names else erasure
 
 
 def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
-    """Return an erasure whose online stores are done: the next night takes it up.
+    """Return an erasure whose online stores are done. The next night goes on with it.
 
-    It knows no more than the names that the lake has for the person.
+    Of the names it keeps only those that the lake has for the person.
     """
     for_lake = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
     return replace(erasure, salt=salt, waits_until="", found_now=0, known=for_lake)
@@ -222,11 +221,12 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     began: datetime,
     left: int = 0,
 ) -> Erasure:
-    """Return an erasure after a night's whole pass over lake and warehouse; noted again it changes nothing.
+    """Return an erasure after a night's pass over lake and warehouse. Noting it again changes nothing.
 
-    found: by store, what the pass found. settles: after this long nothing of before is on its way to the
-    lake. began: the pass. One that began too early does not count as the last one. left: how much it found
-    and had to leave to a later one, which then counts it; such a pass is not the last one, either.
+    found: store -> how many items the pass found. settles: after so long, nothing from before the erasure is
+    on its way to the lake. began: when the pass began; one that began earlier is not the last one. left: how
+    many items it found and left to a later pass, which then counts them; such a pass is not the last one,
+    either.
     """
     if erasure.last_run == run_id:
         return erasure

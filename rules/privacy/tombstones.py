@@ -1,5 +1,6 @@
-"""Names that do not reveal whose they are (rule 10): tombstones say whose data must not come back, and logs
-have of a person a name that does not lead back to them.
+"""Hashes in place of persons' ids (rule 10).
+
+Tombstones say by keyed hashes whose data must not come back. Logs name a person by a hash, too.
 """
 
 import hashlib
@@ -9,13 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 DIGEST_CHARACTERS = 32
-# What is said about a person: what the key is used for keeps hashes and signatures apart.
+# How a subject begins: it keeps the hashes of users, leads, identities and organizations apart.
 USER, LEAD, IDENTITY, ORGANIZATION = "user", "lead", "identity", "organization"
 NAME_CHARACTERS = 16
 
 
 class Act(StrEnum):
-    """What an entry of the journal says of a digest."""
+    """What an entry of the journal does to a digest's tombstone."""
 
     ERASED = "erased"
     LIFTED = "lifted"
@@ -23,56 +24,56 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """What is said of a digest at an instant."""
+    """One act on a digest's tombstone."""
 
     at: str  # a stamp
-    digest: str
+    digest: str  # of a subject (digest_of)
     act: Act
     erasure_id: str  # of the erasure that it belongs to, the same for all its digests
 
     @property
     def place(self) -> str:
-        """Its sort key: journals are read from a moment on."""
+        """Its sort key. It begins with the time, because the journal is read from an instant on."""
         return f"{self.at}#{self.digest}#{self.act}"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """Who is under it was erased at erased_at."""
+    """Says that a person was erased, and perhaps that this was lifted."""
 
-    erased_at: str
+    erased_at: str  # a stamp
     erasure_id: str
     lifted_at: str = ""  # a stamp; "" while it stands
 
     @property
     def stands(self) -> bool:
-        """Whether it refuses everything."""
+        """Whether it refuses all events of the person."""
         return not self.lifted_at
 
     def forbids(self, happened_at: str) -> bool:
-        """Whether it refuses what happened then (a stamp)."""
+        """Return whether it refuses an event. happened_at: its stamp."""
         return self.stands or happened_at < self.lifted_at
 
 
 def user_subject(user_id: str) -> str:
-    """Return what is hashed of a user."""
+    """Return a user's subject, the text that is hashed."""
     return f"{USER}\x1f{user_id}"
 
 
 def lead_subject(lead_organization_id: str) -> str:
-    """Return what is hashed of a lead."""
+    """Return a lead's subject."""
     return f"{LEAD}\x1f{lead_organization_id}"
 
 
 def identity_subject(organization_id: str, channel: str, external_id: str) -> str:
-    """Return what is hashed of an identity of a lead, which would find or make the lead again."""
+    """Return the subject of a lead's identity, by which an event would find or make the lead again."""
     return f"{IDENTITY}\x1f{organization_id}\x1f{channel}\x1f{external_id}"
 
 
 def organization_subject(erasure_id: str, organization_id: str) -> str:
-    """Return what is hashed of the organization of an erased lead.
+    """Return the subject of the organization of an erased lead.
 
-    It differs by erasure, so it does not reveal which erasures are of one organization.
+    It differs by erasure, so that its hash does not reveal which erasures are of one organization.
     """
     return f"{ORGANIZATION}\x1f{erasure_id}\x1f{organization_id}"
 
@@ -88,41 +89,42 @@ def with_entries(
 ) -> dict[str, Tombstone]:
     """Return the tombstones by digest after further entries. Entries may come twice and in any order.
 
-    Of one digest the newest entry decides; a person may be erased again after a tombstone was lifted. What
-    happened before the newest lift stays refused.
+    Of one digest the newest entry decides; a person may be erased again after a tombstone was lifted. Events
+    of before the newest lift stay refused.
     """
-    found = dict(tombstones)
+    after = dict(tombstones)
     for entry in sorted(entries, key=lambda journal_entry: journal_entry.place):
-        before = found.get(entry.digest)
+        before = after.get(entry.digest)
+        if before is not None and entry.at <= max(before.erased_at, before.lifted_at):
+            continue
         if entry.act is Act.ERASED:
-            if before is None or entry.at > max(before.erased_at, before.lifted_at):
-                found[entry.digest] = Tombstone(entry.at, entry.erasure_id)
-        elif before is not None and entry.at > max(before.erased_at, before.lifted_at):
-            found[entry.digest] = Tombstone(before.erased_at, before.erasure_id, entry.at)
-    return found
+            after[entry.digest] = Tombstone(entry.at, entry.erasure_id)
+        elif before is not None:
+            after[entry.digest] = Tombstone(before.erased_at, before.erasure_id, entry.at)
+    return after
 
 
 def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
-    """Yield what lifts a tombstone, with all others of the same erasure: one person has several identities.
+    """Yield the entries that lift a tombstone and all others of its erasure, which are of the same person.
 
-    Nothing if none stands.
+    It yields nothing if the tombstone does not stand.
     """
-    found = tombstones.get(digest)
-    if found is None or not found.stands:
+    lifted = tombstones.get(digest)
+    if lifted is None or not lifted.stands:
         return
-    for each, tombstone in tombstones.items():
-        if tombstone.stands and tombstone.erasure_id == found.erasure_id:
-            yield JournalEntry(at, each, Act.LIFTED, found.erasure_id)
+    for other_digest, tombstone in tombstones.items():
+        if tombstone.stands and tombstone.erasure_id == lifted.erasure_id:
+            yield JournalEntry(at, other_digest, Act.LIFTED, lifted.erasure_id)
 
 
 class SafeToLog:
-    """Marks an exception whose text holds nothing that somebody has sent, so that a log may have it."""
+    """Marks an exception whose text has nothing that a person has sent, so that logs may have the text."""
 
 
-def name_in_logs(an_id: str) -> str:
-    """Return the name under which logs have an id: whoever has the id finds the lines, but not the other way.
+def name_in_logs(person_id: str) -> str:
+    """Return the name under which logs have a person: by the id the lines are found, but not the id by them.
 
-    It is a hash without a key: whoever has the log and a list of ids can compare them. So logs end by age.
+    It is a hash without a key, so anybody who has a log and a list of ids can compare them. So logs expire.
     """
-    text = f"log\x1f{an_id}".encode(errors="surrogatepass")
+    text = f"log\x1f{person_id}".encode(errors="surrogatepass")
     return "~" + hashlib.sha256(text).hexdigest()[:NAME_CHARACTERS]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.operations import KEPT, Freshness, FreshnessUnknown
+from adapters.operations import CACHED_FOR, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout
@@ -65,5 +65,5 @@ def test_a_view_that_refreshes_itself_lists_the_lake_now_and_then(tmp_path: Path
     for second in range(3):
         freshness.lake(NOW + timedelta(seconds=second))
     assert Counting.listed == ["curated/events/dt=2026-03-11/", "curated/events/dt=2026-03-10/"]
-    freshness.lake(NOW + KEPT)
+    freshness.lake(NOW + CACHED_FOR)
     assert len(Counting.listed) == 4

@@ -96,7 +96,7 @@ def test_an_order_with_its_id_time_currency_and_total_is_taken(data: st.DataObje
     essential = {"id", "created_at", "processed_at", "currency", "total_price", "test"}
     event = taken("ecommerce", odd(data, ORDER, essential))
     assert (event.external_event_id, event.event_type) == ("order:7", "purchase_completed")
-    placed = event.order.seen.placed
+    placed = event.order.state.placed
     assert (placed.amount_minor, placed.currency) == (11_000, "USD")
 
 
@@ -107,7 +107,7 @@ def test_a_refund_with_its_ids_time_and_money_is_taken(data: st.DataObject) -> N
     essential = {"id", "order_id", "created_at", "processed_at"}
     essential |= {f"transactions.*.{name}" for name in ("amount", "currency", "kind", "status", "test")}
     event = taken("ecommerce", odd(data, refund, essential))
-    (back,) = event.order.seen.paid_back.values()
+    (back,) = event.order.state.paid_back.values()
     assert (event.external_event_id, back.amount_minor, back.currency) == ("refund:9", 1_000, "USD")
 
 

@@ -8,11 +8,11 @@ total_price and currency, and customer?. Without a customer it belongs to its or
 Money counts in the shop's currency. total_price_set and amount_set have it beside the customer's
 ("presentment") currency, in which a refund's transactions are:
 https://shopify.dev/docs/api/admin-rest/latest/resources/transaction
-A shop reports one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
+A shop reports one order many times; rules.leads.orders joins the reports. Test orders count nothing.
 An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
-refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
-counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on; without
-it, a payload with an order_id is a refund.
+refuses them. An order without a customer (a till's, or the shop has removed the customer) has no identities:
+it counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on;
+without it, a payload with an order_id is a refund.
 orders/delete takes an order back. customers/redact erases the lead of the customer and of the orders that it
 names; customers/data_request, shop/redact and customers/delete are refused, so that an operator finds them:
 https://shopify.dev/docs/apps/build/compliance/privacy-law-compliance
@@ -49,7 +49,7 @@ from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrd
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
 TOPIC_HEADER = "x-shopify-topic"
 
-# It has the order's id, and nothing else.
+# Its body has the order's id, and nothing else.
 DELETION = "orders/delete"
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
@@ -59,7 +59,7 @@ TOPICS = {
     "order_refunded": ORDER_REFUNDED,
     DELETION: ORDER_CANCELLED,
 }
-# What a shop reports of a person's rights, and what an operator is to do where we do not do it ourselves.
+# Topics of persons' rights, each with what an operator is to do; "": we do it ourselves.
 REDACT, DATA_REQUEST, SHOP_REDACT = "customers/redact", "customers/data_request", "shop/redact"
 PRIVACY = {
     REDACT: "",
@@ -67,7 +67,7 @@ PRIVACY = {
     SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
     "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
 }
-# It has only what was changed. orders/updated comes too, and has the order.
+# Its body has only the changes. The shop also sends orders/updated, which has the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
@@ -102,7 +102,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     at = _processed_at(body, "", side)
     paid_back = _refund(body, "", at, context, side) if is_refund else _refunds(body, context, side)
     placed = None if is_refund else _placed_order(body, at, side)
-    listed = [] if is_refund else products(body.get("line_items"), "line_items", side)
+    bought = [] if is_refund else products(body.get("line_items"), "line_items", side)
     return [
         DecodedEvent(
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
@@ -114,19 +114,19 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             payload={
                 "order_id": order_id,
                 **_amount_fields(placed, paid_back, context),
-                **({"products": listed} if listed else {}),
+                **({"products": bought} if bought else {}),
             },
-            order=OrderPart(order_id, OrderState(placed, paid_back), tuple(listed)),
+            order=OrderPart(order_id, OrderState(placed, paid_back), tuple(bought)),
             omissions=side.omissions,
         )
     ]
 
 
 def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
-    """Read that the shop has deleted an order.
+    """Return the event of an order that the shop has deleted.
 
-    The topic's header is not signed. So a body that is an order's deletes nobody, as if an order's webhook
-    were sent once more under this topic; unless the body itself says so.
+    The topic's header is not signed, so somebody may send an order's webhook once more under this topic.
+    Such a body is refused, unless the body itself has the topic.
     """
     if "topic" not in body and not ORDER_FIELDS.isdisjoint(body):
         raise DecodeError("topic", f"is {DELETION}, but the body tells of an order: it has more than its id")
@@ -144,10 +144,10 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
 
 
 def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
-    """Return which of PRIVACY a body is, by the topic or, if nobody says it, by the body's shape."""
-    said = context.topic or body.get("topic")
-    if isinstance(said, str) and said:
-        return said if said in PRIVACY else None
+    """Return the topic of PRIVACY that a body has, or without a topic the one of its shape; else None."""
+    topic = context.topic or body.get("topic")
+    if isinstance(topic, str) and topic:
+        return topic if topic in PRIVACY else None
     if "orders_to_redact" in body:
         return REDACT
     if not REQUEST_FIELDS.isdisjoint(body):
@@ -156,10 +156,10 @@ def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
 
 
 def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
-    """Read whom the shop wants erased; raises DecodeError for what an operator is to do.
+    """Return the request to erase a customer; raises DecodeError for what an operator is to do.
 
-    A topic in a header is not signed. So nobody is erased by a body that is not shaped like a request for it,
-    such as an order's, sent once more under this topic.
+    The topic's header is not signed, so somebody may send an order's webhook once more under this topic.
+    A body that has not the shape of a request is refused.
     """
     if topic == REDACT and not REQUEST_FIELDS.isdisjoint(body):
         topic = DATA_REQUEST
@@ -168,18 +168,18 @@ def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
     if {*SHOP_FIELDS, "orders_to_redact"}.isdisjoint(body) or not ORDER_FIELDS.isdisjoint(body):
         raise DecodeError("topic", f"is {REDACT}, but the body is not: nobody is erased")
     customer, side = body.get("customer"), SideFields()
-    named = customer if isinstance(customer, dict) else {}
-    found = [(channel, named.get(name)) for channel, name in CHANNELS]
-    who = usable_identities(found, context, "customer", are_verified=True, side=side)
+    fields = customer if isinstance(customer, dict) else {}
+    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
+    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
     orders = side.items(body.get("orders_to_redact"), "orders_to_redact", ORDERS_MAX)
-    order_ids = tuple(filter(None, (side.read(text_id, each, path) for path, each in orders)))
-    if not who and not order_ids:
+    order_ids = tuple(filter(None, (side.read(text_id, order_id, path) for path, order_id in orders)))
+    if not identities and not order_ids:
         raise DecodeError("customer", "names nobody to erase, and there are no orders_to_redact")
     return DecodedEvent(
         external_event_id=f"erasure:{body_hash(body)}",
         event_type=ERASURE_REQUESTED,
         occurred_at=context.received_at,
-        identities=who,
+        identities=identities,
         erasure=ErasurePart(order_ids),
         omissions=side.omissions,
     )
@@ -188,17 +188,19 @@ def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
 def _amount_fields(
     placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
 ) -> dict[str, Any]:
-    """Return the amount that this webhook names; what is stored is what that changes."""
-    back = [each for each in paid_back.values() if each.status == SUCCEEDED]
-    currency = placed.currency if placed else back[0].currency if back else context.currency
-    amount = placed.amount_minor if placed else sum(each.amount_minor for each in back)
-    if not placed and back and all(each.shop_currency for each in back):
-        currency, amount = back[0].shop_currency, sum(each.shop_minor for each in back)
-    return amount_in(currency, amount, context)
+    """Return the payload fields of the amount that this webhook has: the order's, or the refund's."""
+    if placed:
+        return amount_in(placed.currency, placed.amount_minor, context)
+    refunds = [refund for refund in paid_back.values() if refund.status == SUCCEEDED]
+    if not refunds:
+        return amount_in(context.currency, 0, context)
+    if all(refund.shop_currency for refund in refunds):
+        return amount_in(refunds[0].shop_currency, sum(refund.shop_minor for refund in refunds), context)
+    return amount_in(refunds[0].currency, sum(refund.amount_minor for refund in refunds), context)
 
 
 def _kind(body: Body, side: SideFields) -> str:
-    """Return what a body is. A topic in a header is not signed, so it does not say: the body's shape does."""
+    """Return the event type of a body, by its own topic or its shape. A header's topic is not signed."""
     topic, shape = body.get("topic"), "refunds/create" if "order_id" in body else "orders/create"
     if topic is not None and not isinstance(topic, str):
         side.omit("topic", "must be text")
@@ -209,11 +211,11 @@ def _kind(body: Body, side: SideFields) -> str:
 
 
 def _processed_at(body: Body, path: str, side: SideFields) -> str:
-    """Return when it was processed, or else created: an event must have one of the two."""
+    """Return when an order or a refund was processed, or else created; raises DecodeError without both."""
     if processed := side.read(moment, body.get("processed_at"), f"{path}processed_at"):
         return processed
-    given = "created_at" if body.get("created_at") or not body.get("processed_at") else "processed_at"
-    return moment(body.get(given), f"{path}{given}")
+    name = "created_at" if body.get("created_at") or not body.get("processed_at") else "processed_at"
+    return moment(body.get(name), f"{path}{name}")
 
 
 def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
@@ -231,9 +233,9 @@ def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
 
 
 def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
-    """Return an amount: the body's, in the shop's currency if that is another one, and the customer's.
+    """Return three amounts: the body's own, the shop's if its currency is another one, and the customer's.
 
-    name: `total_price` or `amount`; `total_price_set` has both currencies. path: of what is around them.
+    name: `total_price` or `amount`; `total_price_set` has both currencies. path: of the body.
     """
     both = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
     shop, presented = both or (None, None)
@@ -253,8 +255,8 @@ def _money_set(value: Any, name: str) -> tuple[Money, Money]:
     if not isinstance(value, dict):
         raise DecodeError(name, "must be an object")
     shop = _money(value.get("shop_money"), f"{name}.shop_money")
-    given = value.get("presentment_money")
-    return shop, shop if given is None else _money(given, f"{name}.presentment_money")
+    presentment = value.get("presentment_money")
+    return shop, shop if presentment is None else _money(presentment, f"{name}.presentment_money")
 
 
 def _money(value: Any, name: str) -> Money:
@@ -265,21 +267,21 @@ def _money(value: Any, name: str) -> Money:
 
 
 def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
-    """Read the refunds that an order lists itself. One that cannot be read comes by itself, too."""
+    """Read the refunds that an order lists. A bad one is left out, because it also has its own webhook."""
 
     def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
 
-    found: dict[str, RefundTransaction] = {}
-    for path, each in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
-        found |= side.read(read, each, path) or {}
-    return found
+    transactions: dict[str, RefundTransaction] = {}
+    for path, refund in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
+        transactions |= side.read(read, refund, path) or {}
+    return transactions
 
 
 def _refund(
     refund: Body, path: str, at: str, context: DecodeContext, side: SideFields
 ) -> dict[str, RefundTransaction]:
-    """Read a refund's transactions, each by its id; without any, the refund as a whole. path: where it is."""
+    """Read a refund's transactions by id; or the refund as a whole if it lists none. path: of the refund."""
     own_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
@@ -287,17 +289,19 @@ def _refund(
         return {own_id: RefundTransaction(SUCCEEDED, at, *amount, own_id, *(shop or ()))}
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
-    found: dict[str, RefundTransaction] = {}
-    for index, each in enumerate(listed):
-        if not isinstance(each, dict):
-            raise DecodeError(f"{path}transactions.{index}", "must be an object")
-        if _word(each, "kind", "refund") == "refund" and each.get("test") is not True:
-            number = side.read(text_id, each.get("id"), f"{path}transactions.{index}.id") or str(index)
-            amount, shop, _ = _money_of(each, "amount", f"{path}transactions.{index}.", side)
-            found[f"{own_id}/{number}"] = RefundTransaction(_status(each), at, *amount, own_id, *(shop or ()))
-    if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
+    transactions: dict[str, RefundTransaction] = {}
+    for index, body in enumerate(listed):
+        body_path = f"{path}transactions.{index}"
+        if not isinstance(body, dict):
+            raise DecodeError(body_path, "must be an object")
+        if _word(body, "kind", "refund") == "refund" and body.get("test") is not True:
+            number = side.read(text_id, body.get("id"), f"{body_path}.id") or str(index)
+            amount, shop, _ = _money_of(body, "amount", f"{body_path}.", side)
+            transaction = RefundTransaction(_status(body), at, *amount, own_id, *(shop or ()))
+            transactions[f"{own_id}/{number}"] = transaction
+    if sum(transaction.amount_minor for transaction in transactions.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
-    return found
+    return transactions
 
 
 def _status(transaction: Body) -> int:
@@ -322,12 +326,12 @@ def _customer(
     customer = body.get("customer")
     if customer is not None and not isinstance(customer, dict):
         side.omit("customer", "must be an object")
-    named = customer if isinstance(customer, dict) else {}
-    found = [(channel, named.get(name)) for channel, name in CHANNELS]
-    who = usable_identities(found, context, "customer", are_verified=True, side=side)
-    if not who:
+    fields = customer if isinstance(customer, dict) else {}
+    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
+    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
+    if not identities:
         typed = [(channel, body.get(name)) for channel, name in (*CHANNELS[1:], ("email", "contact_email"))]
-        who = usable_identities(typed, context, "customer", are_verified=False, side=side)
-    if not who and not is_refund:
+        identities = usable_identities(typed, context, "customer", are_verified=False, side=side)
+    if not identities and not is_refund:
         side.omit("customer", "has no usable identity: the order counts once another webhook of it has one")
-    return who
+    return identities

@@ -42,10 +42,10 @@ from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERE
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
 SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 
-# Nobody wrote these items of the list, or nobody can read them.
+# Types of messages that no person wrote, or that cannot be read.
 NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welcome"})
 
-# What Meta asks before it sends webhooks to an address: our token, and a number to read back.
+# A text that Meta wants to read back before it sends webhooks to an address.
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
 # The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
 # partners put an id in a number's place.
@@ -58,15 +58,15 @@ TICKED = ("true", "yes", "1")
 
 
 def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the token that a request of Meta's has, and what to answer; None: it is no such request."""
-    asked = query.get("hub.challenge", "")
-    if query.get("hub.mode") != "subscribe" or CHALLENGE.fullmatch(asked) is None:
+    """Return the token of a challenge of Meta's, and what to answer; None for another request."""
+    text = query.get("hub.challenge", "")
+    if query.get("hub.mode") != "subscribe" or CHALLENGE.fullmatch(text) is None:
         return None
-    return query.get("hub.verify_token", ""), asked
+    return query.get("hub.verify_token", ""), text
 
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
-    """Split a webhook into webhooks of one message. An entry or a change that is none is a part by itself."""
+    """Split a webhook into webhooks of one item. A malformed entry or change is a part by itself."""
     for index, entry in enumerate(_required_list(payload, "entry")):
         changes = entry.get("changes") if isinstance(entry, Mapping) else None
         if not isinstance(changes, list):
@@ -102,7 +102,7 @@ class _Item:
     path: str  # from its change on, such as `value.messages.0`
     kind: str  # the list's name
     body: Mapping[str, Any]
-    contact: Mapping[str, Any]  # what value.contacts[] adds to it
+    contact: Mapping[str, Any]  # its sender's entry of value.contacts[]; {}: none adds anything
 
 
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -118,7 +118,7 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
 
 
 def _items_of(change: Any) -> Iterator[_Item]:
-    """Yield the items of a change, of whatever kinds that we read: partners pass on several in one."""
+    """Yield the items of a change, of all kinds that we read: partners pass on several kinds in one."""
     if not isinstance(change, Mapping):
         raise DecodeError("", "must be an object")
     value, field = change.get("value"), change.get("field", "messages")
@@ -136,21 +136,27 @@ def _items_of(change: Any) -> Iterator[_Item]:
 
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the contacts by each of their ids; of two with one id the first."""
-    contacts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    return {id_: contact for contact in reversed(contacts) for id_ in _person_ids(contact)}
+    by_id: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for contact in listed if isinstance(listed, list) else ():
+        for id_ in _person_ids(contact) if isinstance(contact, Mapping) else ():
+            by_id.setdefault(id_, contact)
+    return by_id
 
 
 def _contact(
     item: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
 ) -> Mapping[str, Any]:
-    """Return the contact that says more of an item's sender than the item does; {} if none does."""
+    """Return the contact that has further ids of an item's sender; {} if there is none.
+
+    An item without ids gets the only contact, if it is the only item. is_sole: whether it is.
+    """
     if not isinstance(item, Mapping):
         return {}
-    own = _person_ids(item).keys()
-    candidates = [contacts[id_] for id_ in own or contacts if id_ in contacts]
-    if not own and not (is_sole and all(candidate is candidates[0] for candidate in candidates)):
+    item_ids = _person_ids(item).keys()
+    candidates = [contacts[id_] for id_ in item_ids or contacts if id_ in contacts]
+    if not item_ids and not (is_sole and all(candidate is candidates[0] for candidate in candidates)):
         return {}
-    return next((candidate for candidate in candidates if _person_ids(candidate).keys() - own), {})
+    return next((candidate for candidate in candidates if _person_ids(candidate).keys() - item_ids), {})
 
 
 def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
@@ -299,24 +305,24 @@ def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
     answers = (
         list(islice(_answers(flow.get("response_json")), ANSWERS_MAX)) if isinstance(flow, Mapping) else []
     )
-    texts = [each for each in (*names, *answers) if isinstance(each, str)]
+    texts = [name for name in (*names, *answers) if isinstance(name, str)]
     return consent_in_choice([_words(message), *answers], texts)
 
 
 def _answers(response: Any) -> Iterator[str]:
     """Yield what somebody chose in a flow: {"choice": "0_Stop_promotions"}, {"opt_out": true}."""
     try:
-        left = [read_json(response) if isinstance(response, str) else response]
+        pending = [read_json(response) if isinstance(response, str) else response]
     except ValueError:
         return
-    while left:
-        value = left.pop()
+    while pending:
+        value = pending.pop()
         if isinstance(value, str):
             yield value
         elif isinstance(value, list):
-            left += value
-        elif isinstance(value, Mapping):
-            left += [name if str(each).casefold() in TICKED else each for name, each in value.items()]
+            pending += value
+        elif isinstance(value, Mapping):  # of a box that was ticked the name is the answer
+            pending += [name if str(inner).casefold() in TICKED else inner for name, inner in value.items()]
 
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:

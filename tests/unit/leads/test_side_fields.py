@@ -128,7 +128,7 @@ def test_ids_are_the_same_as_numbers_and_as_texts() -> None:
         refund["transactions"][0]["id"] = "90"
         event = read("ecommerce", refund)
         assert (event.external_event_id, event.object_id) == ("refund:9", "7")
-        assert event.order.seen.paid_back.keys() == {"9/90"}
+        assert event.order.state.paid_back.keys() == {"9/90"}
 
 
 @pytest.mark.parametrize(

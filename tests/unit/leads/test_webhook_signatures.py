@@ -15,12 +15,12 @@ from ingest.leads import sources
 from rules.leads.hooks import (
     AGE_SECONDS_MAX,
     SIGNATURES_MAX,
-    Claim,
     Signature,
-    claim_of,
+    SignedDelivery,
     hmac_check,
     is_fresh,
     is_signed,
+    read_delivery,
 )
 from tests.support.webhook_senders import headers_of, secret_of
 
@@ -82,9 +82,9 @@ def scheme_of(source: str) -> Signature:
 
 def passes(source: str, headers: dict[str, str], body: bytes, *secrets: str) -> bool:
     scheme = scheme_of(source)
-    claim = claim_of(scheme, headers, body)
+    delivery = read_delivery(scheme, headers, body)
     check = ecdsa_check if scheme.algorithm == "ecdsa-sha256" else hmac_check(scheme)
-    return claim is not None and is_signed(claim, secrets, check)
+    return delivery is not None and is_signed(delivery, secrets, check)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda each: each.source)
@@ -153,8 +153,8 @@ def test_junk_in_headers_is_refused_and_raises_nothing(
 @given(st.integers(-2 * AGE_SECONDS_MAX, 2 * AGE_SECONDS_MAX))
 def test_five_minutes_either_way_are_fresh(seconds: int) -> None:
     sent_at = int((NOW + timedelta(seconds=seconds)).timestamp())
-    assert is_fresh(Claim(b"", (b"",), sent_at), NOW) is (abs(seconds) <= AGE_SECONDS_MAX)
-    assert is_fresh(Claim(b"", (b"",)), NOW), "Shopify and WhatsApp sign no timestamp"
+    assert is_fresh(SignedDelivery(b"", (b"",), sent_at), NOW) is (abs(seconds) <= AGE_SECONDS_MAX)
+    assert is_fresh(SignedDelivery(b"", (b"",)), NOW), "Shopify and WhatsApp sign no timestamp"
 
 
 def test_several_signatures_may_come_and_not_many() -> None:
@@ -192,9 +192,9 @@ def test_headers_by_svix_s_names_are_twins_of_the_standard_s_all_of_them_or_none
     ]
     for headers in passing:
         assert passes("generic", headers, vector.body, vector.secret), headers
-        claim = claim_of(scheme_of("generic"), headers, vector.body)
-        assert claim is not None
-        assert claim.delivery_id == vector.headers["webhook-id"], "the id that was signed"
+        delivery = read_delivery(scheme_of("generic"), headers, vector.body)
+        assert delivery is not None
+        assert delivery.delivery_id == vector.headers["webhook-id"], "the id that was signed"
     refused = [
         svix | wrong,
         svix | {"svix-id": "msg_other"},

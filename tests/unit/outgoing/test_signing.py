@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from ingest.leads.sources.generic import SIGNATURE
-from rules.leads.hooks import claim_of, hmac_check, is_signed
+from rules.leads.hooks import hmac_check, is_signed, read_delivery
 from rules.outgoing.webhooks import key_of, secret_of, signature, signed_headers
 
 # github.com/standard-webhooks/standard-webhooks: the vector of its libraries' tests, and the example of its text.
@@ -41,8 +41,8 @@ def test_the_standard_s_own_library_takes_what_we_sign_and_we_what_it_signs(
     assert Webhook(secret).verify(body, headers) == content
     theirs = Webhook(secret).sign(f"msg_{number}", now, body.decode())
     assert theirs == headers["webhook-signature"]
-    claim = claim_of(SIGNATURE, headers, body)
-    assert claim is not None and is_signed(claim, [secret], hmac_check(SIGNATURE))
+    delivery = read_delivery(SIGNATURE, headers, body)
+    assert delivery is not None and is_signed(delivery, [secret], hmac_check(SIGNATURE))
 
 
 def test_while_a_secret_is_rotated_a_receiver_with_either_of_the_two_takes_the_message() -> None:

@@ -19,7 +19,7 @@ class Store:
         self.refresh.renew(self.clock[0], 30)
 
     def used(self) -> int:
-        self.refresh.keep(self.look)
+        self.refresh.renew_if_over(self.look)
         return self.looks
 
 
