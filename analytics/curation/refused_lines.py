@@ -33,8 +33,8 @@ class RefusedLines:
         """Stage the lines that are rows today; returns how many rows were read before, and are refused now.
 
         before: of the partition's file. fresh: the source names of raw objects that are read anew: their
-        lines are left alone. Lines that the quarantine no longer has are not counted as read. So the counts are
-        right even if an earlier rebuild crashed before `store`.
+        lines are left alone. Lines that the quarantine no longer has are not counted as read. So the counts
+        are right even if an earlier rebuild crashed before `store`.
         """
         count = 0
         for key in quarantine_keys(objects, task):

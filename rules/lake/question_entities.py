@@ -43,7 +43,7 @@ def question_row(row: Row, arrived: datetime, change: str) -> Row:
 
 def response_row(row: Row, *_: object) -> Row:
     """Put the pseudonym in place of the person's hash, and the length in place of what was said."""
-    shaped = {name: each for name, each in row.items() if name != "answer"}
+    shaped = {name: value for name, value in row.items() if name != "answer"}
     if isinstance(written := row.get("answer"), str):
         shaped["answer_characters"] = len(written)
     return _with_pseudonyms(shaped, "person")
@@ -51,7 +51,7 @@ def response_row(row: Row, *_: object) -> Row:
 
 def answer_stats_row(row: Row, *_: object) -> Row:
     """Put pseudonyms in place of the person and of whom the stats have moved to."""
-    return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
+    return _with_pseudonyms({name: value for name, value in row.items() if value != ""}, "person", "moved_to")
 
 
 def notification_row(row: Row, _arrived: datetime, change: str) -> Row:
