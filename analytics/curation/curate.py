@@ -87,7 +87,7 @@ def _curate_task(
     raw = raw_objects_of_place(objects, task, arrived)
     names = [layout.source_name(raw_object.key) for raw_object in raw]
     book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files)
-    new = [each for each, name in zip(raw, names, strict=True) if book.sources.get(name) != each.etag]
+    new = [stored for stored, name in zip(raw, names, strict=True) if book.sources.get(name) != stored.etag]
     is_replaced = any(layout.source_name(raw_object.key) in book.sources for raw_object in new)
     if is_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
         return _curate_task(objects, task, rebuild, without_raw, None)
@@ -193,8 +193,8 @@ def _merge_rows(
     quarantined = before.quarantined + intake.quarantined
     sources = {**earlier.book.sources, **fresh}
 
-    def book(kept: int) -> Bookkeeping:
-        counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
+    def book(curated: int) -> Bookkeeping:
+        counts = Counts(rows, curated, rows - curated - quarantined, quarantined)
         return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
 
     return staging.write(path, book).counts, intake.refused

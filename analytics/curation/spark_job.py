@@ -57,8 +57,9 @@ class SparkJob:
         arguments: see analytics/steps/curate_spark.py. options: of StartJobRun, such as NumberOfWorkers.
         """
         put_code(self.objects)
-        asked = {f"--{name}": value for name, value in arguments.items()}
-        return str(self.glue.start_job_run(JobName=self.name, Arguments=asked, **options)["JobRunId"])
+        job_arguments = {f"--{name}": value for name, value in arguments.items()}
+        job_run = self.glue.start_job_run(JobName=self.name, Arguments=job_arguments, **options)
+        return str(job_run["JobRunId"])
 
     def go_on(self, run_id: str) -> dict[str, Any]:
         """Start a night's job, or look how far it is. Returns {"job_run", "state", "reason", "is_over"}."""

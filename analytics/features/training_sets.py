@@ -147,12 +147,12 @@ def _create_tables(
 ) -> None:
     """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
     usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
-    wanted = "unreadable IS NULL"
+    condition = "unreadable IS NULL"
     if organizations is not None:
         db.execute("SET VARIABLE organizations = ?", [list(organizations)])
-        wanted += " AND list_contains(getvariable('organizations'), organization_id)"
+        condition += " AND list_contains(getvariable('organizations'), organization_id)"
     with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
-        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {wanted}) AS known"
+        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {condition}) AS known"
         for statement in (_MEMBERS, _LABELS, _NAMED, _LEAVES, _PAIRS, _EVENTS, _STRUCK):
             db.execute(statement.format(known=known))
 

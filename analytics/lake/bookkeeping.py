@@ -1,7 +1,7 @@
 """The bookkeeping of a curated file, in the metadata of its Parquet footer.
 
-It says how many rows were read, kept, doubled and refused, and which raw objects the file holds. One PUT
-writes rows and bookkeeping together, so they agree even after a crash.
+It has the counts of rows, and names the raw objects that the rows are from. One PUT writes rows and
+bookkeeping together, so they agree even after a crash.
 """
 
 import json

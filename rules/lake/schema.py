@@ -81,9 +81,7 @@ class Entity:
     # Returns the attributes of each row of an item that becomes several; None: an item is one row. It takes
     # what shape takes but for the place of the change. May raise KeyError, TypeError, ValueError.
     expand: Callable[[Mapping[str, Any], datetime], Iterable[Row]] | None = None
-    in_warehouse: bool = (
-        True  # whether analysts have it; an entity that they do not have is for restores alone
-    )
+    in_warehouse: bool = True  # whether analysts have it; any other is for restores alone
     # Whether old curated files may be deleted. Nights compute streaks, balances and stats from all rows of
     # some entities, and restores read all items of tables (rule 21).
     may_age: bool = True
