@@ -39,7 +39,7 @@ LISTED_AT_ONCE = 16  # prefixes
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
 BATCHES = "batches.json"  # of a run
-FIRST_DT, LAST_DT = "0000", "9999"  # sort before and after all dates
+FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +252,7 @@ def plan(
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
     last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
     if since_dt or until_dt or entities:
-        planned = _plan_of_dates(
-            objects, since_dt or FIRST_DT, until_dt or LAST_DT, entities or ENTITIES, last
-        )
+        planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
         return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
     mark, past_days = read_state(objects)
     raw = RawSizes.arrived(objects, mark)

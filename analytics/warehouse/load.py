@@ -30,7 +30,7 @@ DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 
 SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
 WHOLE_DAY = "day"  # in lake.curation: the hour of a day's file
-Columns = tuple[tuple[str, str], ...]  # of a staging table: (name, Redshift type)
+Columns = Sequence[tuple[str, str]]  # of a staging table: (name, Redshift type)
 HoursByDate = Mapping[str, set[str | None]]  # the hours to load of each date; None: the whole day
 
 
