@@ -184,9 +184,11 @@ def _achievements(rows: Iterable[Mapping[str, Any]]) -> dict[str, AchievementRul
 
 
 def _achievement(rows: Iterable[Mapping[str, Any]]) -> AchievementRule:
-    first, *others = sorted(rows, key=lambda row: int(row["item"].rpartition("/")[2]))
+    """Return the achievement of its rows. An item ends with its condition's index."""
+    in_order = sorted(rows, key=lambda row: int(row["item"].rpartition("/")[2]))
+    first = in_order[0]  # all rows have the same values but for their conditions
     return AchievementRule(
-        tuple(map(_condition, [first, *others])),
+        tuple(map(_condition, in_order)),
         needs_all=first["combined"] == ALL,
         stays=first["stays"],
         of_history=first["of_history"],
