@@ -53,7 +53,9 @@ LABELS = {"PublisherFailures": "Publisher"}
 def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     """Return the text of each mark of infra/app/alarms.yaml. resources: all of template.yaml."""
     watched = [block for block in resources if block.kind in DIMENSIONS]
-    functions, tables, queues, deliveries = ([b for b in watched if b.kind == kind] for kind in DIMENSIONS)
+    functions, tables, queues, deliveries = (
+        [block for block in watched if block.kind == kind] for kind in DIMENSIONS
+    )
     streams = _stream_counts(resources)
     failures = [block for block in queues if _is_failures(block)]
     work = [block for block in queues if block not in failures]
@@ -144,7 +146,7 @@ def _conditional_alarms(block: Block, alarms: str) -> str:
 def _throttles(table: Block) -> Iterator[str]:
     """Yield a metric of refused reads and one of refused writes, of a table and of each of its indexes."""
     declared = table.properties.get("GlobalSecondaryIndexes", [])
-    if isinstance(declared, dict):  # of an index that is not there nothing is refused
+    if isinstance(declared, dict):  # an index under a condition: if it is absent, its metrics are empty
         declared = declared["Fn::If"][1]
     indexes = ["", *(index["IndexName"] for index in declared)]
     refusals = ("ReadThrottleEvents", "WriteThrottleEvents")

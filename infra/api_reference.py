@@ -31,6 +31,7 @@ BOUND_WORDS = {
     "maxProperties": "at most {} fields",
     "contentMediaType": "{}",
 }
+# A schema with one of these says more than a type.
 DETAIL_KEYWORDS = frozenset(
     {
         "$ref",
@@ -57,7 +58,7 @@ NAMED_SAMPLES = {
     "url": "https://app.example.com/hooks",
     "date": "2026-11-20",
 }
-# The first one that a field's pattern matches is its sample.
+# The sample of a text is the first of these that the field's pattern matches.
 SAMPLE_TEXTS = (
     *("text", "ada", "a1b2", "2026-11-20", "20261120T103000000000Z"),
     *("https://app.example.com", "A_NAME", "1"),
@@ -120,13 +121,16 @@ def inner_schemas(schema: Schema) -> list[Schema]:
     inner += schema.get("anyOf") or schema.get("oneOf") or []
     if isinstance(values := schema.get("additionalProperties"), dict):
         inner.append(values)
-    return [each for each in inner if DETAIL_KEYWORDS & each.keys()]
+    return [part for part in inner if DETAIL_KEYWORDS & part.keys()]
 
 
 def curl(method: str, path: str, operation: dict[str, Any], schemas: Schemas) -> str:
     """Return the command that calls an operation: a reader may paste it into a shell."""
-    needed = [each["name"] for each in operation["parameters"] if each["in"] == "query" and each["required"]]
-    query = "&".join(f"{name}={_parameter_sample(name)}" for name in needed)
+    query = "&".join(
+        f"{parameter['name']}={_parameter_sample(parameter['name'])}"
+        for parameter in operation["parameters"]
+        if parameter["in"] == "query" and parameter["required"]
+    )
     target = re.sub(r"\{(\w+)\}", lambda match: _parameter_sample(match[1]), path) + f"?{query}" * bool(query)
     option = "" if method == "get" else f"-X {method.upper()} "
     lines = [f'curl {option}"$STREAKLINE_URL{target}"']
@@ -134,8 +138,8 @@ def curl(method: str, path: str, operation: dict[str, Any], schemas: Schemas) ->
         lines.append('  -H "Authorization: Bearer $STREAKLINE_TOKEN"')
     if body := operation.get("requestBody"):
         ((media, content),) = body["content"].items()
-        made = valid_sample(content["schema"], schemas)
-        data = "@body.json" if made is None else _json_text(made)
+        example = valid_sample(content["schema"], schemas)
+        data = "@body.json" if example is None else _json_text(example)
         lines += [f"  -H 'Content-Type: {media}'", f"  -d {shlex.quote(data)}"]
     return " \\\n".join(lines)
 
@@ -147,8 +151,8 @@ def with_current_time(command: str) -> str:
 
 def valid_sample(schema: Schema, schemas: Schemas) -> Any:
     """Return an example of a body; None if none is found that the schema takes."""
-    made = sample(schema, schemas)
-    return made if first_problem(_without_refs(schema, schemas), made) is None else None
+    body = sample(schema, schemas)
+    return body if first_problem(_without_refs(schema, schemas), body) is None else None
 
 
 def sample(schema: Schema, schemas: Schemas, name: str = "") -> Any:
@@ -157,8 +161,9 @@ def sample(schema: Schema, schemas: Schemas, name: str = "") -> Any:
         return sample(schemas[_ref_name(schema)], schemas, name)
     if choices := schema.get("anyOf", schema.get("oneOf")):
         return sample(choices[0], schemas, name)
-    if said := [schema[word] for word in ("example", "const", "default") if word in schema]:
-        return said[0]
+    for keyword in ("example", "const", "default"):
+        if keyword in schema:
+            return schema[keyword]
     kind = schema.get("type", "object")
     return _sample_of_kind(kind if isinstance(kind, str) else kind[0], schema, schemas, name)
 
@@ -202,8 +207,8 @@ def _without_refs(schema: Any, schemas: Schemas) -> Any:
     if isinstance(schema, dict):
         if "$ref" in schema:
             return _without_refs(schemas[_ref_name(schema)], schemas)
-        return {name: _without_refs(each, schemas) for name, each in schema.items()}
-    return [_without_refs(each, schemas) for each in schema] if isinstance(schema, list) else schema
+        return {name: _without_refs(part, schemas) for name, part in schema.items()}
+    return [_without_refs(part, schemas) for part in schema] if isinstance(schema, list) else schema
 
 
 def _json_text(body: Any) -> str:

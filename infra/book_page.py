@@ -20,22 +20,23 @@ def book_tables() -> str:
 def part_text(name: str, schema: Schema) -> str:
     """Return one section. The fields of an entry of a map begin with NAME, those of a list with `[]`."""
     nested = schema.get("items") or schema.get("additionalProperties") or {}
-    meaning = ": ".join(each["description"] for each in (schema, nested) if "description" in each)
+    meaning = ": ".join(part["description"] for part in (schema, nested) if "description" in part)
     rows = [f"| {field} | {value} | {words} |" for field, value, words in _rows("", schema)]
     return "\n".join([f"## `{name}`", "", f"{meaning[:1].upper()}{meaning[1:]}.", "", HEAD, *rows, ""])
 
 
 def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
-    shown: list[tuple[Schema, str]] = []
-    for name, each in schema.get("properties", {}).items():
+    """Yield name, value and meaning of each field below a path. A repeated list refers to the first one."""
+    earlier: list[tuple[Schema, str]] = []
+    for name, part in schema.get("properties", {}).items():
         field = f"**`{path}{name}`**" if name in schema.get("required", ()) else f"`{path}{name}`"
-        same = [f"as `{other}`" for known, other in shown if known is each and "items" in each]
+        same = [f"as `{other}`" for known, other in earlier if known is part and "items" in part]
         if same:
             yield field, "list", same[0]
             continue
-        shown.append((each, name))
-        yield field, _value(each), each.get("description") or each.get("items", {}).get("description", "")
-        yield from _rows(f"{path}{name}.", each)
+        earlier.append((part, name))
+        yield field, _value(part), part.get("description") or part.get("items", {}).get("description", "")
+        yield from _rows(f"{path}{name}.", part)
     if isinstance(entries := schema.get("additionalProperties"), dict):
         yield from _rows(f"{path}NAME.", entries)
     if "items" in schema:
@@ -43,8 +44,9 @@ def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(schema: Schema) -> str:
+    """Return a field's type or allowed values in words."""
     if "enum" in schema:
-        return ", ".join(f"`{each}`" for each in schema["enum"])
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if schema.get("properties") or "items" in schema:
         return "list" if "items" in schema else "object"
     least = schema.get("minimum", "above 0" if "exclusiveMinimum" in schema else None)

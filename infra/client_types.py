@@ -41,25 +41,26 @@ def generator_document() -> dict[str, Any]:
     Refusals are left out: they have one shape, Error. Objects are open, because a service that is newer than
     the client may answer with further fields.
     """
-    made = deepcopy(document())
-    for methods in made["paths"].values():
+    opened = deepcopy(document())
+    for methods in opened["paths"].values():
         for operation in methods.values():
             operation["responses"] = {
-                code: each for code, each in operation["responses"].items() if code.startswith("2")
+                code: response for code, response in operation["responses"].items() if code.startswith("2")
             }
-    _open_objects(made)
-    return made
+    _open_objects(opened)
+    return opened
 
 
 def _open_objects(schema: Any) -> None:
+    """Let all objects within a schema have further fields."""
     if isinstance(schema, dict):
         if schema.get("additionalProperties") is False:
             del schema["additionalProperties"]
-        for each in schema.values():
-            _open_objects(each)
+        for part in schema.values():
+            _open_objects(part)
     elif isinstance(schema, list):
-        for each in schema:
-            _open_objects(each)
+        for part in schema:
+            _open_objects(part)
 
 
 def served_document() -> str:
@@ -74,18 +75,18 @@ def reference_page() -> str:
 
 def typescript() -> str:
     """Return the TypeScript types; needs node, and the packages of client/typescript."""
-    made = _run(
+    types = _run(
         [str(NODE / "node_modules" / ".bin" / "openapi-typescript")],
         "--alphabetize",
         "--empty-objects-unknown",
         "-o",
     )
-    return f"// {MARK}{digest()}.\n\n" + made.partition("*/\n")[2].lstrip()
+    return f"// {MARK}{digest()}.\n\n" + types.partition("*/\n")[2].lstrip()
 
 
 def python() -> str:
     """Return the Python types: typed dictionaries, which need no package at run time."""
-    made = _run(
+    types = _run(
         [sys.executable, "-m", "datamodel_code_generator", "--input"],
         *("--input-file-type", "openapi", "--output-model-type", "typing.TypedDict"),
         *("--openapi-scopes", "schemas", "paths", "--use-operation-id-as-name"),
@@ -99,12 +100,12 @@ def python() -> str:
         ),
         *("--disable-timestamp", "--use-double-quotes", "--output"),
     )
-    body = made[made.index("from __future__") :]
+    body = types[types.index("from __future__") :]
     return f'"""{MARK}{digest()}."""\n\n{body}'
 
 
 def _run(generator: list[str], *options: str) -> str:
-    """Run a generator on the document, in a file; returns what it wrote."""
+    """Run a generator on a file with the document; returns the text that it wrote."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "openapi.json", Path(folder) / "made"
         source.write_text(json.dumps(generator_document()))

@@ -1,7 +1,7 @@
 """The hook of the documentation site: pages from outside docs/, and links to files that are no pages.
 
-MkDocs calls these functions by their names. A link to a page or a picture of the site is made one; a
-link to a file of the repository that is no page becomes its name. A link to what is not there ends the build.
+MkDocs calls these functions by their names. A link to a page or picture of the site becomes one within the
+site. A link to another file of the repository becomes its text. A link to a missing file ends the build.
 """
 
 import posixpath
@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
-# Pages from outside docs/, by where they are in the repository, and where they come to be in the site.
+# Pages from outside docs/: their path in the repository, and in the site
 OUTSIDE = {
     "ARCHITECTURE.md": "ARCHITECTURE.md",
     "CHANGELOG.md": "CHANGELOG.md",
@@ -35,8 +35,8 @@ CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add what the folders list: all recipes and all decisions."""
     nav: list[Any] = list(config.nav or [])
-    recipes = sorted(each.name for each in (ROOT / "docs/recipes").glob("*.md") if each.name != "README.md")
-    decisions = sorted(each.name for each in (ROOT / "docs/decisions").glob("*.md"))
+    recipes = sorted(path.name for path in (ROOT / "docs/recipes").glob("*.md") if path.name != "README.md")
+    decisions = sorted(path.name for path in (ROOT / "docs/decisions").glob("*.md"))
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
             entry["Changing it"] += [f"recipes/{recipe}" for recipe in recipes]
@@ -64,22 +64,23 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
     parts = CODE.split(markdown)
     return "".join(
-        each if number % 2 else LINK.sub(lambda match: _site_link(match, source, place), each)
-        for number, each in enumerate(parts)
+        part if number % 2 else LINK.sub(lambda match: _site_link(match, source, place), part)  # odd: code
+        for number, part in enumerate(parts)
     )
 
 
 def _site_link(match: re.Match[str], source: str, place: str) -> str:
+    """Return a link as the site has it. source, place: its page in the repository, and in the site."""
     text, target = match.groups()
     path, _, anchor = target.partition("#")
     if not path or ":" in path:
         return match[0]
-    there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-    if not (ROOT / there).exists():
+    linked = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    if not (ROOT / linked).exists():
         raise PluginError(f"{source} links to {target}, which is not there")
-    if (ROOT / there).is_dir() and (ROOT / there / "README.md").exists():
-        there = f"{there}/README.md"
-    page = OUTSIDE.get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
+    if (ROOT / linked).is_dir() and (ROOT / linked / "README.md").exists():
+        linked = f"{linked}/README.md"
+    page = OUTSIDE.get(linked) or (linked.removeprefix("docs/") if linked.startswith("docs/") else None)
     if page is None or not page.endswith((".md", ".svg", ".png")):
         return text
     relative = posixpath.relpath(page, posixpath.dirname(place) or ".")

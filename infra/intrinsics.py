@@ -101,7 +101,7 @@ def parameter_values(declared: Mapping[str, Any], given: Mapping[str, str]) -> d
 
 
 def references(value: Any) -> Iterator[tuple[str, str]]:
-    """Give the references within a resolved value: logical id, and attribute or ""."""
+    """Yield the references within a resolved value: logical id, and attribute or ""."""
     name, argument = intrinsic(value)
     if name == "Ref":
         yield argument, ""
@@ -163,13 +163,15 @@ def _text_and_variables(argument: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _substitute(argument: Any, scope: Scope) -> Any:
+    """Return the value of Fn::Sub. It stays an Fn::Sub for values that cannot be written within a text."""
     text, variables = _text_and_variables(argument)
-    own = {name: resolve(item, scope) for name, item in variables.items()}
-    unwritable = {name: item for name, item in own.items() if _within_sub(item) is None}
+    resolved = {name: resolve(item, scope) for name, item in variables.items()}
+    unwritable = {name: item for name, item in resolved.items() if _within_sub(item) is None}
 
     def replacement(mark: re.Match[str]) -> str:
         name = mark[2].strip()
-        value = own[name] if name in own else None if mark[1] else scope.values.get(name)
+        outside = None if mark[1] else scope.values.get(name)
+        value = resolved.get(name, outside)
         if isinstance(value, list):
             raise Refusal(f"Fn::Sub takes no list: {name}")
         return mark[0] if value is None or name in unwritable else _within_sub(value) or ""

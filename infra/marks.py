@@ -128,14 +128,14 @@ def _delivery(entity: str, stream: str) -> str:
     text = fill(DERIVED["delivery"], stream=stream, entity=entity)
     if entity in PUBLISHED_TABLES:
         return text + _mapping_text(*PUBLISHED_TABLES[entity])
-    return text + "".join(_mapping_text(table, *kept) for table, kept in KEPT_ITEMS.items())
+    return text + "".join(_mapping_text(table, *published) for table, published in KEPT_ITEMS.items())
 
 
 def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
     filters = [f"Pattern: '{pattern}'" for pattern in patterns]
     criteria = f" {{Filters: [{{{filters[0]}}}]}}"
     if len(filters) > 1:
-        criteria = "\n        Filters:" + "".join(f"\n          - {each}" for each in filters)
+        criteria = "\n        Filters:" + "".join(f"\n          - {text}" for text in filters)
     return fill(DERIVED["published"], table=table, mapping=mapping, filters=criteria)
 
 
@@ -145,9 +145,12 @@ def _locked_versions(*packages: str) -> str:
     Where uv.lock has several versions of a package, the lowest is for the oldest Python: 3.11, as Glue 5's.
     """
     lock = (ROOT / "uv.lock").read_text()
-    versions = [re.findall(rf'(?m)^name = "{name}"\nversion = "(.+)"$', lock) for name in packages]
-    lowest = (min(some, key=lambda version: [*map(int, version.split("."))]) for some in versions)
-    return ",".join(f"{name}=={version}" for name, version in zip(packages, lowest, strict=True))
+    requirements = []
+    for name in packages:
+        versions: list[str] = re.findall(rf'(?m)^name = "{name}"\nversion = "(.+)"$', lock)
+        lowest = min(versions, key=lambda version: [*map(int, version.split("."))])
+        requirements.append(f"{name}=={lowest}")
+    return ",".join(requirements)
 
 
 def _text_of(parameter: str, kind: str) -> str:

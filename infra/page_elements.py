@@ -23,10 +23,10 @@ def sources() -> list[Path]:
 
 def digest(files: list[Path]) -> str:
     """Return the digest of files, by name and content, in hexadecimal."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for path in files:
-        found.update(f"{path.name}\0{path.read_text()}\0".encode())
-    return found.hexdigest()
+        hashed.update(f"{path.name}\0{path.read_text()}\0".encode())
+    return hashed.hexdigest()
 
 
 def digest_in(path: Path) -> str:
@@ -38,10 +38,10 @@ def minified_elements() -> str:
     """Return the elements as one module; needs node, and the packages of client/typescript."""
     options = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8")
     command = [str(NODE / "node_modules" / ".bin" / "esbuild"), ENTRY, *options]
-    done = subprocess.run(  # noqa: S603 (our own tool)
+    bundled = subprocess.run(  # noqa: S603 (our own tool)
         command, cwd=NODE, check=True, capture_output=True, text=True, timeout=BUNDLE_SECONDS_MAX
     )
-    return done.stdout
+    return bundled.stdout
 
 
 def bundle() -> str:

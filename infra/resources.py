@@ -42,8 +42,8 @@ COPIED_BUCKETS = ("PayloadBucket", "LakeBucket")
 def complete_resources(resources: str) -> Iterator[Block]:
     """Yield the resources of a section as they are deployed, each followed by those derived from it."""
     for block in blocks(resources):
-        for each in (block, *blocks(_derived_resources(block))):
-            yield replace(each, text=_complete_resource(each))
+        for resource in (block, *blocks(_derived_resources(block))):
+            yield replace(resource, text=_complete_resource(resource))
 
 
 def output(block: Block) -> str:
@@ -105,8 +105,8 @@ def _routes(block: Block) -> list[Route]:
 def _statements(block: Block) -> str:
     """Return the statements that follow from a function's variables."""
     variables = _variables(block)
-    asks = block.name in ("Sender", "OperationsApi")  # whether it is the region's turn
-    has_tables = asks or any(name == "TABLES" or name.endswith("_TABLE") for name in variables)
+    reads_register = block.name in ("Sender", "OperationsApi")  # these ask whether it is the region's turn
+    has_tables = reads_register or any(name == "TABLES" or name.endswith("_TABLE") for name in variables)
     has_identity = "IDENTITY_URL" in variables and "ADMIN_SECRET_ARN" not in variables
     return DERIVED["register"] * has_tables + DERIVED["identity"] * has_identity
 

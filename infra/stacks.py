@@ -138,7 +138,7 @@ def expanded_template(path: Path, parameters: Mapping[str, str]) -> dict[str, An
     if "Transform" not in template:
         return template
     shared = template.get("Globals", {}).get("Function", {})
-    for properties in (shared, *(each.get("Properties") or {} for each in template["Resources"].values())):
+    for properties in (shared, *(item.get("Properties") or {} for item in template["Resources"].values())):
         for name in UPLOAD_PROPERTIES:
             if isinstance(properties.get(name), str):
                 properties[name] = {"Bucket": "uploaded", "Key": properties[name]}
@@ -176,7 +176,7 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
 
 
 def _resolved_items(declared: Mapping[str, Any], scope: Scope) -> Iterator[tuple[str, Any]]:
-    """Give the resources or outputs whose conditions hold, by name."""
+    """Yield the resources or outputs whose conditions hold, by name."""
     for name, item in declared.items():
         rest = {key: value for key, value in item.items() if key != "Condition"}
         if "Condition" not in item or holds(item["Condition"], scope):
@@ -192,10 +192,13 @@ def _resource(resolved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_nested(stack: Stack, file: Path, pseudo: Mapping[str, str]) -> Stack:
-    """Resolve what a stack nests, each after those whose outputs it is given. pseudo: as it has them."""
+    """Return a stack with its nested stacks, each resolved after those whose outputs it gets.
+
+    pseudo: the pseudo parameters, which all have in common.
+    """
     nested = {name: resource for name, resource in stack.resources.items() if resource["Type"] == NESTED}
     order = TopologicalSorter(
-        {name: {other for other, _ in references(each)} & {*nested} for name, each in nested.items()}
+        {name: {other for other, _ in references(resource)} & {*nested} for name, resource in nested.items()}
     )
     for name in order.static_order():
         properties = nested[name]["Properties"]

@@ -1,17 +1,17 @@
-"""Lines are read by columns: all values of one field of some thousand lines.
+"""Reads lines by columns: all values of one field, of some thousand lines at once.
 
-rules/lake/valid_row.py says what a row is. A line is read here only if each of its fields has a name and a
-value that are surely what read_row would take. Every other line is left to read_row.
+rules/lake/valid_row.py says what a row is. A line is read here only if read_row would surely return the same
+row. Every other line is left to read_row.
 
 1. Lines are cut into their fields without being parsed (cut_lines). A line of a raw object is a flat JSON
-   object. Before each of its fields but the first there is `,"`, and behind each name `":`. Both are found
-   for some thousand lines at once, and each field is known by its name: fields may come in any order, and
-   optional ones may be absent. The line `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}` has
-   three places of `,"` and four of `":`. Within a JSON text neither can stand, because its quotes would be
-   escaped; they can only end one, such as "x,". Then a line has not one `":` in each of its fields, and is
-   left out. So is a line with nested objects, or with blanks between its fields.
+   object. Before each of its fields but the first there is `,"`, and after each name `":`. Both are searched
+   in some thousand lines at once. Each field is known by its name, so fields may come in any order, and
+   optional ones may be absent. The line `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}` has `,"`
+   three times and `":` four times. Neither can be inside of a JSON text, whose quotes are escaped, but `,"`
+   can be the end of one, such as "x,". Then some field of the line has no `":`, and the line is left out. So
+   is a line with nested objects, or with blanks between its fields.
 2. The values of a field become a column (read_values). Texts, integers and the publisher's timestamps are
-   checked as whole columns. Of dates, booleans and other timestamps, read_value reads each different one
+   checked as whole columns. Dates, booleans and other timestamps are read by read_value, each different value
    once.
 3. The insides of JSON texts become the texts that they stand for (texts_of).
 """
@@ -47,30 +47,30 @@ from rules.lake.valid_row import RowRefused, extra_of, lies_in, read_value
 
 PIECE_BYTES = 256 * 1024  # stay in the processor's cache
 COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
-ENDS = tuple(b", \t\r")
-UNKNOWN = -1
+SPACE = ord(" ")
+ENDS = tuple(b", \t\r")  # may come between an object and its newline
+UNKNOWN = -1  # the number of a name that the entity does not have
 Bytes = npt.NDArray[np.uint8]
 # The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
 PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
 MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
 MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
-SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
-# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
+# An integer of 19 digits that begins with 9 may be beyond 64 bits.
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 STAMP = len("2026-01-31T00:00:00.000000Z")
-MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
+MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))  # characters of a stamp, by position
 YEARS = (ord("1"), ord("2"))  # 1000 to 2999
-FEW = 64
+FEW = 64  # timestamps that are not worth a further division
 HOUR = 3_600_000_000  # microseconds
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
-SLICES_MAX = 64
+SLICES_MAX = 64  # more slices of rows take longer than a copy
 NULL = b"null"
 
 
 def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
-    """Yield rows of a batch, and the indices of their lines. Some lines are left over.
+    """Yield rows of a batch, and the indices of their lines. Lines that are not yielded are for read_row.
 
-    Each row is the one that read_row returns for its line.
+    Each row is the one that read_row would return for its line.
     """
     if first_moment(place) is None:
         return
@@ -83,29 +83,29 @@ def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """Fields of some lines, each line's in their order."""
+class Fields:
+    """Fields of some lines, line by line, each line's in their order."""
 
-    text: bytes
-    lines: Places  # the line of each field, counted from 0
+    text: bytes  # that has the lines
+    lines: Places  # of each field the number of its line, counted from 0
     names: Places  # the number of its name, or UNKNOWN
-    begins: Places  # where its name begins
-    starts: Places  # starts, ends: where its value starts and ends
-    ends: Places
+    begins: Places  # where its name begins in the text
+    starts: Places  # where its value starts
+    ends: Places  # where its value ends
 
-    def __getitem__(self, some: Flags | Places | slice) -> "Parts":
+    def __getitem__(self, chosen: Flags | Places | slice) -> "Fields":
         """Return some of the fields."""
         columns = (self.lines, self.names, self.begins, self.starts, self.ends)
-        return Parts(self.text, *(column[some] for column in columns))
+        return Fields(self.text, *(column[chosen] for column in columns))
 
 
 def cut_lines(
     text: bytes, bounds: Places, wanted: Flags, numbers: Mapping[bytes, int]
-) -> tuple[Places, Parts]:
+) -> tuple[Places, Fields]:
     """Return the indices of lines that could be cut, and their fields.
 
-    bounds: where the first line begins, and where each line ends, with its newline. wanted: the lines to cut.
-    numbers: of each name that is known, written as `"name":`.
+    bounds: where the first line begins, and where each line ends, with its newline. wanted: whether to cut
+    each line. numbers: those of known names, by the name as it is written: `"name":`.
     """
     data = np.frombuffer(text, np.uint8)
     commas, colons = _marks(data, bounds[0], bounds[-1])
@@ -118,27 +118,28 @@ def cut_lines(
         chosen = np.repeat(fits, counts)
         begins, ends = begins[chosen], ends[chosen]
         colons = colons[np.repeat(fits, np.diff(first_colon))]
-    found = np.flatnonzero(fits).astype(np.int32)
-    lines = np.repeat(np.arange(len(found), dtype=np.int32), counts[found])
+    indices = np.flatnonzero(fits).astype(np.int32)
+    lines = np.repeat(np.arange(len(indices), dtype=np.int32), counts[indices])
+    # A fitting line has as many `":` as fields. One of them has to be in each field.
     is_named = (colons > begins) & (colons < ends)
     starts = np.where(is_named, colons + 2, begins)
-    parts = Parts(text, lines, _name_numbers(text, begins, starts, numbers), begins, starts, ends)
+    fields = Fields(text, lines, _name_numbers(text, begins, starts, numbers), begins, starts, ends)
     if is_named.all():
-        return found, parts
-    return _without_lines(found, parts, lines[~is_named])
+        return indices, fields
+    return _without_lines(indices, fields, lines[~is_named])
 
 
-def _without_lines(found: Places, parts: Parts, unfit: Places) -> tuple[Places, Parts]:
-    """Leave lines out."""
-    fits = np.ones(len(found), np.bool_)
+def _without_lines(indices: Places, fields: Fields, unfit: Places) -> tuple[Places, Fields]:
+    """Return indices of lines and fields without those of unfit lines, numbered anew."""
+    fits = np.ones(len(indices), np.bool_)
     fits[unfit] = False
-    left = parts[fits[parts.lines]]
-    lines = (np.cumsum(fits, dtype=np.int32) - 1)[left.lines].astype(np.int32)
-    return found[fits], Parts(parts.text, lines, left.names, left.begins, left.starts, left.ends)
+    rest = fields[fits[fields.lines]]
+    lines = (np.cumsum(fits, dtype=np.int32) - 1)[rest.lines].astype(np.int32)
+    return indices[fits], Fields(fields.text, lines, rest.names, rest.begins, rest.starts, rest.ends)
 
 
 def _marks(data: Bytes, begin: int, end: int) -> tuple[Places, Places]:
-    """Return the places of `,"`, and those of `":` whose quote is not escaped."""
+    """Return the positions of `,"`, and those of `":` whose quote is not escaped."""
     commas, colons = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for at in range(begin, end, PIECE_BYTES):
         piece = data[at : min(at + PIECE_BYTES, end - 1) + 1]
@@ -151,9 +152,9 @@ def _marks(data: Bytes, begin: int, end: int) -> tuple[Places, Places]:
 
 
 def _stops(data: Bytes, bounds: Places) -> Places:
-    """Return where the brace is that ends each line; for a line that is no object, its beginning.
+    """Return the position of the brace that ends each line; for a line that is no object, its beginning.
 
-    Behind a row of a packed record there is a comma, behind another row perhaps a blank.
+    After a row of a packed record there is a comma, after another row perhaps a blank.
     """
     begins, ends = bounds[:-1], bounds[1:]
     last = np.maximum(ends - 2, begins)
@@ -163,7 +164,11 @@ def _stops(data: Bytes, bounds: Places) -> Places:
 
 
 def _fields(bounds: Places, stops: Places, commas: Places, first: Places) -> tuple[Places, Places]:
-    """Return where the fields of lines begin and end."""
+    """Return where the fields of lines begin and end.
+
+    stops: the last brace of each line. commas: the positions of `,"`. first: of each line the index of its
+    first one.
+    """
     lines = np.arange(len(stops))
     heads = first[:-1] + lines  # the index of each line's first field among all fields
     begins = np.empty(len(commas) + len(stops), np.int32)
@@ -178,15 +183,17 @@ def _fields(bounds: Places, stops: Places, commas: Places, first: Places) -> tup
 
 
 def _name_numbers(text: bytes, begins: Places, starts: Places, numbers: Mapping[bytes, int]) -> Places:
-    """Return the number of each name."""
-    coded = column_between(pa.binary(), text, begins, starts).dictionary_encode()
-    known = np.array([numbers.get(name, UNKNOWN) for name in coded.dictionary.to_pylist()], np.int32)
-    found: Places = known[raw_values(coded.indices, np.int32)]
-    return found
+    """Return the number of each name, which stands between two positions."""
+    encoded = column_between(pa.binary(), text, begins, starts).dictionary_encode()
+    numbers_by_code = np.array(
+        [numbers.get(name, UNKNOWN) for name in encoded.dictionary.to_pylist()], np.int32
+    )
+    names: Places = numbers_by_code[raw_values(encoded.indices, np.int32)]
+    return names
 
 
 def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places) -> pa.Array:
-    """Return what stands between places of a text, each start at or after the end before it, as a column."""
+    """Return the parts of a text between starts and ends as a column. The parts do not overlap."""
     count = len(starts)
     # The offsets describe the values and what lies between them. take copies the values alone.
     offsets = np.empty(2 * count + 1, np.int32)
@@ -198,63 +205,67 @@ def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places)
 
 
 def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
-    """Return texts as a column, from what stands between their quotes. Clears the flags of what is no text.
+    """Return texts as a column. Clears the flags in `valid` of values that are no texts.
 
-    values: no nulls.
+    values: the insides of JSON texts, between their quotes; no nulls.
     """
     if not _are_utf8(values):
-        valid &= np.array([_is_utf8(each) for each in values.cast(pa.binary()).to_pylist()], np.bool_)
+        valid &= np.array([_is_utf8(value) for value in values.cast(pa.binary()).to_pylist()], np.bool_)
     texts = _unescape(values)
     return _texts_one_by_one(valid, values, field) if texts is None else texts
 
 
 def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
-    """Read texts of which some are none, or have an escape that is a code: these read_value reads."""
-    some = np.flatnonzero(valid)
-    is_plain = as_flags(pc.match_substring_regex(values.take(as_array(some)), PLAIN))
-    plain, odd = some[is_plain], some[~is_plain]
-    texts = [_text_of(field, each) for each in values.take(as_array(odd)).to_pylist()]
+    """Return texts as texts_of does, if some values are no text, or have an escape that is a code.
+
+    These are read by read_value.
+    """
+    indices = np.flatnonzero(valid)
+    is_plain = as_flags(pc.match_substring_regex(values.take(as_array(indices)), PLAIN))
+    plain, odd = indices[is_plain], indices[~is_plain]
+    texts = [_text_of(field, value) for value in values.take(as_array(odd)).to_pylist()]
     valid[odd] = [text is not None for text in texts]
-    places = np.full(len(values), len(some))
-    places[np.concatenate([plain, odd])] = np.arange(len(some))
+    # The plain texts, the odd ones, and a null for all values that are not valid; then all in their order.
     parts = [_unescape(values.take(as_array(plain))), array_of(texts, pa.string()), pa.nulls(1, pa.string())]
-    return pa.concat_arrays(parts).take(as_array(places))
+    positions = np.full(len(values), len(indices))
+    positions[np.concatenate([plain, odd])] = np.arange(len(indices))
+    return pa.concat_arrays(parts).take(as_array(positions))
 
 
 def _unescape(values: pa.Array) -> pa.Array | None:
     """Return texts without their backslashes; None if any of them has another escape, or is no text."""
-    held = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-    if len(held) and held.min() < SPACE:
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    if len(data) and data.min() < SPACE:
         return None
-    slashes, quotes = np.flatnonzero(held == BACKSLASH_CODE), np.flatnonzero(held == QUOTE_CODE)
+    slashes, quotes = np.flatnonzero(data == BACKSLASH), np.flatnonzero(data == QUOTE)
     if not len(slashes):
         return None if len(quotes) else values
     if len(slashes) > 1 and (np.diff(slashes) == 1).any():
         slashes = _escapes(slashes)
     offsets = np.frombuffer(values.buffers()[1], np.int32)[: len(values) + 1]
-    ends_within = np.zeros(len(held) + 1, np.bool_)
-    ends_within[offsets] = True
-    if ends_within[slashes + 1].any():
+    is_end = np.zeros(len(data) + 1, np.bool_)
+    is_end[offsets] = True
+    if is_end[slashes + 1].any():  # a text ends with a backslash that escapes nothing
         return None
-    meant = MEANINGS[held[slashes + 1]]
-    if not meant.all() or np.count_nonzero(meant == QUOTE_CODE) != len(quotes):
+    meanings = MEANINGS[data[slashes + 1]]
+    if not meanings.all() or np.count_nonzero(meanings == QUOTE) != len(quotes):
         return None
-    found = held.copy()
-    found[slashes + 1] = meant
-    kept = np.ones(len(held), np.bool_)
-    kept[slashes] = False
-    moved = (offsets - np.searchsorted(slashes, offsets)).astype(np.int32)
-    buffers = [values.buffers()[0], pa.py_buffer(moved), pa.py_buffer(found[kept])]
+    unescaped = data.copy()
+    unescaped[slashes + 1] = meanings
+    stays = np.ones(len(data), np.bool_)
+    stays[slashes] = False
+    new_offsets = (offsets - np.searchsorted(slashes, offsets)).astype(np.int32)
+    buffers = [values.buffers()[0], pa.py_buffer(new_offsets), pa.py_buffer(unescaped[stays])]
     return pa.Array.from_buffers(pa.string(), len(values), buffers)
 
 
 def _escapes(slashes: Indices) -> Indices:
-    """Return the backslashes that escape what follows: of some in a row the first, the third and so on."""
-    places = np.arange(len(slashes))
+    """Return the backslashes that escape the next character: of some in a row the first, the third ..."""
+    numbers = np.arange(len(slashes))
     is_first = np.concatenate([[True], np.diff(slashes) != 1])
-    behind = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    found: Indices = slashes[behind % 2 == 0]
-    return found
+    number_in_run = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
+    escapes: Indices = slashes[number_in_run % 2 == 0]
+    return escapes
 
 
 def _are_utf8(values: pa.Array) -> bool:
@@ -276,6 +287,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _text_of(field: Field, inside: str) -> Any:
+    """Return the text for the inside of a JSON text; None if it is none."""
     try:
         return read_value(field, b'"%s"' % inside.encode())
     except RowRefused:
@@ -284,7 +296,7 @@ def _text_of(field: Field, inside: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Values in a text: where each one starts and ends, without quotes. Each starts after the one before."""
+    """Values in a text: where each starts and ends, without quotes. No value overlaps the one before."""
 
     text: bytes
     starts: Places
@@ -292,7 +304,7 @@ class Cuts:
 
 
 def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Array:
-    """Return values as a column of the field's type. Clears the flags of values that are not taken."""
+    """Return values as a column of the field's type. Clears the flags of those that are not taken."""
     values = column_between(pa.string(), cuts.text, cuts.starts, cuts.ends)
     if field.type is Type.TEXT:
         texts = texts_of(valid, values, field)
@@ -324,18 +336,18 @@ def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
 
 
 def _are_stamps(cuts: Cuts) -> Flags:
-    """Return which values have the publisher's form, as far as it is seen in few places.
+    """Return for each value whether it has the form of the publisher's timestamps.
 
-    Arrow refuses what is wrong in any other place.
+    Only some characters are compared. Arrow's cast refuses a value that is wrong in any other one.
     """
     data = np.frombuffer(cuts.text, np.uint8)
-    plain: Flags = cuts.ends - cuts.starts == STAMP
-    starts = cuts.starts if plain.all() else cuts.starts[plain]
-    found = np.isin(data[starts], YEARS)
-    for at, mark in MARKS:
-        found &= data[starts + at] == ord(mark)
-    plain[plain] = found
-    return plain
+    are_stamps: Flags = cuts.ends - cuts.starts == STAMP
+    starts = cuts.starts if are_stamps.all() else cuts.starts[are_stamps]
+    has_marks = np.isin(data[starts], YEARS)
+    for position, mark in MARKS:
+        has_marks &= data[starts + position] == ord(mark)
+    are_stamps[are_stamps] = has_marks
+    return are_stamps
 
 
 def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.Array:
@@ -347,21 +359,21 @@ def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.A
             pass
     if len(values) <= FEW or not plain.any():
         return _convert_distinct(valid, values, field)
-    middle = len(values) // 2  # the halves without the one that is wrong are cast
+    middle = len(values) // 2  # so that only a small part with the wrong value is read one by one
     halves = (slice(None, middle), slice(middle, None))
     return pa.concat_arrays([_moments(valid[half], values[half], plain[half], field) for half in halves])
 
 
 def _convert_distinct(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
-    """Return a column of which each different value is looked at once: of most columns there are few."""
-    coded = values.cast(pa.binary()).dictionary_encode()
-    fine = np.ones(len(coded.dictionary), np.bool_)
+    """Return values as a column. Each different value is read once; most columns have few."""
+    encoded = values.cast(pa.binary()).dictionary_encode()
+    fine = np.ones(len(encoded.dictionary), np.bool_)
     if field.type is Type.INTEGER:
-        column = _integers(fine, coded.dictionary)
+        column = _integers(fine, encoded.dictionary)
     else:
-        column = _values_one_by_one(fine, coded.dictionary, field)
-    valid &= fine[raw_values(coded.indices, np.int32)]
-    return column.take(coded.indices)
+        column = _values_one_by_one(fine, encoded.dictionary, field)
+    valid &= fine[raw_values(encoded.indices, np.int32)]
+    return column.take(encoded.indices)
 
 
 def _integers(valid: Flags, values: pa.Array) -> pa.Array:
@@ -372,8 +384,8 @@ def _integers(valid: Flags, values: pa.Array) -> pa.Array:
 
 def _values_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     quote = b"" if field.type is Type.BOOLEAN else b'"'
-    parsed = [_value_of(field, quote + each + quote) for each in values.to_pylist()]
-    valid &= np.array([each is not None for each in parsed], np.bool_)
+    parsed = [_value_of(field, quote + value + quote) for value in values.to_pylist()]
+    valid &= np.array([value is not None for value in parsed], np.bool_)
     return array_of(parsed, ARROW[field.type])
 
 
@@ -394,7 +406,7 @@ def _clear(valid: Flags, fine: pa.BooleanArray) -> None:
 
 
 def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
-    """Clear the flags of what lies outside the place."""
+    """Clear the flags of the instants or dates that lie outside the place."""
     first = first_moment(place)
     if first is None:
         valid[:] = False
@@ -408,35 +420,38 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
 
 
 def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+    """Yield rows, and the indices of their lines. bounds, wanted: see cut_lines."""
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), "dt", "hour"]
     numbers = {b'"%s":' % name.encode(): number for number, name in enumerate(names)}
-    lines, parts = cut_lines(text, bounds, wanted, numbers)
+    lines, fields = cut_lines(text, bounds, wanted, numbers)
     valid = np.ones(len(lines), np.bool_)
-    order = np.argsort(parts.names.astype(np.int16), kind="stable").astype(np.int32)
-    parts = parts[order]
-    edges = np.searchsorted(parts.names, np.arange(UNKNOWN, len(names) + 1))
-    unknown, *known = (parts[first:last] for first, last in pairwise(edges))
-    columns = [_column(valid, each, field, place) for field, each in zip(entity.fields, known, strict=False)]
-    for each, value in zip(known[-2:], (place.dt, str(place.hour)), strict=True):
-        _check_partition(valid, each, b'"%s"' % value.encode())
+    order = np.argsort(fields.names.astype(np.int16), kind="stable").astype(np.int32)
+    by_name = fields[order]
+    edges = np.searchsorted(by_name.names, np.arange(UNKNOWN, len(names) + 1))
+    unknown, *declared, dt, hour = (by_name[first:last] for first, last in pairwise(edges))
+    columns = [
+        _column(valid, values, field, place) for field, values in zip(entity.fields, declared, strict=True)
+    ]
+    _check_partition(valid, dt, b'"%s"' % place.dt.encode())
+    _check_partition(valid, hour, b'"%s"' % str(place.hour).encode())
     columns.append(_extra(valid, unknown, entity))
     yield from _valid(pa.Table.from_arrays(columns, schema=arrow_schema(entity)), lines, valid)
 
 
 def _valid(rows: pa.Table, lines: Places, valid: Flags) -> Iterator[tuple[pa.Table, Places]]:
-    """Yield the valid rows: without a copy, in slices between the others, if these are few."""
+    """Yield the valid rows, and their lines' indices. Slices between few invalid rows need no copy."""
     wrong = np.flatnonzero(~valid)
     if len(wrong) > SLICES_MAX:
-        kept = np.flatnonzero(valid)
-        yield rows.take(as_array(kept)), lines[kept]
+        indices = np.flatnonzero(valid)
+        yield rows.take(as_array(indices)), lines[indices]
         return
     for before, last in pairwise([-1, *wrong.tolist(), len(valid)]):
         if last - before > 1:
             yield rows.slice(before + 1, last - before - 1), lines[before + 1 : last]
 
 
-def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array:
+def _column(valid: Flags, values: Fields, field: Field, place: Place) -> pa.Array:
     """Return a field of lines as a column. Clears the flags of lines whose value is not taken."""
     values = _first_values(valid, values, field.required)
     if not field.required:
@@ -453,67 +468,68 @@ def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array
     return _spread(column, values.lines, len(valid))
 
 
-def _first_values(valid: Flags, values: Parts, required: bool) -> Parts:
+def _first_values(valid: Flags, values: Fields, required: bool) -> Fields:
     """Return each line's first value. Clears the flags of lines with several, or without a required one."""
-    again = values.lines[1:] == values.lines[:-1]
-    if again.any():
-        valid[values.lines[1:][again]] = False
-        values = values[np.concatenate([[True], ~again])]
+    is_repeated = values.lines[1:] == values.lines[:-1]
+    if is_repeated.any():
+        valid[values.lines[1:][is_repeated]] = False
+        values = values[np.concatenate([[True], ~is_repeated])]
     if required and len(values.lines) < len(valid):
-        there = np.zeros(len(valid), np.bool_)
-        there[values.lines] = True
-        valid &= there
+        has_value = np.zeros(len(valid), np.bool_)
+        has_value[values.lines] = True
+        valid &= has_value
     return values
 
 
-def _equal_to(values: Parts, wanted: bytes) -> Flags:
-    """Return which values are written as wanted."""
+def _equal_to(values: Fields, wanted: bytes) -> Flags:
+    """Return for each value whether it is written as wanted."""
     size = len(wanted)
-    found: Flags = values.ends - values.starts == size
-    some = values.starts[found]
-    if len(some):
-        there = np.ndarray((len(values.text) - size + 1,), f"V{size}", values.text, strides=(1,))[some]
-        if there.tobytes() != wanted * len(some):
-            found[found] = there == np.frombuffer(wanted, f"V{size}")[0]
-    return found
+    are_equal: Flags = values.ends - values.starts == size
+    starts = values.starts[are_equal]
+    if len(starts):
+        # A view of the text with the bytes at each position as one item: only those at the starts are copied.
+        texts = np.ndarray((len(values.text) - size + 1,), f"V{size}", values.text, strides=(1,))[starts]
+        if texts.tobytes() != wanted * len(starts):
+            are_equal[are_equal] = texts == np.frombuffer(wanted, f"V{size}")[0]
+    return are_equal
 
 
-def _check_partition(valid: Flags, values: Parts, wanted: bytes) -> None:
+def _check_partition(valid: Flags, values: Fields, wanted: bytes) -> None:
+    """Clear the flags of lines that name another partition, or none."""
     values = _first_values(valid, values, required=True)
     valid[values.lines[~_equal_to(values, wanted)]] = False
 
 
 def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:
-    """Return a column with nulls for the lines that have no value."""
+    """Return a column of so many lines: nulls for those that have no value. lines: those of the values."""
     if len(lines) == count:
         return column
-    there = np.zeros(count, np.bool_)
-    there[lines] = True
-    flags = flag_array(there).buffers()[1]
+    has_value = np.zeros(count, np.bool_)
+    has_value[lines] = True
+    flags = flag_array(has_value).buffers()[1]
     if pa.types.is_string(column.type) and not column.null_count and not column.offset:
         # The same bytes: a line without a value has none of them.
         ends = np.frombuffer(column.buffers()[1], np.int32)
         offsets = np.zeros(count + 1, np.int32)
-        np.cumsum(there, out=offsets[1:])
+        np.cumsum(has_value, out=offsets[1:])
         buffers = [flags, pa.py_buffer(ends[offsets]), column.buffers()[2]]
         return pa.Array.from_buffers(column.type, count, buffers)
-    places = np.zeros(count, np.int64)
-    places[lines] = np.arange(len(lines))
-    return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(places)]))
+    indices = np.zeros(count, np.int64)
+    indices[lines] = np.arange(len(lines))
+    return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(indices)]))
 
 
-def _extra(valid: Flags, unknown: Parts, entity: Entity) -> pa.Array:
+def _extra(valid: Flags, unknown: Fields, entity: Entity) -> pa.Array:
     """Return the column `extra` of lines. Clears the flags of lines whose unknown fields are not taken."""
     kind = arrow_schema(entity).types[-1]
     if not len(unknown.lines):
         return pa.nulls(len(valid), kind)
-    found: dict[int, list[bytes]] = {}
-    for line, begin, end in zip(
-        *(each.tolist() for each in (unknown.lines, unknown.begins, unknown.ends)), strict=True
-    ):
-        found.setdefault(line, []).append(unknown.text[begin:end])
+    fields_by_line: dict[int, list[bytes]] = {}
+    columns = (unknown.lines.tolist(), unknown.begins.tolist(), unknown.ends.tolist())
+    for line, begin, end in zip(*columns, strict=True):
+        fields_by_line.setdefault(line, []).append(unknown.text[begin:end])
     texts: list[str | None] = [None] * len(valid)
-    for line, fields in found.items():
+    for line, fields in fields_by_line.items():
         try:
             texts[line] = extra_of(fields, entity)
         except RowRefused:

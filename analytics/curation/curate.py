@@ -1,9 +1,9 @@
-"""The raw objects of one entity's hour (or day) become one curated Parquet file. Nothing else writes it.
+"""Curation: the raw objects of one entity's hour (or day) become one curated Parquet file.
 
-Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash:
-the file's footer names the raw objects that its rows are from, so one put changes data and bookkeeping
-together. The quarantine files are written before it, and writing them again gives the same. What the new
-file makes superfluous is deleted after it. Memory holds a part of the rows at a time, whatever there is.
+Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash.
+The file's footer names the raw objects that its rows are from, so one put changes data and bookkeeping
+together. The quarantine files are written before that put, and can be written again. Files that the new one
+replaces are deleted after it. Memory never holds more than a part of the rows.
 """
 
 import tempfile
@@ -34,15 +34,15 @@ Task = Place  # what one call does: an hour of an entity, or (hour None) a whole
 
 @dataclass(frozen=True, slots=True)
 class EarlierFiles:
-    """What was curated before: the keys of its files, and the bookkeeping of all of them together."""
+    """The curated files whose rows go into the new one."""
 
     keys: tuple[str, ...]
-    book: Bookkeeping
-    refused: RefusedLines | None = None  # takes the lines that were refused, if they are to be read again
+    book: Bookkeeping  # of all of them together
+    refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
 
 
 class RawGone(LookupError):
-    """A rebuild would lose rows: raw objects that the file was made from are no longer there."""
+    """A rebuild would lose rows, because raw objects that the file was made from are gone."""
 
 
 def curate(
@@ -55,20 +55,21 @@ def curate(
 ) -> Counts:
     """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
 
-    arrived: dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: under all.
-    Raw objects that the file holds already are not read again. With rebuild they are: the file is made
-    anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
-    that would lose rows. With without_raw it is made from the file's own rows instead, and from the lines in
-    quarantine. A raw object that was replaced is a reason to make the file anew by itself, as far
-    as the others are there. If the day has a file of its own, its hours are curated into that file. A file
-    from which persons were erased is never made anew from raw objects, which lack what stays of them.
+    arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates.
+    If the day has a file of its own, an hour is curated into that file.
 
-    Seals are checked before the file's rows are used: if raw objects are added to it, and also if arrived is
+    Usually only raw objects that the file does not hold yet are read. With rebuild the file is made anew from
+    all raw objects, and lines that the schema now allows leave the quarantine. Raises RawGone if that would
+    lose rows. With without_raw the file is made anew from its own rows and the lines in quarantine instead.
+    A raw object that was replaced also has the file made anew, unless others are gone. A file from which
+    persons were erased is never made anew from raw objects: these lack the rows that stay of the erased.
+
+    Seals are checked before the file's rows are used, if raw objects are added to it, and also if arrived is
     None or empty. Rows that were changed by hand break the seal. Then the file is made anew from its raw
-    objects, if arrived is None and all of them are there; otherwise it raises BrokenSeal.
+    objects, if arrived is None and none of them is gone. Otherwise BrokenSeal is raised.
 
-    A file is replaced on condition that it is the one that was read. If another writer was first, what it
-    wrote is read, and all is done again; raises ObjectChanged or NoObject if that never ends.
+    A file is replaced on condition that it is the one that was read. If another writer was faster, all is
+    done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too often.
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
@@ -82,65 +83,71 @@ def curate(
 def _curate_task(
     objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
 ) -> Counts:
-    task, held, left_over = _files(objects, task)
+    task, files, superfluous = _files(objects, task)
     raw = raw_objects_of_place(objects, task, arrived)
-    before = merge_bookkeeping(bookkeeping_of(objects, each.key) for each in held)
-    etags = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
-    new = [each for each in raw if etags.get(layout.source_name(each.key)) != each.etag]
-    is_replaced = any(layout.source_name(each.key) in etags for each in new)
-    if is_replaced and arrived is not None:
+    names = [layout.source_name(raw_object.key) for raw_object in raw]
+    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files)
+    new = [stored for stored, name in zip(raw, names, strict=True) if book.sources.get(name) != stored.etag]
+    is_replaced = any(layout.source_name(raw_object.key) in book.sources for raw_object in new)
+    if is_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
         return _curate_task(objects, task, rebuild, without_raw, None)
-    gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
-    if (lacks_raw := bool(gone or before.erased)) and rebuild and not without_raw:
+    gone = book.sources.keys() - set(names)
+    if (lacks_raw := bool(gone or book.erased)) and rebuild and not without_raw:
         raise RawGone(_reason(gone))
     is_anew = not lacks_raw and (rebuild or is_replaced)
     if not (is_anew or without_raw) and (new or not arrived):
-        is_anew = check_seals(objects, held, lacks_raw or arrived is not None)
+        is_anew = check_seals(objects, files, lacks_raw or arrived is not None)
     if is_anew:
-        before, new = Bookkeeping(0, Counts()), raw
-    counts, there = before.counts, {each.key: each.etag for each in held}
+        book, new = Bookkeeping(0, Counts()), raw
+    counts, etags = book.counts, {file.key: file.etag for file in files}
     key = layout.curated_key(task)
-    if new or (rebuild and held) or list(there) not in ([], [key]):
-        again = RefusedLines() if rebuild and lacks_raw else None
-        earlier = EarlierFiles(() if is_anew else tuple(there), before, again)
-        counts, refused = _replace_file(objects, task, earlier, new, there.get(key))
+    is_compaction = list(etags) not in ([], [key])
+    if new or (rebuild and files) or is_compaction:
+        refused_lines = RefusedLines() if rebuild and lacks_raw else None
+        earlier = EarlierFiles(() if is_anew else tuple(etags), book, refused_lines)
+        counts, refused_keys = _replace_file(objects, task, earlier, new, etags.get(key))
         if is_anew:
-            _clear_quarantine(objects, task, refused)
-        elif again:
-            again.store(objects)
-        _check_neighbours(objects, task, left_over)
-    for each in left_over:
-        objects.delete_if(each.key, each.etag)
+            _clear_quarantine(objects, task, refused_keys)
+        elif refused_lines:
+            refused_lines.store(objects)
+        _check_neighbours(objects, task, superfluous)
+    for file in superfluous:
+        objects.delete_if(file.key, file.etag)
     return counts
 
 
 def _reason(gone: Collection[str]) -> str:
+    """Return why a file cannot be made from raw objects. gone: the names of those that are missing."""
     return f"{len(gone)} raw objects are gone, {min(gone)} first" if gone else "persons were erased"
 
 
-def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredObject]) -> None:
+def _check_neighbours(objects: Objects, task: Task, superfluous: Sequence[StoredObject]) -> None:
     """Raise ObjectChanged if another writer has made a file of the same day, or of an hour of it, meanwhile.
 
-    It may not have seen what was written here, nor was its file seen. Readers take a day's file alone.
+    Neither writer may have seen the other's file. Readers of a day take its day's file alone, so rows of the
+    hours would be missing.
     """
     if task.hour is not None:
         is_new = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
     else:
         _, _, hours = _files(objects, task)
-        is_new = not {(hour.key, hour.etag) for hour in hours} <= {
-            (stored_object.key, stored_object.etag) for stored_object in left_over
+        is_new = not {(file.key, file.etag) for file in hours} <= {
+            (file.key, file.etag) for file in superfluous
         }
     if is_new:
         raise ObjectChanged(layout.curated_key(task))
 
 
 def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list[StoredObject]]:
-    """Return the task, its existing curated files to merge, and those to delete afterwards."""
+    """Return the task, the curated files whose rows are merged, and those that are deleted afterwards.
+
+    An hour's task becomes that of its day, if the day has a file.
+    """
     listed = objects.list(layout.curated_prefix(task.entity, task.dt))
-    files = {place: each for each in listed if (place := layout.curated_place(each.key))}
+    files = {place: file for file in listed if (place := layout.curated_place(file.key))}
     day = replace(task, hour=None)
     if day in files:
-        hours = [each for place, each in files.items() if place != day]
+        hours = [file for place, file in files.items() if place != day]
         return day, [files[day]], hours
     if task.hour is None:
         hours = list(files.values())
@@ -151,28 +158,32 @@ def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list
 def _replace_file(
     objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], etag: str | None
 ) -> tuple[Counts, list[str]]:
-    """Replace the file of an ETag (None: there is none) by one with new raw objects too.
+    """Write a task's file, with the rows of earlier files and of new raw objects.
 
-    Returns the file's counts, and the raw objects of which lines were refused. These are stored before.
+    etag: of the file that it replaces; None: there is none. Refused lines are stored before the file.
+    Returns the file's counts, and the keys of the raw objects of which lines were refused.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
-        found = _merge_rows(objects, task, earlier, new, path)
+        counts, refused_keys = _merge_rows(objects, task, earlier, new, path)
         objects.put_if(layout.curated_key(task), path, etag)
-        return found
+        return counts, refused_keys
 
 
 def _merge_rows(
     objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], path: Path
 ) -> tuple[Counts, list[str]]:
-    """Make a file at a path; the files that its rows wait in on the way are in the same folder."""
+    """Make a task's file at a path. Rows that memory cannot hold are in the same folder meanwhile.
+
+    Returns what _replace_file returns.
+    """
     entity = ENTITIES[task.entity]
     staging = Staging(entity, path.with_name("spill"))
     for key in earlier.keys:
         objects.save(key, path)
         staging.add_curated(path)
         path.unlink()
-    fresh = {layout.source_name(stored_object.key): stored_object.etag for stored_object in new}
+    fresh = {layout.source_name(raw_object.key): raw_object.etag for raw_object in new}
     before = earlier.book.counts
     if earlier.refused:
         before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
@@ -182,17 +193,17 @@ def _merge_rows(
     quarantined = before.quarantined + intake.quarantined
     sources = {**earlier.book.sources, **fresh}
 
-    def book(kept: int) -> Bookkeeping:
-        counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
+    def book(curated: int) -> Bookkeeping:
+        counts = Counts(rows, curated, rows - curated - quarantined, quarantined)
         return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
 
     return staging.write(path, book).counts, intake.refused
 
 
 def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:
-    """Remove the quarantine files of objects in which a rebuild found nothing to refuse."""
-    wanted = {layout.quarantine_key(key) for key in refused}
-    objects.delete([key for key in quarantine_keys(objects, task) if key not in wanted])
+    """Remove the quarantine files of a partition, but for those of raw objects with refused lines."""
+    current = {layout.quarantine_key(key) for key in refused}
+    objects.delete([key for key in quarantine_keys(objects, task) if key not in current])
 
 
 def rebuild(
@@ -200,8 +211,8 @@ def rebuild(
 ) -> Counts:
     """Make a partition's file anew from its raw objects; returns its counts. arrived: see `curate`.
 
-    If some of these are gone, it is made from its own rows and from the quarantine, and `say` gets the
-    reason.
+    If some of these are gone, it is made from its own rows and from the quarantine, and `say` is called with
+    the reason.
     """
     try:
         return curate(objects, task, rebuild=True, arrived=arrived)

@@ -25,7 +25,8 @@ def curate_all(
 ) -> dict[Task, Counts]:
     """Curate tasks of the lake at a URL (see objects_at); returns each one's counts.
 
-    progress: gets how many of how many are done. Raises what a task raised, after the others.
+    progress: is called with how many tasks are done, and how many there are. Raises what a task raised, after
+    the others.
     """
     counts: dict[Task, Counts] = {}
     if processes <= 1 or len(tasks) <= 1:
@@ -42,10 +43,7 @@ def curate_all(
 
 
 def curate_one(url: str, task: Task, rebuild: bool = False) -> Counts:
-    """Curate a task of the lake at a URL: what a worker process is asked for.
-
-    It logs what a rebuild found no raw objects of.
-    """
+    """Curate a task of the lake at a URL, in a worker process. It logs if a rebuild lacks raw objects."""
     objects = objects_at(url)
     if rebuild:
         return _rebuild(objects, task, lambda reason: logger.warning("%s: %s", task, reason))
@@ -53,8 +51,12 @@ def curate_one(url: str, task: Task, rebuild: bool = False) -> Counts:
 
 
 def curate_for(url: str, run_id: str, work: tuple[Mapping[str, Any], Collection[str] | None]) -> Counts:
-    """Curate a task of a nightly run, with its dates of arrival. One that fails is left to the run."""
-    task, arrived = Task(**work[0]), work[1]
+    """Curate a task of a nightly run. A failure is logged, and leaves the task to the run.
+
+    work: the task as a plan's batch has it, and its dates of arrival (see `curate`).
+    """
+    fields, arrived = work
+    task = Task(**fields)
     try:
         return curate_in_run(objects_at(url), run_id, task, is_rebuild=False, arrived=arrived)
     except Exception:

@@ -1,6 +1,7 @@
-"""Raw lines become staged rows or refused lines, which are stored as soon as their object has been read.
+"""Raw lines become staged rows or refused lines.
 
-The staging takes most lines by columns. Each other line is read by itself.
+The staging reads most lines by columns, and the intake each of the others by itself. Refused lines are stored
+as soon as their batch of objects has been read.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +15,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
-from analytics.curation.refused_lines import (
-    WHOLE_OBJECT,
-    ndjson,
-    raw_of,
-)
+from analytics.curation.refused_lines import WHOLE_OBJECT, ndjson, raw_of
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow import array_of, arrow_schema
 from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
@@ -32,25 +29,26 @@ SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 @dataclass(slots=True)
 class Intake:
-    """What raw objects held."""
+    """Reads raw objects into a staging, and counts their lines."""
 
     objects: Objects
     staging: Staging
-    rows: int = 0  # how many lines, without blank ones and the frames of records
-    quarantined: int = 0  # how many were refused
-    refused: list[str] = field(default_factory=list)  # the raw keys of these
+    rows: int = 0  # how many lines were read, without blank ones and the frames of records
+    quarantined: int = 0  # how many of them were refused
+    refused: list[str] = field(default_factory=list)  # the keys of raw objects with refused lines
+    # Refused lines that are not stored yet, by the raw object's key
     _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _place: int = 0
+    _place: int = 0  # of the next line among all
 
     def take(self, raw: Sequence[StoredObject]) -> None:
         """Read raw objects, in the order of their keys, and store what is refused."""
-        for place, some in groupby(raw, lambda each: raw_place(each.key)):
-            for batch in batches(self._texts(list(some))):
+        for place, raw_of_place in groupby(raw, lambda stored: raw_place(stored.key)):
+            for batch in batches(self._texts(list(raw_of_place))):
                 if place:
                     self._take_batch(batch, place)
                 else:
                     self._refuse_batch(batch)
-                del batch
+                del batch  # its memory is given back before the next one's is taken
                 self._store_refused()
         self._store_refused()
 
@@ -62,6 +60,7 @@ class Intake:
         self._entries.clear()
 
     def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+        """Yield the key and text of raw objects. The entry of an unreadable one is noted."""
         for key, data in _fetch(self.objects, raw):
             try:
                 text = unzip(data)
@@ -75,11 +74,12 @@ class Intake:
         count, first = len(batch.lines), self._place
         self._place += count
         self.rows += count - int(batch.frame.sum())
-        left = self.staging.add_lines(batch, place, first)
-        for at in range(0, len(left), SINGLY_AT_ONCE):
-            self._take_singly(batch, place, first, left[at : at + SINGLY_AT_ONCE])
+        unread = self.staging.add_lines(batch, place, first)
+        for at in range(0, len(unread), SINGLY_AT_ONCE):
+            self._take_singly(batch, place, first, unread[at : at + SINGLY_AT_ONCE])
 
     def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
+        """Read each of these lines by itself. first: the place of the batch's first line."""
         entity, hour = self.staging.entity, str(place.hour)
         rows, places = [], []
         for index in indices:
@@ -95,7 +95,7 @@ class Intake:
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
             schema = arrow_schema(entity)
-            columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
+            columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
             self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(places))
 
     def _refuse_batch(self, batch: Batch) -> None:
@@ -113,7 +113,7 @@ class Intake:
 
 
 def _fetch(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
-    """Fetch objects side by side, a few ahead of what is needed."""
+    """Yield the key and bytes of objects, which are fetched side by side, a few ahead."""
     if len(raw) == 1:
         yield raw[0].key, objects.get(raw[0].key)
         return
@@ -136,5 +136,5 @@ def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
 
 
 def _raw(line: bytes) -> dict[str, str]:
-    """The refused line itself, without its end."""
+    """Return the field of an entry that has a refused line, without the line's end."""
     return raw_of(row_text(line).rstrip(b"\r\n"))

@@ -1,4 +1,4 @@
-"""Curated rows in memory: which ones are kept, in which order, and the file that they become."""
+"""Curated rows in memory: the newest row of each key, the rows' order, and the file that they become."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,20 +16,20 @@ from rules.lake.entities import Entity
 
 ROW_GROUP_ROWS = 100_000
 ZSTD_LEVEL = 1
-SAMPLE_ROWS = 2_000
-FEW = 50  # values among them
-WORD, WINDOW = 8, 24  # bytes
+SAMPLE_ROWS = 2_000  # show how many values a column has
+FEW = 50  # values of the sample's rows
+WORD, WINDOW = 8, 24  # bytes of a code, and of a text from which these are chosen
 Codes = npt.NDArray[Any]  # integers
 
 
 def concat_tables(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Return tables as one, with one chunk a column. Empties the list, so that little is held twice."""
-    chunks = {each.name: [part[each.name] for part in parts] for each in schema}
+    """Return tables as one, with one chunk a column. Empties the list, so that few rows are there twice."""
+    columns_by_name = {field.name: [part[field.name] for part in parts] for field in schema}
     parts.clear()
     columns = []
-    for each in schema:
-        some = [chunk for column in chunks.pop(each.name) for chunk in column.chunks]
-        columns.append(pa.concat_arrays(some) if some else pa.nulls(0, each.type))
+    for field in schema:
+        chunks = [chunk for column in columns_by_name.pop(field.name) for chunk in column.chunks]
+        columns.append(pa.concat_arrays(chunks) if chunks else pa.nulls(0, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -40,24 +40,24 @@ def newest_versions(entity: Entity, rows: pa.Table) -> Indices:
     """
     if not rows.num_rows:
         return np.zeros(0, np.int64)
-    order, same = _roughly(entity, rows)
-    if not same.any():
+    order, is_tied_before = _rough_order(entity, rows)
+    if not is_tied_before.any():
         return order
     # A code is made of the first bytes that differ. Rows with equal codes are compared in full.
-    tied = np.zeros(len(order), np.bool_)
-    tied[1:] = same
-    tied[:-1] |= same
-    sorted_, is_first = _closely(entity, rows, order[tied])
-    order[tied] = sorted_
-    keep = np.ones(len(order), np.bool_)
-    keep[tied] = is_first
-    return order[keep]
+    is_tied = np.zeros(len(order), np.bool_)
+    is_tied[1:] = is_tied_before
+    is_tied[:-1] |= is_tied_before
+    order[is_tied], is_first = _full_order(entity, rows, order[is_tied])
+    is_newest = np.ones(len(order), np.bool_)
+    is_newest[is_tied] = is_first
+    return order[is_newest]
 
 
-def _roughly(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """Return rows by the first bytes that differ, and which of them may be equal to the one before.
+def _rough_order(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[np.bool_]]:
+    """Return the order of rows by the first bytes of their key that differ.
 
-    Where the first column has few values (the sources of leads' events), the second one decides, too.
+    Also returns for each row but the first whether its key may be equal to that of the row before. If the
+    key's first column has few values, such as the sources of leads' events, the second one decides too.
     """
     first = rows[entity.key[0]].chunk(0)
     second = rows[entity.key[1]].chunk(0) if len(entity.key) > 1 else None
@@ -75,7 +75,7 @@ def _roughly(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[np.bo
 
 
 def _ranks(column: pa.Array) -> Codes | None:
-    """Return the place of each value among all that there are; None if these are not few."""
+    """Return each value's rank among the column's different values; None if these are not few."""
     if not pa.types.is_string(column.type) or column.null_count:
         return None
     if pc.count_distinct(column.slice(0, SAMPLE_ROWS)).as_py() > FEW:
@@ -83,24 +83,24 @@ def _ranks(column: pa.Array) -> Codes | None:
     encoded = column.dictionary_encode()
     if len(encoded.dictionary) > np.iinfo(np.uint16).max:
         return None
-    places = raw_values(pc.rank(encoded.dictionary, "ascending"), np.uint64)
-    ranks: Codes = (places - 1).astype(np.uint16)[raw_values(encoded.indices, np.int32)]
+    ranks_of_values = raw_values(pc.rank(encoded.dictionary, "ascending"), np.uint64)
+    ranks: Codes = (ranks_of_values - 1).astype(np.uint16)[raw_values(encoded.indices, np.int32)]
     return ranks
 
 
-def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """Return rows in their full order, and which of them to keep: the first of each key."""
+def _full_order(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
+    """Return some rows' indices by key and newest version, and whether each is the first of its key."""
     names = list(dict.fromkeys([*entity.key, *([entity.version] if entity.version else []), "n"]))
-    some = rows.select(names).take(as_array(indices))
+    chosen = rows.select(names).take(as_array(indices))
     by: list[tuple[str, str]] = [(name, "ascending") for name in entity.key]
     if entity.version and entity.version not in entity.key:
         by.append((entity.version, "descending"))
-    order = pc.sort_indices(some, [*by, ("n", "ascending")])
-    return indices[raw_values(order, np.uint64).astype(np.int64)], begins_key(entity, some.take(order))
+    order = pc.sort_indices(chosen, [*by, ("n", "ascending")])
+    return indices[raw_values(order, np.uint64).astype(np.int64)], begins_key(entity, chosen.take(order))
 
 
 def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return which of some rows, in the order of their keys, are the first of their key."""
+    """Return for each row whether it is the first of its key. rows: in the order of their keys."""
     begins = np.ones(rows.num_rows, np.bool_)
     begins[1:] = False
     for name in entity.key:
@@ -110,7 +110,11 @@ def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _codes(column: pa.Array) -> Codes:
-    """Return a number for each value: of two values, the larger one never has the smaller number."""
+    """Return a number for each value. Of two values, the larger one never has the smaller number.
+
+    The number of a text is made of the first bytes, behind the prefix common to all texts, in which any texts
+    differ.
+    """
     if not pa.types.is_string(column.type):
         return raw_values(column, np.int32 if pa.types.is_date(column.type) else np.int64)
     common = _common_prefix(column)
@@ -119,10 +123,11 @@ def _codes(column: pa.Array) -> Codes:
     padded = np.zeros((data.size if data else 0) + WINDOW, np.uint8)
     if data:
         padded[: data.size] = np.frombuffer(data, np.uint8)
-    every = np.ndarray((len(padded) - WINDOW + 1,), f"V{WINDOW}", padded, strides=(1,))
-    windows = every[offsets[:-1] + common].view(np.uint8).reshape(-1, WINDOW)
+    # A view of the bytes as overlapping windows, one at each position: no byte is copied.
+    all_windows = np.ndarray((len(padded) - WINDOW + 1,), f"V{WINDOW}", padded, strides=(1,))
+    windows = all_windows[offsets[:-1] + common].view(np.uint8).reshape(-1, WINDOW)
     sizes = np.diff(offsets) - common
-    if sizes.min() < WINDOW:  # no bytes of the next value
+    if sizes.min() < WINDOW:  # bytes of the next value become 0
         windows[np.arange(WINDOW) >= sizes[:, None]] = 0
     differing = np.flatnonzero((windows != windows[0]).any(axis=0))[:WORD]
     words = np.zeros((len(column), WORD), np.uint8)
@@ -131,6 +136,7 @@ def _codes(column: pa.Array) -> Codes:
 
 
 def _common_prefix(column: pa.Array) -> int:
+    """Return how many bytes all texts of a column begin with."""
     ends = pc.min_max(column)
     low, high = ends["min"].as_py() or "", ends["max"].as_py() or ""
     low, high = low.encode(), high.encode()
@@ -141,14 +147,14 @@ def _common_prefix(column: pa.Array) -> int:
 def groups(rows: pa.Table, order: Indices) -> Iterator[pa.Table]:
     """Yield rows in an order, as row groups: at least one, all of one size."""
     count = max(1, -(-len(order) // ROW_GROUP_ROWS))
-    for some in np.array_split(order, count):
-        yield rows.take(as_array(some))
+    for indices in np.array_split(order, count):
+        yield rows.take(as_array(indices))
 
 
 def write_groups(
     path: Path, groups: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
 ) -> None:
-    """Write row groups, at least one, as a sealed Parquet file: zstd. metadata is asked for at the end."""
+    """Write row groups, at least one, as a sealed Parquet file. metadata is called after the last group."""
     first = next(groups)
     with (
         path.open("wb") as file,
@@ -172,5 +178,7 @@ def write_groups(
 
 def _repetitive(rows: pa.Table) -> list[str]:
     """Return the columns that a dictionary makes smaller: those in which few values differ."""
-    some = rows.slice(0, SAMPLE_ROWS)
-    return [name for name in rows.column_names if 2 * pc.count_distinct(some[name]).as_py() <= len(some) + 2]
+    sample = rows.slice(0, SAMPLE_ROWS)
+    return [
+        name for name in rows.column_names if 2 * pc.count_distinct(sample[name]).as_py() <= len(sample) + 2
+    ]

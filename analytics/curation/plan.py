@@ -1,8 +1,8 @@
-"""The plan says which hours and days are curated.
+"""The plan of a nightly run: which hours and days are curated.
 
-These are the ones that new raw objects touch, those of a range of dates, small past days to compact, and
-those that failed before. Up to when all is curated says the watermark, which moves when a run has done all
-of its plan.
+These are the ones that new raw objects touch, small past days to compact, and tasks that failed before; or
+those of a range of dates. Everything that was stored up to the watermark is curated. The watermark moves when
+a run has done all of its plan.
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from pyarrow import ArrowInvalid
@@ -24,8 +25,8 @@ from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
 
-# For one call of the curating function. A backfill of years is thousands of hours with a row or two. A task
-# that is larger gets the large function.
+# For one call of the curating function: a backfill of years is thousands of hours with a row or two each. A
+# larger task goes to the large function.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +35,7 @@ OVERLAP = timedelta(hours=1)
 # An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
 ARRIVAL_LAG = timedelta(days=2)
 COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
-LISTED_AT_ONCE = 16
+LISTED_AT_ONCE = 16  # prefixes
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
 BATCHES = "batches.json"  # of a run
@@ -46,18 +47,17 @@ class Plan:
     """What a run has to do."""
 
     tasks: list[Task]
-    watermark: datetime  # what the next plan may start from, once all is done
-    # bytes that a task will read: new raw objects, zipped, and curated files
+    watermark: datetime  # from which the next plan may start, once all is done
+    # Bytes that a task will read: new raw objects, zipped, and curated files
     sizes: Mapping[Task, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
     past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
-    # Files of which only the seal is looked at, by their size
-    checks: Mapping[Task, int] = field(default_factory=dict)
-    failed: frozenset[Task] = frozenset()  # tasks that failed before
+    checks: Mapping[Task, int] = field(default_factory=dict)  # files whose seal is checked: their sizes
+    failed: frozenset[Task] = frozenset()  # those of the tasks that failed before
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
-        """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""
+        """Return the plan with those tasks alone that are of given dates (YYYY-MM-DD, by entity)."""
         return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
 
     def is_large(self, task: Task) -> bool:
@@ -72,12 +72,12 @@ class Plan:
         for task in self.tasks:
             if self.is_large(task):
                 continue
-            more = self.sizes.get(task, 0)
-            if batch and (len(batch) == BATCH_TASKS_MAX or size + more > BATCH_BYTES_MAX):
+            task_size = self.sizes.get(task, 0)
+            if batch and (len(batch) == BATCH_TASKS_MAX or size + task_size > BATCH_BYTES_MAX):
                 yield batch
                 batch, size = [], 0
             batch.append(task)
-            size += more
+            size += task_size
         if batch:
             yield batch
 
@@ -93,12 +93,15 @@ def read_state(objects: Objects) -> tuple[datetime, list[Task]]:
         state = json.loads(objects.get(layout.WATERMARK))
     except NoObject:
         return BEGINNING + OVERLAP, []
-    past_days = [Task(**each) for each in state.get("past_days", ())]
+    past_days = [Task(**day) for day in state.get("past_days", ())]
     return datetime.fromisoformat(state["watermark"]), past_days
 
 
 def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Note that everything up to then is curated; it never moves back."""
+    """Note that all raw objects that were stored up to an instant are curated. The mark never moves back.
+
+    past_days: those of which hours were written (entity, dt, hour None).
+    """
     mark = max(to, read_watermark(objects))
     state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
     objects.put(layout.WATERMARK, json.dumps(state).encode())
@@ -106,54 +109,54 @@ def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[s
 
 @dataclass(slots=True)
 class RawSizes:
-    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
+    """Raw objects that a plan may read, summed up by hour."""
 
-    sizes: Counter[Task] = field(default_factory=Counter)
-    arrivals: set[str] = field(default_factory=set)
-    newest: datetime = BEGINNING
-    # By hour the objects that an earlier run may have seen; of hours that have no others
+    sizes: Counter[Task] = field(default_factory=Counter)  # bytes by hour
+    arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
+    newest: datetime = BEGINNING  # when the newest one was stored
+    # The objects of hours all of whose objects an earlier run may have seen
     seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
     def arrived(cls, objects: Objects, mark: datetime) -> "RawSizes":
-        """Read of all that was stored since a watermark, or shortly before, where it may lie."""
-        found, since, new = cls(), mark - OVERLAP, set[Task]()
+        """List what was stored since a watermark, or shortly before it."""
+        sizes, since, new = cls(), mark - OVERLAP, set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
             for raw_object in raw_objects_since(objects, entity, first):
                 if raw_object.modified >= since:
                     place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
-                    found._add(raw_object, place)
+                    sizes._add(raw_object, place)
                     if raw_object.modified > mark:
                         new.add(place)
                     else:
-                        found.seen.setdefault(place, []).append(raw_object)
+                        sizes.seen.setdefault(place, []).append(raw_object)
         for place in new:
-            found.seen.pop(place, None)
-        return found
+            sizes.seen.pop(place, None)
+        return sizes
 
     @classmethod
     def of_dates(cls, objects: Objects, since: str, until: str, entities: Collection[str]) -> "RawSizes":
-        """Read of all that lies under some dates of partitions, both included."""
-        found = cls()
+        """List what lies under the partitions of some dates, both included."""
+        sizes = cls()
         for entity in entities:
             for raw_object in raw_objects_of_dates(objects, entity, since, until):
                 place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
                 if since <= place.dt <= until:
-                    found._add(raw_object, place)
-        return found
+                    sizes._add(raw_object, place)
+        return sizes
 
     def _add(self, stored: StoredObject, place: Task) -> None:
         self.sizes[place] += stored.size
         self.newest = max(self.newest, stored.modified)
-        if came := layout.arrival_date(stored.key):
-            self.arrivals.add(came)
+        if arrival := layout.arrival_date(stored.key):
+            self.arrivals.add(arrival)
 
-    def leave_out(self, held: Callable[[Task], bool]) -> None:
-        """Leave out the hours of which all was seen before. held: whether their file has all of `seen`."""
+    def leave_out(self, is_curated: Callable[[Task], bool]) -> None:
+        """Leave out hours of which nothing is new. is_curated: whether an hour's file has all of `seen`."""
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-            for place, is_held in zip(self.seen, pool.map(held, self.seen), strict=True):
-                if is_held:
+            for place, has_all in zip(self.seen, pool.map(is_curated, self.seen), strict=True):
+                if has_all:
                     del self.sizes[place]
 
     def days(self) -> set[Task]:
@@ -167,15 +170,16 @@ def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[Sto
         return False
     try:
         sources = bookkeeping_of(objects, file.key).sources
-    except (NoObject, KeyError, ArrowInvalid):  # whoever curates it says what is wrong
+    except (NoObject, KeyError, ArrowInvalid):  # then the file is curated, which raises what is wrong
         return False
-    return all(
-        sources.get(layout.source_name(stored_object.key)) == stored_object.etag for stored_object in raw
-    )
+    return all(sources.get(layout.source_name(raw_object.key)) == raw_object.etag for raw_object in raw)
 
 
 def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
-    """Yield the days that have become past since the last run: their hours may be compacted."""
+    """Yield the days that have become past since the last run: their hours may be compacted.
+
+    mark: the watermark. last: the first date (YYYY-MM-DD) that is not past yet.
+    """
     if mark <= BEGINNING + OVERLAP:
         return  # nothing was curated before
     first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
@@ -187,8 +191,9 @@ def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, Store
     """Return the curated files of some days."""
     prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        listed = list(pool.map(lambda each: list(objects.list(each)), prefixes))
-    return {place: each for some in listed for each in some if (place := layout.curated_place(each.key))}
+        listings = pool.map(lambda prefix: list(objects.list(prefix)), prefixes)
+        files = chain.from_iterable(listings)
+        return {place: file for file in files if (place := layout.curated_place(file.key))}
 
 
 def curated_files_between(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
@@ -197,19 +202,20 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files whose turn it is (rules.engagement.reconciliation.dates_due)."""
+    """Return the curated files whose seal is checked tonight (rules.engagement.reconciliation.dates_due)."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        found = list(pool.map(lambda each: list(objects.below(each)), folders))
-    due = (
+        folders_below = list(pool.map(lambda folder: list(objects.below(folder)), folders))
+    days = [
         Task(entity, day.isoformat(), None)
-        for entity, below in zip(ENTITIES, found, strict=True)
+        for entity, below in zip(ENTITIES, folders_below, strict=True)
         for day in sorted(dates_due(_dates(below), today - timedelta(days=1), today))
-    )
-    return curated_files_of(objects, due)
+    ]
+    return curated_files_of(objects, days)
 
 
 def _dates(folders: Iterable[str]) -> set[date]:
+    """Return the dates of some folders of curated files."""
     places = (layout.curated_place(f"{folder}day.parquet") for folder in folders)
     return {date.fromisoformat(place.dt) for place in places if place}
 
@@ -225,7 +231,7 @@ def day_of(task: Task) -> Task:
 
 
 class NoEntity(SafeToLog, ValueError):
-    """A name that no entity of the lake has; the text says which, and what there is."""
+    """A name that no entity of the lake has. The text has this name, and those of all entities."""
 
 
 def plan(
@@ -236,18 +242,18 @@ def plan(
     until_dt: str | None = None,
     entities: Collection[str] = (),
 ) -> Plan:
-    """Return the tasks for everything that came since the watermark and is in no file, or for what is named.
+    """Return the plan of a run: for all that came since the watermark and is in no file, or for given dates.
 
-    since_dt, until_dt (YYYY-MM-DD, both included), entities: these are curated and loaded whatever has
-    changed, and the watermark stays. Without any of these, small past days are compacted too. today: UTC.
-    Raises NoEntity.
+    since_dt, until_dt (YYYY-MM-DD, both included), entities: with any of these, their partitions are curated
+    and loaded whatever has changed, and the watermark stays. Without, small past days are compacted too.
+    today: UTC. Raises NoEntity.
     """
     if unknown := set(entities) - set(ENTITIES):
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
     last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
     if since_dt or until_dt or entities:
-        made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
-        return replace(made, failed=run_notes.among_tasks(made.tasks, failed))
+        planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
+        return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
     mark, past_days = read_state(objects)
     raw = RawSizes.arrived(objects, mark)
     files = curated_files_of(
@@ -256,15 +262,15 @@ def plan(
     raw.leave_out(
         lambda place: has_all_lines(objects, files.get(day_of(place)) or files.get(place), raw.seen[place])
     )
-    made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
-    again = run_notes.among_tasks(made.tasks, failed)
-    checks = _checks(files_due(objects, today), set(made.tasks))
-    return replace(made, watermark=max(mark, raw.newest), failed=again, checks=checks)
+    planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
+    repeated = run_notes.among_tasks(planned.tasks, failed)
+    checks = _checks(files_due(objects, today), set(planned.tasks))
+    return replace(planned, watermark=max(mark, raw.newest), failed=repeated, checks=checks)
 
 
 def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
-    """Return the files that no task reads on, with their sizes."""
-    return {place: each.size for place, each in files.items() if not {place, day_of(place)} & tasks}
+    """Return the files that no task reads, with their sizes."""
+    return {place: file.size for place, file in files.items() if not {place, day_of(place)} & tasks}
 
 
 def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
@@ -276,46 +282,48 @@ def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collectio
         if (place := layout.curated_place(file.key)) and since <= place.dt <= until
     }
     mark, past_days = read_state(objects)
-    made = _plan({*raw.sizes, *files}, files, raw, last)
-    return replace(made, watermark=mark, past_days=[*past_days, *made.past_days])
+    planned = _plan({*raw.sizes, *files}, files, raw, last)
+    return replace(planned, watermark=mark, past_days=[*past_days, *planned.past_days])
 
 
 def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSizes, last: str) -> Plan:
+    """Return the plan for some places. It has no watermark yet.
+
+    files: the curated files of these places' days. last: the first date (YYYY-MM-DD) that is not past yet.
+    """
     tasks = _tasks({*places, *_new_days(raw.sizes, files, last)}, files)
-    wanted = set(tasks)
-    by_task: Counter[Task] = Counter()
-    for place, size in raw.sizes.items():
+    task_set = set(tasks)
+    sizes: Counter[Task] = Counter()
+    curated_sizes = ((place, file.size) for place, file in files.items())
+    for place, size in chain(raw.sizes.items(), curated_sizes):
         day = day_of(place)
-        by_task[day if day in wanted else place] += size
-    for place, stored in files.items():
-        day = day_of(place)
-        by_task[day if day in wanted else place] += stored.size
+        sizes[day if day in task_set else place] += size
     past_days = sorted({day_of(task) for task in tasks if task.hour and task.dt < last}, key=sort_key)
-    total = sum(raw.sizes.values())
-    return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days, raw_bytes=total)
+    raw_bytes = sum(raw.sizes.values())
+    return Plan(tasks, BEGINNING, sizes, sorted(raw.arrivals), past_days, raw_bytes=raw_bytes)
 
 
 def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
     """Return one task per file to write, in a fixed order: a day's file takes all its hours."""
-    wanted = {day if (day := day_of(place)) in files else place for place in places}
-    whole = {place for place in wanted if place.hour is None}
-    tasks = {place for place in wanted if place in whole or day_of(place) not in whole}
+    targets = {day if (day := day_of(place)) in files else place for place in places}
+    days = {target for target in targets if target.hour is None}
+    tasks = {target for target in targets if target in days or day_of(target) not in days}
     return sorted(tasks, key=sort_key)
 
 
 def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
-    """Yield past days of which nothing is curated and little has come: they need no hours first."""
-    held = {day_of(place) for place in files}
+    """Yield past days of which nothing is curated and little has come: they get a day's file at once."""
+    curated_days = set(map(day_of, files))
     days: Counter[Task] = Counter()
     for place, size in sizes.items():
         days[day_of(place)] += size
-    yield from (
-        day for day, size in days.items() if day.dt < last and day not in held and size < NEW_BYTES_MAX
-    )
+    for day, size in days.items():
+        if day.dt < last and day not in curated_days and size < NEW_BYTES_MAX:
+            yield day
 
 
 def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
-    """Yield past days with several hour files that are small together, or left from an unfinished one."""
+    """Yield past days whose hours to compact: several small files, or any beside an unfinished day's file."""
     hours: dict[Task, list[int]] = {}
     for place, stored in files.items():
         if place.hour is not None:
@@ -326,54 +334,52 @@ def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task
             yield day
 
 
-def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False) -> tuple[str, str]:
+def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = False) -> tuple[str, str]:
     """Store a run's plan; returns the keys of its tasks (a JSON array of entity, dt, hour) and batches.
 
-    A batch is {"run_id", "tasks", "arrived", "rebuild", "large"}: what one call of a curating function does;
-    large says of which. arrived: the dates of arrival under which its raw objects lie; None: any. rebuild: it
-    makes the files anew, so that today's declarations read all lines again.
+    A batch is what one call of a curating function does: {"run_id", "tasks", "arrived", "rebuild", "large"}.
+    arrived: the dates of arrival under which its raw objects lie; None: any. rebuild: whether it makes the
+    files anew, so that today's declarations read all lines again. large: whether the large function gets it.
     """
     key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", BATCHES))
     state = {
-        "watermark": made.watermark.isoformat(),
-        "past_days": [asdict(day) for day in made.past_days],
+        "watermark": planned.watermark.isoformat(),
+        "past_days": [asdict(day) for day in planned.past_days],
     }
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
-    objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
-    checks = Plan(sorted(made.checks, key=sort_key), made.watermark, made.checks)
-    batches = [
-        # What a task that failed should have read has arrived some nights ago.
-        *(
-            _batch(run_id, batch, made, None if made.failed.intersection(batch) else made.arrived, rebuild)
-            for batch in made.batches()
-        ),
-        *(_batch(run_id, batch, checks, ()) for batch in checks.batches()),  # nothing new is read
-    ]
+    objects.put(key, json.dumps([asdict(task) for task in planned.tasks]).encode())
+    batches = []
+    for batch in planned.batches():
+        # The raw objects of a task that failed may have arrived some nights ago.
+        arrived = None if planned.failed.intersection(batch) else planned.arrived
+        batches.append(_batch(run_id, batch, planned, arrived, rebuild))
+    checks = Plan(sorted(planned.checks, key=sort_key), planned.watermark, planned.checks)
+    batches += [_batch(run_id, batch, checks, ()) for batch in checks.batches()]  # no raw objects are read
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key
 
 
 def _batch(
-    run_id: str, tasks: Sequence[Task], made: Plan, arrived: Sequence[str] | None, rebuild: bool = False
+    run_id: str, tasks: Sequence[Task], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
 ) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "tasks": [asdict(task) for task in tasks],
         "arrived": None if arrived is None else list(arrived),
         "rebuild": rebuild,
-        "large": made.is_large(tasks[0]),
+        "large": planned.is_large(tasks[0]),
     }
 
 
 def read_tasks(objects: Objects, key: str) -> list[Task]:
     """Return the tasks of a plan; raises NoObject."""
-    return [Task(**load) for load in json.loads(objects.get(key))]
+    return [Task(**task) for task in json.loads(objects.get(key))]
 
 
 def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return a run's batches, as write_plan has made them; raises NoObject."""
-    found: list[dict[str, Any]] = json.loads(objects.get(layout.run_key(run_id, BATCHES)))
-    return found
+    batches: list[dict[str, Any]] = json.loads(objects.get(layout.run_key(run_id, BATCHES)))
+    return batches
 
 
 def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
@@ -385,10 +391,10 @@ def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
 def commit(objects: Objects, run_id: str) -> datetime:
     """Move the watermark to where a run's plan says, and return it; raises NoObject without a plan.
 
-    What the run has given up is remembered before, because the watermark passes it.
+    The tasks that the run has given up are remembered first, because the watermark moves past them.
     """
-    made = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
+    state = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
     planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
     run_notes.remember_tasks(objects, planned, run_notes.failed_tasks(objects, run_id))
-    move_watermark(objects, datetime.fromisoformat(made["watermark"]), made["past_days"])
+    move_watermark(objects, datetime.fromisoformat(state["watermark"]), state["past_days"])
     return read_watermark(objects)

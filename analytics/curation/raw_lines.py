@@ -1,6 +1,6 @@
 """Raw objects are unzipped and split into lines, a batch of objects at a time.
 
-`unzipped` is what reads any object that Firehose has written. Nobody else unzips one.
+`unzip` reads any object that Firehose has written. No other code unzips one.
 """
 
 import gzip
@@ -19,19 +19,19 @@ from analytics.lake.arrow import Flags
 from rules.lake.packed_records import FOOTER, HEADER_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
-MEMBER = GZIP + b"\x08"
-EXPANSION_MAX = 1032  # deflate's
+MEMBER = GZIP + b"\x08"  # with which a gzip member begins
+EXPANSION_MAX = 1032  # deflate makes at most so many bytes of one
 BATCH_BYTES = 12 * 1024 * 1024
 NEWLINE = 10
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 256 * 1024  # stay in the processor's cache
 TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
 
 
 class Unreadable(ValueError):
-    """An object of which not all can be unzipped: the reason.
+    """An object of which not all can be unzipped. The message is the reason.
 
-    text: its whole members' lines. rest: the bytes of the others. seen: what can be read of these, by anybody
-    who tries; nothing proves that it is right.
+    text: the lines of members that are whole. rest: the bytes of the other members. seen: as much of their
+    text as can be read; nothing proves that it is right.
     """
 
     def __init__(self, reason: str, text: bytes, rest: bytes, seen: bytes) -> None:
@@ -43,10 +43,10 @@ class Unreadable(ValueError):
 class Batch:
     """Lines of some objects."""
 
-    text: bytes  # the objects' text
-    lines: pa.BinaryArray  # the same as one value a line, each with its newline
-    frame: Flags  # which of the lines frame a packed record, and hold no row
-    names: list[str]  # the objects
+    text: bytes  # of all the objects
+    lines: pa.BinaryArray  # the text as one value a line, each with its newline
+    frame: Flags  # for each line whether it frames a packed record, and holds no row
+    names: list[str]  # of the objects
     starts: list[int]  # for each object, the index of its first line
 
     def origin(self, index: int) -> tuple[str, int]:
@@ -67,7 +67,7 @@ def unzip(data: bytes) -> bytes:
 
 
 def readable_text(data: bytes) -> bytes:
-    """Return all that anybody can read in an object, also where that is not whole."""
+    """Return all text that can be read in an object, also from members that are not whole."""
     try:
         return unzip(data)
     except Unreadable as error:
@@ -75,7 +75,7 @@ def readable_text(data: bytes) -> bytes:
 
 
 def _unreadable(data: bytes) -> Unreadable:
-    """Read what can be read of an object with members that are not whole."""
+    """Return the error of an object with members that are not whole, with all that can be read of it."""
     text, rest, seen = [], [], []
     at = 0
     while at < len(data):
@@ -85,27 +85,29 @@ def _unreadable(data: bytes) -> Unreadable:
             text.append(_plain_lines(data[at:until]))
             at = until
             continue
-        found, end = _member(data, at)
+        member_text, end = _member(data, at)
         if end:
-            text.append(found)
+            text.append(member_text)
         else:
             rest.append(data[at:until])
-            seen.append(found)
+            seen.append(member_text)
         at = end or until
-    left = b"".join(rest)
-    reason = f"{len(left)} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
-    return Unreadable(reason, b"".join(text), left, b"\n".join(seen))
+    unreadable = b"".join(rest)
+    reason = (
+        f"{len(unreadable)} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
+    )
+    return Unreadable(reason, b"".join(text), unreadable, b"\n".join(seen))
 
 
 def _member(data: bytes, start: int) -> tuple[bytes, int]:
-    """Return the text of the member that begins there, and where it ends; 0: it is not whole."""
+    """Return the text of the member that begins at a position, and where it ends; 0: it is not whole."""
     stream, parts = zlib.decompressobj(zlib.MAX_WBITS + 16), list[bytes]()
     for at in range(start, len(data), PIECE_BYTES):
         before, piece = stream.copy(), data[at : at + PIECE_BYTES]
         try:
             parts.append(stream.decompress(piece))
         except zlib.error:
-            with suppress(zlib.error):  # up to the very byte that is wrong
+            with suppress(zlib.error):  # the text up to the very byte that is wrong
                 for index in range(len(piece)):
                     parts.append(before.decompress(piece[index : index + 1]))
             break
@@ -117,16 +119,17 @@ def _member(data: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _plain_lines(data: bytes) -> bytes:
-    """Return what stands between or after an object's members; gzip may be padded with zeros."""
+    """Return the text between or after an object's members as lines; "" for zeros, gzip's padding."""
     return b"\n" + data + b"\n" if data.strip(b"\0") else b""
 
 
 def zip_like(data: bytes, text: bytes) -> bytes:
-    """Return the text of an object that takes another one's place: zipped if that is."""
+    """Return an object with a text that takes another object's place: zipped if that one is."""
     return gzip.compress(text, mtime=0) if data.startswith(GZIP) else text
 
 
 def _inflate(data: bytes) -> bytes:
+    """Return the text of an object that begins with a gzip member. Raises as _inflate_members does."""
     # An object of many members has these bytes again. One of a single member all but never does.
     if data.find(MEMBER, len(MEMBER)) >= 0:
         return _inflate_members(data)
@@ -180,6 +183,7 @@ def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) ->
 
 
 def _batch(names: list[str], parts: list[bytes]) -> Batch:
+    """Return the lines of texts, each of which ends with a newline."""
     text = parts[0] if len(parts) == 1 else b"".join(parts)
     ends = _line_ends(text)
     sizes = np.cumsum([0, *map(len, parts[:-1])])
@@ -194,17 +198,18 @@ def _batch(names: list[str], parts: list[bytes]) -> Batch:
 
 
 def _frame_flags(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
+    """Return for each line whether it frames a packed record."""
     sizes = np.diff(offsets)
-    found = np.zeros(len(sizes), np.bool_)
+    flags = np.zeros(len(sizes), np.bool_)
     # Few lines have such a length. Only these are looked at one by one.
     for index in np.flatnonzero((sizes == HEADER_BYTES) | (sizes == len(FOOTER))).tolist():
-        found[index] = is_frame(text[offsets[index] : offsets[index + 1]])
-    return found
+        flags[index] = is_frame(text[offsets[index] : offsets[index + 1]])
+    return flags
 
 
 def _line_ends(text: bytes) -> npt.NDArray[np.int64]:
-    """Return the positions after the newlines; found in pieces that stay in the processor's cache."""
+    """Return the positions after the newlines."""
     data = np.frombuffer(text, np.uint8)
     pieces = range(0, len(data), PIECE_BYTES)
-    found = [np.flatnonzero(data[at : at + PIECE_BYTES] == NEWLINE) + (at + 1) for at in pieces]
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+    ends = [np.flatnonzero(data[at : at + PIECE_BYTES] == NEWLINE) + (at + 1) for at in pieces]
+    return np.concatenate(ends) if ends else np.zeros(0, np.int64)

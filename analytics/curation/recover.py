@@ -1,8 +1,8 @@
 """Error records of Firehose become raw objects.
 
-A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and Firehose puts
-the rows beyond the limit into errors/. These are moved to their partitions, each row of a packed record
-by itself. What is no row at all is in errors/ too, and stays there for an operator.
+A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and Firehose puts the
+rows beyond the limit into errors/. Each of these rows is moved to its partition. A record that is no row
+stays in errors/ for an operator.
 """
 
 import base64
@@ -22,10 +22,10 @@ from rules.lake.packed_records import row_texts
 
 ERRORS = "errors/"
 HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
-DATA = "rawData"
+DATA = "rawData"  # the field with what Firehose was sent, in base64
 _JSON = json.JSONDecoder()
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")  # records: they may be a list, and begin with a byte order mark
-# Where a record may begin, behind something that is none.
+# Where a record may begin after text that is none.
 _NEXT = re.compile(r"\n|(?<=\})(?=\s*\{)")
 
 
@@ -35,14 +35,14 @@ class NoPartition(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """A record of an error object: its text, and what it says; nothing, if it is no JSON object."""
+    """A record of an error object."""
 
     text: bytes
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # of the text as JSON; {} if it is no JSON object
 
     @property
     def data(self) -> bytes | None:
-        """What Firehose was sent; None if the record does not say it."""
+        """The data that Firehose was sent; None if the record does not have them."""
         try:
             return base64.b64decode(self.fields[DATA], validate=True)
         except (KeyError, TypeError, ValueError):
@@ -54,9 +54,9 @@ class ErrorRecord:
 
 
 def error_records(text: bytes) -> Iterator[ErrorRecord]:
-    """Yield the records of an error object, however they are laid out: in lines, in one, indented, as a list.
+    """Yield the records of an error object, in lines, in one line, indented or as a list.
 
-    What is no record is yielded too, by lines, so nothing of the text is left out but what parts records.
+    Text that is no record is yielded too, line by line. Only the separators of records are left out.
     """
     chars = text.decode(errors="surrogateescape")
     at = _end_of_gap(chars, 0)
@@ -74,20 +74,21 @@ def error_records(text: bytes) -> Iterator[ErrorRecord]:
 
 
 def _end_of_gap(chars: str, at: int) -> int:
+    """Return the position after the separators of records that begin at a position."""
     gap = _BETWEEN.match(chars, at)
     return gap.end() if gap else at
 
 
 @dataclass(slots=True)
 class _SortedRows:
-    """An error object's rows by partition, and the records that have none."""
+    """An error object's rows by partition, and the records whose rows belong to none."""
 
-    rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
-    left: list[bytes] = field(default_factory=list)
-    lost: int = 0  # how many rows these have
+    rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # (dt, hour): lines
+    left: list[bytes] = field(default_factory=list)  # texts of records that stay
+    lost: int = 0  # how many rows these have; a record without rows counts as one
 
     def take(self, record: ErrorRecord) -> None:
-        """Sort in a record's rows."""
+        """Sort a record's rows into their partitions. Rows of none stay, in the record's form."""
         if not (texts := row_texts(record.data or b"")):
             self.left.append(record.text)
             self.lost += 1
@@ -104,11 +105,11 @@ class _SortedRows:
 
 
 def recover(objects: Objects, today: date, say: Callable[[str, str], object]) -> tuple[int, int]:
-    """Move error records' rows to their partitions; returns how many rows moved, how many stay.
+    """Move the rows of error records to their partitions; returns how many rows moved, and how many stay.
 
-    say: gets each object that stays, and why. An object leaves errors/ when all of its records have
-    been moved; else it keeps those that have not. A repetition after a crash writes the same raw objects, or
-    on another date (UTC) copies of them, whose rows are duplicates.
+    say: is called with the key of each object that stays, and the reason. An object whose records have all
+    been moved is deleted. Otherwise it keeps the other records. A repetition after a crash writes the same
+    raw objects, or on another date (UTC) copies of them, whose rows are duplicates.
     """
     moved = stay = 0
     for stored in list(objects.list(ERRORS)):
@@ -119,32 +120,34 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
             continue
         with suppress(NoObject, ObjectChanged):  # another night moves it
             data = objects.get(stored.key)
-            found, rest, reasons = _SortedRows(), b"", list[str]()
+            unzipped_rows, unreadable, reasons = _SortedRows(), b"", list[str]()
             try:
                 text = unzip(data)
             except Unreadable as error:
-                text, rest = error.text, error.rest
-                found.lost += 1
+                text, unreadable = error.text, error.rest
+                unzipped_rows.lost += 1
                 reasons.append(str(error))
             for record in error_records(text):
-                found.take(record)
-            for (dt, hour), lines in sorted(found.rows.items()):
+                unzipped_rows.take(record)
+            for (dt, hour), lines in sorted(unzipped_rows.rows.items()):
                 prefix = raw_prefix(entity, dt, hour, arrived=today.isoformat())
                 objects.put(f"{prefix}recovered/{name}", b"".join(lines))
-            if found.left:
-                reasons.append(f"{len(found.left)} records have no row of a partition")
+            if unzipped_rows.left:
+                reasons.append(f"{len(unzipped_rows.left)} records have no row of a partition")
             if reasons:
                 say(stored.key, "; ".join(reasons))
-            if not (found.left or rest):
+            if not (unzipped_rows.left or unreadable):
                 objects.delete_if(stored.key, stored.etag)
-            elif found.rows:
-                left = zip_like(data, b"".join(found.left)) if found.left else b""
-                objects.put_if(stored.key, left + rest, stored.etag)
-            moved, stay = moved + sum(map(len, found.rows.values())), stay + found.lost
+            elif unzipped_rows.rows:
+                left = zip_like(data, b"".join(unzipped_rows.left)) if unzipped_rows.left else b""
+                objects.put_if(stored.key, left + unreadable, stored.etag)
+            moved += sum(map(len, unzipped_rows.rows.values()))
+            stay += unzipped_rows.lost
     return moved, stay
 
 
 def _partition(row: bytes) -> tuple[str, str]:
+    """Return a row's dt and hour. Raises KeyError, TypeError, ValueError or RecursionError if it has none."""
     fields = json.loads(row)
     if not isinstance(fields, dict):
         raise NoPartition("no object")

@@ -1,6 +1,6 @@
-"""Lines that were refused before are read again with today's declarations, without their raw objects.
+"""Refused lines: the quarantine has each as it came, with the reason, in a file for each raw object.
 
-A rebuild does this where raw objects are gone. The quarantine has each refused line as it came.
+A rebuild for which raw objects are gone reads these lines again, with today's declarations.
 """
 
 import base64
@@ -16,37 +16,39 @@ from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place
 from rules.lake.valid_row import RowRefused, read_row
 
-WHOLE_OBJECT = 0  # the line of an entry that is about the object; it is the first of its file
-Entry = dict[str, Any]
+WHOLE_OBJECT = 0  # the line number of an entry about the object as a whole; it is the first of its file
+Entry = dict[str, Any]  # of a quarantine file: source, line, reason, and raw or raw_base64
 
 
 @dataclass(slots=True)
 class RefusedLines:
-    """The lines that are refused again, by the key of their quarantine file."""
+    """Lines that were refused before, and are read again."""
 
+    # Those that are refused again, by the key of their quarantine file
     left: dict[str, list[Entry]] = field(default_factory=dict)
 
     def take(
         self, objects: Objects, task: Place, before: Bookkeeping, fresh: Container[str], staging: Staging
     ) -> Counts:
-        """Stage what is a row today; returns how many rows were read before, and how many are refused now.
+        """Stage the lines that are rows today; returns how many rows were read before, and are refused now.
 
-        before: of the partition's file. fresh: source names of raw objects that are read anew: their lines
-        are left alone. Lines that the quarantine has forgotten are no longer counted as read. So the counts
-        are right again after a crash before `store`, too.
+        before: of the partition's file. fresh: the source names of raw objects that are read anew: their
+        lines are left alone. Lines that the quarantine no longer has are not counted as read. So the counts
+        are right even if an earlier rebuild crashed before `store`.
         """
-        held = 0
+        count = 0
         for key in quarantine_keys(objects, task):
             raw = layout.raw_key(key)
             name = layout.source_name(raw)
             if name in before.sources and name not in fresh:
                 entries = [json.loads(line) for line in objects.get(key).splitlines()]
-                held += len(entries)
+                count += len(entries)
                 self.left[key] = self._take(entries, layout.raw_place(raw), staging)
-        forgotten = max(0, before.counts.quarantined - held)
+        forgotten = max(0, before.counts.quarantined - count)
         return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.left.values())))
 
     def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
+        """Stage the lines of a quarantine file that are rows today; returns the entries of the others."""
         rows, left = [], []
         for entry in entries:
             line = line_of(entry)
@@ -74,13 +76,13 @@ def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
     if task.dt != layout.NOWHERE:
         prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
     is_of_hours = task.dt != layout.NOWHERE
-    for each in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW)):
-        if bool(layout.raw_place(layout.raw_key(each.key))) == is_of_hours:
-            yield each.key
+    for stored in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW)):
+        if bool(layout.raw_place(layout.raw_key(stored.key))) == is_of_hours:
+            yield stored.key
 
 
 def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str]]:
-    """Yield the raw objects of a partition that could not be read whole, and why not."""
+    """Yield the keys of a partition's raw objects that could not be read whole, each with the reason."""
     for key in quarantine_keys(objects, task):
         entry = json.loads(objects.get(key).split(b"\n", 1)[0])
         if entry["line"] == WHOLE_OBJECT:
@@ -88,12 +90,12 @@ def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str
 
 
 def ndjson(entries: list[Entry]) -> bytes:
-    """Return refused lines as a quarantine file has them."""
+    """Return entries as the bytes of a quarantine file."""
     return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
 
 
 def raw_of(line: bytes) -> dict[str, str]:
-    """Return the part of an entry that has a refused line itself."""
+    """Return the field of an entry that has the refused line itself."""
     try:
         return {"raw": line.decode()}
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The rows of a task are in memory while they fit, and on disk beyond that, where DuckDB sorts them."""
+"""The rows of a task, until they are written as one file: in memory, or on disk, where DuckDB sorts them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,66 +21,63 @@ from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
 
-HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
-SORTED_BYTES = "300MB"  # of rows on disk that DuckDB has in memory at a time
-FEW_LINES = 40  # fewer lines are read sooner one by one than by columns
-# Places of rows that were curated before: ahead of all new ones.
+HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while their parts become one table
+SORTED_BYTES = "300MB"  # of memory, in which DuckDB sorts the rows on disk
+FEW_LINES = 40  # fewer lines are read faster one by one than by columns
+# The place of the first row that was curated before: such rows come ahead of all new ones.
 EARLIER = -(2**62)
 
 
 @dataclass(slots=True)
 class Staging:
-    """The rows of one task: the entity's columns, and n, the place in which each came."""
+    """The rows of one task: the entity's columns, and `n`, the place in which each came."""
 
     entity: Entity
-    folder: Path  # takes what memory cannot hold
-    _parts: list[pa.Table] = field(default_factory=list)
-    _bytes: int = 0
-    _rows: int = 0
-    _files: int = 0  # how many parts are on disk
+    folder: Path  # for the rows that memory cannot hold
+    _parts: list[pa.Table] = field(default_factory=list)  # rows in memory
+    _bytes: int = 0  # of the rows in memory
+    _rows: int = 0  # how many are staged
+    _files: int = 0  # how many are on disk
 
     def rows(self) -> int:
         """Return how many rows are staged."""
         return self._rows
 
     def add_curated(self, path: Path) -> None:
-        """Take in a curated file, of whatever older schema.
-
-        A column that it lacks is taken out of `extra`, where the fields of later declarations have waited.
-        Types are widened.
-        """
+        """Stage the rows of a curated file, of whatever older schema (see with_todays_columns)."""
         file = pq.ParquetFile(path)
-        there = set(file.schema_arrow.names)
-        names = [name for name in self._schema.names if name in there]
+        stored = set(file.schema_arrow.names)
+        names = [name for name in self._schema.names if name in stored]
         for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
             self.add_earlier_table(with_todays_columns(batch, self.entity))
 
     def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Take in rows that came before all new ones."""
+        """Stage rows that came before all new ones."""
         if rows:
             schema = arrow_schema(self.entity)
-            columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
+            columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
             self.add_earlier_table(pa.Table.from_arrays(columns, schema=schema))
 
     def add_earlier_table(self, rows: pa.Table) -> None:
-        """Take in rows of the entity's columns that came before all new ones."""
+        """Stage rows of the entity's columns that came before all new ones."""
         self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (EARLIER + self._rows))
 
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
-        """Take in lines that are surely rows; first: the place of the batch's first line.
+        """Stage those lines of a batch that can be read by columns.
 
-        Returns the indices of the others without the frame's, in their order: each is to be read by itself.
+        first: the place of the batch's first line. Returns the indices of the other lines, ascending, without
+        those that only frame a record. Each of these has to be read by itself.
         """
-        rest = ~batch.frame
-        if len(rest) >= FEW_LINES:
+        is_unread = ~batch.frame
+        if len(is_unread) >= FEW_LINES:
             for rows, lines in read_columns(batch, place):
                 self.add_rows(rows, lines.astype(np.int64) + first)
-                rest[lines] = False
-        indices: list[int] = np.flatnonzero(rest).tolist()
+                is_unread[lines] = False
+        indices: list[int] = np.flatnonzero(is_unread).tolist()
         return indices
 
     def add_rows(self, rows: pa.Table, places: Indices) -> None:
-        """Take in rows of the entity's columns, and the place in which each came."""
+        """Stage rows of the entity's columns. places: the place in which each came."""
         if not rows.num_rows:
             return
         rows = rows.append_column("n", as_array(places))
@@ -91,21 +88,20 @@ class Staging:
             self._spill()
 
     def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
-        """Write each key's newest row, among equals the one that came first, as a Parquet file.
+        """Write each key's newest row, among equals the one that came first, as a Parquet file sorted by key.
 
-        book: returns the file's bookkeeping, given how many rows are kept. Returns this. The rows are sorted
-        by key.
+        book: takes the number of rows in the file, and returns the file's bookkeeping, as this does.
         """
-        kept = 0
+        count = 0
 
-        def groups() -> Iterator[pa.Table]:
-            nonlocal kept
+        def counted_groups() -> Iterator[pa.Table]:
+            nonlocal count
             for rows in self._newest_on_disk() if self._files else self._newest_in_memory():
-                kept += rows.num_rows
+                count += rows.num_rows
                 yield rows
 
-        kept_rows.write_groups(path, groups(), lambda: {FOOTER_KEY: book(kept).text()})
-        return book(kept)
+        kept_rows.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
+        return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
         rows = kept_rows.concat_tables(self._parts, self._schema)
@@ -144,28 +140,32 @@ class Staging:
 
 
 def with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
-    """Return rows in the entity's columns: types are widened, and fields come out of `extra`, or are null."""
+    """Return rows of a file with the columns and types that the entity declares now.
+
+    Types are widened. A field that was declared after the file was written comes out of `extra`, where its
+    values have waited, or is null.
+    """
     schema = arrow_schema(entity)
-    there = set(batch.schema.names)
-    columns = {each.name: batch[each.name].cast(each.type) for each in schema if each.name in there}
-    lacking = [each for each in entity.fields if each.name not in there]
-    columns |= {each.name: pa.nulls(batch.num_rows, schema.field(each.name).type) for each in lacking}
-    if lacking and EXTRA in there:
-        columns |= _columns_from_extra(columns[EXTRA], lacking, schema)
-    return pa.table([columns[each.name] for each in schema], schema=schema)
+    stored = set(batch.schema.names)
+    columns = {
+        column.name: batch[column.name].cast(column.type) for column in schema if column.name in stored
+    }
+    later = [field for field in entity.fields if field.name not in stored]
+    columns |= {field.name: pa.nulls(batch.num_rows, schema.field(field.name).type) for field in later}
+    if later and EXTRA in stored:
+        columns |= _columns_from_extra(columns[EXTRA], later, schema)
+    return pa.table([columns[column.name] for column in schema], schema=schema)
 
 
 def _columns_from_extra(extra: pa.Array, fields: Sequence[Field], schema: pa.Schema) -> dict[str, pa.Array]:
-    """Return the columns of fields that wait in `extra`, and what is left of it."""
-    has_any = pc.fill_null(
-        pc.match_substring_regex(extra, "|".join(f'"{each.name}"' for each in fields)), False
-    )
+    """Return the columns of fields whose values wait in `extra`, and the rest of `extra`; {} if none does."""
+    any_name = "|".join(f'"{field.name}"' for field in fields)
+    has_any = pc.fill_null(pc.match_substring_regex(extra, any_name), False)
     if not pc.any(has_any).as_py():
         return {}
-    values: dict[str, list[Any]] = {each.name: [] for each in fields}
-    values[EXTRA] = []
-    for text, is_asked in zip(extra.to_pylist(), has_any.to_pylist(), strict=True):
-        found, rest = read_extra(text, fields) if is_asked else ({}, text)
-        for name, column in values.items():
-            column.append(rest if name == EXTRA else found.get(name))
-    return {name: array_of(column, schema.field(name).type) for name, column in values.items()}
+    columns: dict[str, list[Any]] = {name: [] for name in (*(field.name for field in fields), EXTRA)}
+    for text, may_have_fields in zip(extra.to_pylist(), has_any.to_pylist(), strict=True):
+        values, rest = read_extra(text, fields) if may_have_fields else ({}, text)
+        for name, column in columns.items():
+            column.append(rest if name == EXTRA else values.get(name))
+    return {name: array_of(column, schema.field(name).type) for name, column in columns.items()}

@@ -1,6 +1,6 @@
-"""Whether a curated file is as it was written: its footer has a hash of all that is before the footer.
+"""Seals of curated files: a file's footer has a hash of all bytes before the footer.
 
-It shows rows that were changed by hand, and not those that somebody has sealed anew on purpose.
+A seal shows that rows were changed by hand, unless somebody has sealed the file anew on purpose.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ READ_BYTES = 2**20
 
 
 class BrokenSeal(ValueError):
-    """A curated file is not as curation wrote it: nothing is made of it."""
+    """A curated file is not as curation wrote it, so its rows are not used."""
 
 
 def check_seals(objects: Objects, files: Iterable[StoredObject], are_kept: bool) -> bool:
-    """Return whether rows of some files were changed by hand; raises BrokenSeal if the files are kept."""
+    """Return whether any file's rows were changed by hand. Raises BrokenSeal if so and the files are kept."""
     broken = [file.key for file in files if is_broken(objects, file.key)]
     if broken and are_kept:
         raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken)}")
@@ -33,13 +33,13 @@ def check_seals(objects: Objects, files: Iterable[StoredObject], are_kept: bool)
 
 
 def seal_of(path: Path, footer_bytes: int = 0) -> str:
-    """Return the seal of a file whose last bytes are its footer, or which has none yet."""
+    """Return the seal of a file. footer_bytes: the size of its footer, 0 if it has none yet."""
     with path.open("rb") as file:
-        hashed, left = hashlib.sha256(), os.fstat(file.fileno()).st_size - footer_bytes
-        while left > 0 and (some := file.read(min(READ_BYTES, left))):
-            hashed.update(some)
-            left -= len(some)
-    return hashed.hexdigest()
+        digest, rest = hashlib.sha256(), os.fstat(file.fileno()).st_size - footer_bytes
+        while rest > 0 and (data := file.read(min(READ_BYTES, rest))):
+            digest.update(data)
+            rest -= len(data)
+    return digest.hexdigest()
 
 
 def is_broken(objects: Objects, key: str) -> bool:

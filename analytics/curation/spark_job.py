@@ -1,7 +1,7 @@
-"""Curation by Spark on Glue: the job's code in the lake bucket, its start, and a night that is handed to it.
+"""Curation of a large night by Spark on Glue: the job's code in the lake bucket, its start, and its state.
 
-The night's functions go through all of its tasks afterwards. What the job has curated they find done, and the
-rest they do. So a night is whole however its job ends.
+The night's functions go through all of its tasks afterwards. They find done what the job has curated, and do
+the rest. So a night is whole however its job ends.
 """
 
 import io
@@ -57,11 +57,12 @@ class SparkJob:
         arguments: see analytics/steps/curate_spark.py. options: of StartJobRun, such as NumberOfWorkers.
         """
         put_code(self.objects)
-        asked = {f"--{name}": value for name, value in arguments.items()}
-        return str(self.glue.start_job_run(JobName=self.name, Arguments=asked, **options)["JobRunId"])
+        job_arguments = {f"--{name}": value for name, value in arguments.items()}
+        job_run = self.glue.start_job_run(JobName=self.name, Arguments=job_arguments, **options)
+        return str(job_run["JobRunId"])
 
     def go_on(self, run_id: str) -> dict[str, Any]:
-        """Start a night's job, or look how far it is: {"job_run", "state", "reason", "is_over"}."""
+        """Start a night's job, or look how far it is. Returns {"job_run", "state", "reason", "is_over"}."""
         note = read_job_note(self.objects, run_id)
         if note is None:
             note = self._start(run_id)
@@ -81,7 +82,7 @@ class SparkJob:
 
 
 def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
-    """Return what came of a night's job; None if the night was not handed over."""
+    """Return the state of a night's job, as go_on has stored it; None if the night has none."""
     try:
         note: dict[str, Any] = json.loads(objects.get(run_key(run_id, NOTE)))
     except NoObject:

@@ -1,4 +1,8 @@
-"""The SQL of the warehouse's feature models, made from the declaration in rules.leads.features."""
+"""The SQL of the warehouse's feature models, made from the declaration in rules.leads.features.
+
+lead_features_recomputed has the features that follow from the lake's events, lead_quality compares them with
+the live ones. live_sql.py has the model of live features.
+"""
 
 from collections.abc import Iterator
 
@@ -19,9 +23,6 @@ from analytics.warehouse.models import GRACE_DAYS
 from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
-
-# The warehouse's model that compares live features with the recomputed ones.
-
 
 _QUALITY = """-- Compares live features at the night's instant with those recomputed from the lake's events.
 -- Generated from rules/leads/features.py by `make models`.
@@ -71,6 +72,7 @@ def quality_model() -> str:
 
 
 def _differs(column: str, then: str, otherwise: str) -> str:
+    """Return the expression that is `then` if a feature differs, and `otherwise` if not."""
     both = f"live.{column} = recomputed.{column}"
     none = f"(live.{column} IS NULL AND recomputed.{column} IS NULL)"
     return f"CASE WHEN {both} OR {none} THEN {otherwise} ELSE {then} END"
@@ -78,10 +80,10 @@ def _differs(column: str, then: str, otherwise: str) -> str:
 
 def recomputed_model() -> str:
     """Return the text of sql/models/marts/lead_features_recomputed.sql."""
-    moments = ",\n        ".join(as_of_column(each) for each in Input)
+    moments = ",\n        ".join(map(as_of_column, Input))
     inputs = ",\n".join([*map(_series, SERIES), _CAMPAIGNS])
     columns = ",\n    ".join(_model_column(feature) for feature in FEATURES)
-    joins = "\n".join(f"LEFT JOIN {each} ON {each}.lead_id = leads.lead_id" for each in Input)
+    joins = "\n".join(f"LEFT JOIN {name} ON {name}.lead_id = leads.lead_id" for name in Input)
     return f"""{_HEAD}WITH leads AS (
     SELECT
         lead_organization_id AS lead_id,
@@ -100,6 +102,7 @@ FROM leads
 
 
 def _series(input_: Input) -> str:
+    """Return the CTEs that end in one row a lead, named as the input, with the parts of its features."""
     rows, moment = ROWS[input_], f"leads.{as_of_column(input_)}"
     parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _model_parts(input_))
     return f"""{input_}_rows AS (
@@ -137,6 +140,7 @@ def _series(input_: Input) -> str:
 
 
 def _model_parts(input_: Input) -> Iterator[tuple[str, str]]:
+    """Yield the name and the expression of each part of an input's features."""
     yield "first_day", "MIN(CASE WHEN counted > 0 THEN event_date END)"
     yield "last_day", "MAX(CASE WHEN counted > 0 THEN event_date END)"
     yield PRICED, f"CAST(SUM({PRICED}) AS BIGINT)"
@@ -150,15 +154,16 @@ def _model_parts(input_: Input) -> Iterator[tuple[str, str]]:
 def _model_column(feature: Feature) -> str:
     moment, name = f"leads.{as_of_column(feature.input)}", column_of(feature)
     if feature.aggregate is Aggregate.IGNORED:
-        found = f"COALESCE({feature.input}.{feature.name}, 0)"
+        value = f"COALESCE({feature.input}.{feature.name}, 0)"
     else:
-        found = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
-    if feature.unit is Unit.FLAG:
-        return f"CASE WHEN {moment} IS NOT NULL THEN {found} END AS {name}"
-    return f"CASE WHEN {moment} IS NOT NULL THEN CAST({found} AS BIGINT) END AS {name}"
+        value = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
+    if feature.unit is not Unit.FLAG:
+        value = f"CAST({value} AS BIGINT)"
+    return f"CASE WHEN {moment} IS NOT NULL THEN {value} END AS {name}"
 
 
 def _campaigns() -> str:
+    """Return the CTEs that end in one row a lead: the campaigns that it has not reacted to."""
     moment = f"leads.{as_of_column(Input.CAMPAIGNS)}"
     (window,) = windows_of(Input.CAMPAIGNS)
     (feature,) = features_of(Input.CAMPAIGNS)

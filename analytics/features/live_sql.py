@@ -1,7 +1,7 @@
-"""The warehouse's model of live features at the night's instant: what a reader of each lead is shown then.
+"""The SQL of the warehouse's model of live features: the values that a reader sees at the night's instant.
 
-It folds the state that each lead's item carries into the lake (rules/lake/lead_entities.py),
-as the app does at each reading. An item with a state of another declaration is taken as it is stored.
+The model folds the state that each lead's item brings into the lake (rules/lake/lead_entities.py), as the app
+does at each reading. If an item's state is of another declaration, its stored values are taken.
 """
 
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ def live_model() -> str:
     """Return the text of sql/models/marts/lead_features_live.sql."""
     inputs = ",\n".join(map(_input, Input))
     columns = ",\n    ".join(_column(feature) for feature in FEATURES)
-    joins = "\n".join(f"LEFT JOIN {each} ON {each}.lead_id = leads.lead_id" for each in Input)
-    as_of = ",\n    ".join(f"leads.{as_of_column(each)}" for each in Input)
+    joins = "\n".join(f"LEFT JOIN {name} ON {name}.lead_id = leads.lead_id" for name in Input)
+    as_of = ",\n    ".join(f"leads.{as_of_column(name)}" for name in Input)
     return f"""{_HEAD}WITH {_NUMBERS},
 {_leads()},
 {inputs}
@@ -50,12 +50,16 @@ FROM leads
 
 
 def _leads() -> str:
+    """Return the CTEs that end in one row a lead: its states and stored values, and the night's instant.
+
+    An instant as of which features were computed is moved to the night's, if it is before that.
+    """
     moments = ",\n        ".join(
         f"CASE WHEN live.{name} > newest.seen_at THEN live.{name} WHEN live.{name} IS NOT NULL"
         f" THEN newest.seen_at END AS {name}"
         for name in map(as_of_column, Input)
     )
-    states = ",\n        ".join(f"live.{state_column(each)}" for each in Input)
+    states = ",\n        ".join(f"live.{state_column(name)}" for name in Input)
     stored = ",\n        ".join(
         f"live.{column_of(feature)} AS {_stored_column(feature)}" for feature in FEATURES
     )
@@ -115,6 +119,7 @@ def _input(input_: Input) -> str:
 
 
 def _sums(input_: Input) -> str:
+    """Return the CTE with the sums of counts and amounts over each window."""
     summed = ",\n        ".join(f"CAST(SUM({sql}) AS BIGINT) AS {name}" for name, sql in _windows(input_))
     return f"""{input_}_sums AS (
     SELECT
@@ -126,6 +131,7 @@ def _sums(input_: Input) -> str:
 
 
 def _series(input_: Input) -> str:
+    """Return the CTE with the totals of a state, and the sums over windows if there are any."""
     totals = [_total(number, name) for number, name in enumerate(_TOTALS, 1)]
     names = [f"sums.{name}" for name, _ in _windows(input_)]
     joined = f"\n    LEFT JOIN {input_}_sums AS sums ON sums.lead_id = states.lead_id" if names else ""
@@ -139,11 +145,12 @@ def _series(input_: Input) -> str:
 
 
 def _total(number: int, name: str) -> str:
-    found = f"SPLIT_PART(SPLIT_PART(states.words, ' ', 1), ':', {number})"
-    return f"CAST(NULLIF({found}, '') AS {'DATE' if name.endswith('day') else 'BIGINT'}) AS {name}"
+    total = f"SPLIT_PART(SPLIT_PART(states.words, ' ', 1), ':', {number})"
+    return f"CAST(NULLIF({total}, '') AS {'DATE' if name.endswith('day') else 'BIGINT'}) AS {name}"
 
 
 def _windows(input_: Input) -> Iterator[tuple[str, str]]:
+    """Yield the name and the summed expression of each part over a window."""
     for window in windows_of(input_):
         for name, column in ((count_part(window), "counted"), (amount_part(window), "amount")):
             yield name, f"CASE WHEN event_date > as_of_date - {window} THEN {column} ELSE 0 END"
@@ -152,10 +159,11 @@ def _windows(input_: Input) -> Iterator[tuple[str, str]]:
 def _entries(input_: Input) -> str:
     """Return the CTEs that end in a row for each date of a state.
 
-    Leads meet numbers by how many entries they have: joined by less-than, each would meet every number.
+    Leads are joined with the numbers of their entries by how many entries they have. Joined by less-than,
+    each lead would be compared with every number.
     """
     sums = {"counted": 2, "amount": 3} if input_ in SERIES else {}
-    more = "".join(
+    sum_columns = "".join(
         f",\n        CAST(SPLIT_PART(entry, ':', {number}) AS BIGINT) AS {name}"
         for name, number in sums.items()
     )
@@ -173,7 +181,7 @@ def _entries(input_: Input) -> str:
     SELECT
         lead_id,
         as_of_date,
-        CAST(SPLIT_PART(entry, ':', 1) AS DATE) AS event_date{more}
+        CAST(SPLIT_PART(entry, ':', 1) AS DATE) AS event_date{sum_columns}
     FROM {input_}_entries
 )"""  # noqa: S608
 
@@ -198,10 +206,10 @@ def _stored_column(feature: Feature) -> str:
 def _column(feature: Feature) -> str:
     moment, state = f"leads.{as_of_column(feature.input)}", f"leads.{state_column(feature.input)}"
     if feature.aggregate is Aggregate.IGNORED:
-        found = f"COALESCE({feature.input}.{feature.name}, 0)"
+        folded = f"COALESCE({feature.input}.{feature.name}, 0)"
     else:
-        found = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
+        folded = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
     if feature.unit is not Unit.FLAG:
-        found = f"CAST({found} AS BIGINT)"
-    known = f"CASE WHEN {state} IS NULL THEN leads.{_stored_column(feature)} ELSE {found} END"
-    return f"CASE WHEN {moment} IS NOT NULL THEN {known} END AS {column_of(feature)}"
+        folded = f"CAST({folded} AS BIGINT)"
+    value = f"CASE WHEN {state} IS NULL THEN leads.{_stored_column(feature)} ELSE {folded} END"
+    return f"CASE WHEN {moment} IS NOT NULL THEN {value} END AS {column_of(feature)}"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from rules.leads.features import FEATURES, Aggregate, Feature, Input
 from rules.leads.lead_events import ACTIVITY_TYPES, ORDER_SIGNS, PURCHASE_TYPES, SENTIMENT_TYPES
 
-SERIES = tuple(each for each in Input if each is not Input.CAMPAIGNS)
+SERIES = tuple(name for name in Input if name is not Input.CAMPAIGNS)
 DUCKDB_DIVISION, REDSHIFT_DIVISION = "//", "/"
-# Of all time, how many of those that count have an amount in the organization's own currency.
+# The part with how many rows of all time have an amount in the organization's own currency
 PRICED = "priced"
 _DAYS_SINCE = (Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST)
 
@@ -22,9 +22,9 @@ _DAYS_SINCE = (Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST)
 class SeriesRows:
     """Which events are rows of a series, and the SQL for each row's count and amount."""
 
-    where: str
-    count: str
-    amount: str
+    where: str  # a condition of lake.lead_events
+    count: str  # an expression
+    amount: str  # an expression
 
     @property
     def priced(self) -> str:
@@ -34,15 +34,18 @@ class SeriesRows:
 
 def sql_list(types: frozenset[str]) -> str:
     """Return event types as SQL lists them."""
-    return ", ".join(f"'{each}'" for each in sorted(types))
+    return ", ".join(f"'{event_type}'" for event_type in sorted(types))
 
 
-def _signed_value(place: int, value: str) -> str:
-    """Return what a type of ORDER_SIGNS adds: a value, its opposite, or 0. place: 0 of count, 1 of amount."""
+def _signed_value(index: int, value: str) -> str:
+    """Return what an event adds by its type's sign in ORDER_SIGNS: the value, its opposite, or 0.
+
+    index: of the sign: 0 that of the count, 1 that of the amount.
+    """
     cases = [
-        f"WHEN event_type = '{name}' THEN {'-' * (signs[place] < 0)}{value}"
+        f"WHEN event_type = '{name}' THEN {'-' * (signs[index] < 0)}{value}"
         for name, signs in sorted(ORDER_SIGNS.items())
-        if signs[place]
+        if signs[index]
     ]
     return f"CASE {' '.join(cases)} ELSE 0 END"
 
@@ -72,22 +75,24 @@ def windows_of(input_: Input) -> tuple[int, ...]:
 
 def features_of(input_: Input) -> tuple[Feature, ...]:
     """Return an input's features. Raises ValueError for a feature that this module has no SQL for."""
-    found = tuple(feature for feature in FEATURES if feature.input is input_)
-    for each in found:
-        if each.aggregate in _DAYS_SINCE and each.window_days is not None:
-            raise ValueError(f"{each.name}: days since the first or last are not counted in a window")
-        if (each.aggregate is Aggregate.IGNORED) != (input_ is Input.CAMPAIGNS):
-            raise ValueError(f"{each.name}: {each.aggregate} is not for {input_}")
-    return found
+    features = tuple(feature for feature in FEATURES if feature.input is input_)
+    for feature in features:
+        if feature.aggregate in _DAYS_SINCE and feature.window_days is not None:
+            raise ValueError(f"{feature.name}: days since the first or last are not counted in a window")
+        if (feature.aggregate is Aggregate.IGNORED) != (input_ is Input.CAMPAIGNS):
+            raise ValueError(f"{feature.name}: {feature.aggregate} is not for {input_}")
+    return features
 
 
 def row_columns(input_: Input) -> tuple[str, ...]:
-    """Return which of a row's `count`, `amount` and `priced` an input's features are made of."""
+    """Return those of a row's `count`, `amount` and `priced` that an input's features are made of."""
     summed = [
         feature for feature in features_of(input_) if feature.aggregate in (Aggregate.SUM, Aggregate.AVERAGE)
     ]
-    averages = [each for each in summed if each.aggregate is Aggregate.AVERAGE and each.window_days is None]
-    return ("count", *(["amount"] if summed else []), *([PRICED] if averages else []))
+    has_average = any(
+        feature.aggregate is Aggregate.AVERAGE and feature.window_days is None for feature in summed
+    )
+    return ("count", *(["amount"] if summed else []), *([PRICED] if has_average else []))
 
 
 def count_part(window_days: int | None) -> str:
@@ -103,8 +108,8 @@ def amount_part(window_days: int | None) -> str:
 def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
     """Return a feature of a series as an expression over its parts. A part is NULL where there are no rows.
 
-    day: the expression for the date asked about, of the type that first_day and last_day have.
-    table: what stands before the parts' names.
+    day: the expression for the date as of which it is computed, of the type of first_day and last_day.
+    division: the operator of whole division. table: the prefix of the parts' names.
     """
     count, amount = table + count_part(feature.window_days), table + amount_part(feature.window_days)
     match feature.aggregate:
@@ -129,5 +134,6 @@ def _rounded_quotient(total: str, count: str, division: str) -> str:
 
     SQL's division cuts off towards 0, so the remainder is subtracted before it.
     """
-    over, by = f"(2 * {total} + {count})", f"(2 * {count})"
-    return f"({over} - MOD(MOD({over}, {by}) + {by}, {by})) {division} {by}"
+    dividend, divisor = f"(2 * {total} + {count})", f"(2 * {count})"
+    remainder = f"MOD(MOD({dividend}, {divisor}) + {divisor}, {divisor})"
+    return f"({dividend} - {remainder}) {division} {divisor}"

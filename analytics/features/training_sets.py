@@ -34,9 +34,9 @@ from rules.lake.lead_entities import column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT
 
-# The labels of a training set: a table of leads and instants, checked and numbered.
+# ruff: noqa: S608 (what the statements are made of is our own declaration)
 
-
+Names = Collection[str] | None
 LEAD, AS_OF = "lead_organization_id", "as_of"
 COLUMNS = {
     column_of(feature): ARROW[Type.BOOLEAN if feature.unit is Unit.FLAG else Type.INTEGER]
@@ -51,17 +51,17 @@ WITH rooted AS (
 )
 SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
 FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
-# Leaves get numbers, so that ids are compared once for each event, and not for each label of its lead.
+# Leaves get numbers, so that ids are compared once for each event and not once for each label of its lead.
 _LEAVES = """CREATE TEMP TABLE leaves AS
 SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
 _PAIRS = """CREATE TEMP TABLE pairs AS
 SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
-# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the dates'
-# sums tell which of them count. For all other labels an event says it.
+# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sums
+# of dates tell which dates count. For other labels each event tells it of its date.
 _STRUCK = f"""CREATE TEMP TABLE struck AS
 SELECT DISTINCT n FROM pairs
 SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
-_KINDS = {False: "BIGINT", True: "BOOLEAN"}
+_KINDS = {False: "BIGINT", True: "BOOLEAN"}  # by whether a feature is a flag
 
 
 def check(labels: pa.Table) -> None:
@@ -79,16 +79,10 @@ def check(labels: pa.Table) -> None:
 
 
 def numbered_labels(labels: pa.Table) -> pa.Table:
-    """Return the labels as n (the place), lead and as_of (microseconds, UTC)."""
+    """Return the labels as n (their index), lead and as_of (microseconds, UTC)."""
     moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
     numbers = pa.array(np.arange(labels.num_rows))
     return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
-
-
-# ruff: noqa: S608 (what the statements are made of is our own declaration)
-
-
-Names = Collection[str] | None
 
 
 def training_set(  # noqa: PLR0913 (settings, by name)
@@ -102,14 +96,14 @@ def training_set(  # noqa: PLR0913 (settings, by name)
 ) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
-    `point_in_time` has the shapes of labels and result. Raises ValueError for labels of another shape.
+    Shapes, settings and errors: see point_in_time.
     """
     labels = pq.read_table(labels_path)
-    found = point_in_time(
+    rows = point_in_time(
         objects, labels, known_by=known_by, organizations=organizations, grace_days=grace_days
     )
-    pq.write_table(found, out_path, compression="zstd")
-    return int(found.num_rows)
+    pq.write_table(rows, out_path, compression="zstd")
+    return int(rows.num_rows)
 
 
 def point_in_time(
@@ -122,16 +116,17 @@ def point_in_time(
 ) -> pa.Table:
     """Return the labels, in their order, with one more column for each feature, in whole units.
 
-    labels: lead_organization_id (text), as_of (timestamp with a zone), and any others, which pass through.
-    Labels may come in any order and more than once.
-    No event that occurred after as_of is used. With known_by, no event that was received after as_of is used
-    either, so late arrivals cannot leak into the past. It is off by default: a history may be loaded at once.
-    organizations: those that the caller belongs to; nothing is known of leads of others (None: all are read).
+    labels: lead_organization_id (text), as_of (timestamp with a zone), and any other columns, which pass
+    through. Labels may come in any order and more than once.
+    known_by: an event that occurred after as_of is never used. With this, none that was received after as_of
+    is used either, so late arrivals cannot leak into the past. It is off by default, because a history may be
+    loaded at once.
+    organizations: those that the caller belongs to. Events of others are not read. None: all are read.
     grace_days: of campaigns, the deployment's setting.
-    Leads that were one at as_of share their features: each of them gets those of the group.
-    Days and averages of nothing are null; sums and counts of nothing are 0. A lead of whom nothing was known
-    at as_of has null in every feature.
-    Raises ValueError for labels of another shape.
+
+    Leads that were merged at as_of each get the features of their group. Days and averages of nothing are
+    null; sums and counts of nothing are 0. A lead of whom nothing was known at as_of has null in every
+    feature. Raises ValueError for labels of another shape.
     """
     check(labels)
     result = _result(grace_days)
@@ -141,9 +136,9 @@ def point_in_time(
             query(db, result, [at, at + LABELS_AT_ONCE])
             for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
         ]
-    found = pa.concat_tables(parts)
+    features = pa.concat_tables(parts)
     for name in COLUMNS:
-        labels = labels.append_column(name, found[name])
+        labels = labels.append_column(name, features[name])
     return labels
 
 
@@ -152,25 +147,28 @@ def _create_tables(
 ) -> None:
     """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
     usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
-    wanted = "unreadable IS NULL"
+    condition = "unreadable IS NULL"
     if organizations is not None:
         db.execute("SET VARIABLE organizations = ?", [list(organizations)])
-        wanted += " AND list_contains(getvariable('organizations'), organization_id)"
+        condition += " AND list_contains(getvariable('organizations'), organization_id)"
     with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
-        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {wanted}) AS known"
+        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {condition}) AS known"
         for statement in (_MEMBERS, _LABELS, _NAMED, _LEAVES, _PAIRS, _EVENTS, _STRUCK):
             db.execute(statement.format(known=known))
 
 
-# Times are microseconds since 1970, days are days since 1970-01-01. A label sees an event from usable_at on.
 def _day(instant: str) -> str:
-    # A cast of an instant to a date asks the database's time zone: that takes eight times as long.
+    """Return the expression for an instant's date, in days since 1970-01-01.
+
+    A cast of the instant to a date would look up the database's time zone, and take eight times as long.
+    """
     return f"(make_timestamp(epoch_us({instant}))::DATE - DATE '1970-01-01')::INTEGER"
 
 
-# A change of identity names leaves behind the root that they have from then on. Of the changes that a label
-# sees and that name a leaf, the one with the highest number says where it is: a change holds until one with a
-# higher number can be seen.
+# Instants are microseconds since 1970. An event counts for labels from its usable_at on. A change of identity
+# is a list of leaves, which begins with their root from then on. Of the changes that a label sees and that
+# name a leaf, the one with the highest number says its root: it holds until one with a higher number is
+# usable.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
@@ -184,11 +182,11 @@ SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
 
 
 def _events() -> str:
-    """Make the table of events, with what each of them adds to every series."""
+    """Return the statement that makes the table of events, with what each of them adds to every series."""
     columns = [
-        f"CASE WHEN {ROWS[each].where} THEN {getattr(ROWS[each], column)} END AS {each}_{column}"
-        for each in SERIES
-        for column in row_columns(each)
+        f"CASE WHEN {ROWS[series].where} THEN {getattr(ROWS[series], column)} END AS {series}_{column}"
+        for series in SERIES
+        for column in row_columns(series)
     ]
     return f"""CREATE TEMP TABLE events AS
 SELECT
@@ -201,16 +199,16 @@ _EVENTS = _events()
 
 
 def _result(grace_days: int) -> str:
-    """Sum up the events of each label's lead, and compute the features from the sums.
+    """Return the query that sums up the events of each label's lead, and computes the features from the sums.
 
-    The query lists counts that no feature uses; DuckDB does not compute those.
+    It also names counts that no feature uses. DuckDB does not compute these.
     """
     columns = ", ".join(
         f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_KINDS[feature.unit is Unit.FLAG]}"
         f" AS {column_of(feature)}"
         for feature in FEATURES
     )
-    parts = ", ".join(part for each in SERIES for part in _parts(each))
+    parts = ", ".join(part for series in SERIES for part in _parts(series))
     return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),
     met AS NOT MATERIALIZED (
         SELECT pairs.n, pairs.day AS today, events.* FROM pairs
@@ -229,6 +227,7 @@ def _result(grace_days: int) -> str:
 
 
 def _parts(input_: Input) -> Iterator[str]:
+    """Yield the expressions of the parts of an input's features."""
     yield f"MIN(day) FILTER ({input_}_count > 0) AS {input_}_first_day"
     yield f"MAX(day) FILTER ({input_}_count > 0) AS {input_}_last_day"
     columns = row_columns(input_)
@@ -242,7 +241,7 @@ def _parts(input_: Input) -> Iterator[str]:
 
 
 def _dates() -> str:
-    """The first and last date that counts, for labels whose lead has cancelled an order."""
+    """Return the query for the first and last date that counts, of labels with a cancelled order."""
     count = f"{Input.PURCHASES}_count"
     return f"""SELECT n, MIN(day) AS first_day, MAX(day) AS last_day FROM (
         SELECT n, day FROM met SEMI JOIN struck USING (n) WHERE {count} IS NOT NULL
@@ -256,7 +255,7 @@ def _date(name: str) -> str:
 
 
 def _campaigns(grace_days: int) -> str:
-    """Count the campaigns that a label's lead was sent in the window and never reacted to."""
+    """Return the query for how many campaigns in the window a label's lead was sent and never reacted to."""
     (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
         SELECT n, ANY_VALUE(today) AS today, MAX(day) FILTER (is_sent) AS sent

@@ -1,6 +1,7 @@
-"""Conversions between Arrow and NumPy that read and write the arrays' buffers directly.
+"""Arrow's types of the lake's columns, and conversions between Arrow and NumPy.
 
-pyarrow's usual conversions import pandas wherever it is installed. These do not.
+The conversions read and write the arrays' buffers directly. pyarrow's own would import pandas wherever it is
+installed.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from rules.lake.entities import EXTRA, Entity, Type
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]  # positions in a text
+# The types of an entity's fields, as Arrow and as the Glue catalog write them
 ARROW = {
     Type.TEXT: pa.string(),
     Type.INTEGER: pa.int64(),
@@ -40,8 +42,8 @@ def as_array(numbers: Indices) -> pa.Int64Array:
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return Python values, None for null, as an Arrow array of a type that the lake's columns have."""
-    there = np.array([value is not None for value in values], np.bool_)
-    buffers: list[Any] = [np.packbits(there, bitorder="little")]
+    is_valid = np.array([value is not None for value in values], np.bool_)
+    buffers: list[Any] = [np.packbits(is_valid, bitorder="little")]
     if pa.types.is_string(kind):
         texts = [(value or "").encode() for value in values]
         buffers += [np.cumsum([0, *map(len, texts)]).astype(np.int32), b"".join(texts)]
@@ -75,19 +77,17 @@ def flag_array(flags: Flags) -> pa.BooleanArray:
 
 
 def raw_values(array: pa.Array, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Return the stored values of an array of fixed width as `kind`. What stands for a null is undefined."""
+    """Return the stored values of an array of fixed width as `kind`. The value of a null is undefined."""
     size = array.offset + len(array)
     return np.frombuffer(array.buffers()[1], kind, size)[array.offset :] if len(array) else np.zeros(0, kind)
 
 
 def _bits(array: pa.BooleanArray, buffer: pa.Buffer | None) -> Flags:
+    """Return the bits of an array's buffer as flags. A buffer that is not there means that all are set."""
     if buffer is None or not len(array):
         return np.ones(len(array), np.bool_)
     bits = np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little")
     return bits[array.offset : array.offset + len(array)].view(np.bool_)
-
-
-# The schema that rules.lake.entities declares, as Arrow and Glue write it.
 
 
 def arrow_schema(entity: Entity) -> pa.Schema:
@@ -99,6 +99,6 @@ def arrow_schema(entity: Entity) -> pa.Schema:
 
 def glue_columns(entity: Entity) -> list[dict[str, str]]:
     """Return the columns of an entity's curated files as the Glue catalog lists them, in the same order."""
-    fields = [{"Name": f.name, "Type": HIVE[f.type], "Comment": f.doc} for f in entity.fields]
+    fields = [{"Name": field.name, "Type": HIVE[field.type], "Comment": field.doc} for field in entity.fields]
     comment = "fields beyond the schema, JSON text"
     return [*fields, {"Name": EXTRA, "Type": HIVE[Type.TEXT], "Comment": comment}]

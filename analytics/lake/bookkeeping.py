@@ -1,7 +1,7 @@
 """The bookkeeping of a curated file, in the metadata of its Parquet footer.
 
-It says how many rows were read, kept, doubled and refused, and which raw objects the file holds. One PUT
-writes rows and bookkeeping together, so they agree even after a crash.
+It has the counts of rows, and names the raw objects that the rows are from. One PUT writes rows and
+bookkeeping together, so they agree even after a crash.
 """
 
 import json
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects, StoredObject
 
 FOOTER_KEY = "streakline"
-TAIL_BYTES = 64 * 1024
+TAIL_BYTES = 64 * 1024  # which hold most footers
 LENGTH_BYTES = 8  # the footer's length and the magic bytes, at a Parquet file's end
 # Which Redshift type takes a Parquet column of an Arrow type. COPY converts nothing, so they must fit.
 _REDSHIFT_TYPES = {
@@ -63,8 +63,9 @@ class Bookkeeping:
 
     schema: int  # how many fields its entity had when it was written
     counts: Counts
-    sources: Mapping[str, str] = field(default_factory=dict)  # hour=HH/NAME -> ETag
-    # marks of erasures that have changed its rows: then its raw objects have less than it holds
+    # The raw objects that its rows are from: hour=HH/NAME (layout.source_name) -> ETag
+    sources: Mapping[str, str] = field(default_factory=dict)
+    # Marks of erasures that have changed its rows: then its raw objects lack some of them
     erased: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -84,7 +85,7 @@ def read_bookkeeping(data: bytes) -> Bookkeeping:
 
 
 def bookkeeping_of(objects: Objects, key: str) -> Bookkeeping:
-    """Return a curated file's bookkeeping; reads only the file's footer. Raises NoObject."""
+    """Return a curated file's bookkeeping. Only the file's footer is read. Raises NoObject, KeyError."""
     return read_bookkeeping(footer_of(objects, key))
 
 
@@ -98,17 +99,18 @@ def footer_of(objects: Objects, key: str) -> bytes:
 def merge_bookkeeping(books: Iterable[Bookkeeping]) -> Bookkeeping:
     """Return the bookkeeping of several files merged into one; its schema is the oldest of theirs."""
     listed = list(books)
-    sources: dict[str, str] = {}
-    for each in listed:
-        sources |= each.sources
-    schema = min((each.schema for each in listed), default=0)
-    erased = tuple(sorted({mark for each in listed for mark in each.erased}))
-    return Bookkeeping(schema, sum((each.counts for each in listed), Counts()), sources, erased)
+    counts, sources, erased = Counts(), dict[str, str](), set[str]()
+    for book in listed:
+        counts += book.counts
+        sources |= book.sources
+        erased.update(book.erased)
+    schema = min((book.schema for book in listed), default=0)
+    return Bookkeeping(schema, counts, sources, tuple(sorted(erased)))
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file's footer says to a load: which columns it has, and its counts."""
+    """Those parts of a file's footer that a load needs."""
 
     columns: tuple[tuple[str, str], ...]  # (name, Redshift type), in the file's order
     counts: Counts
@@ -118,7 +120,7 @@ def read_footer(objects: Objects, file: StoredObject) -> Footer:
     """Read a curated file's footer. Raises KeyError if it has no bookkeeping."""
     end = footer_of(objects, file.key)
     schema = pq.read_metadata(pa.BufferReader(end)).schema.to_arrow_schema()
-    columns = tuple((each.name, _redshift_type(each.type)) for each in schema)
+    columns = tuple((column.name, _redshift_type(column.type)) for column in schema)
     return Footer(columns, read_bookkeeping(end).counts)
 
 

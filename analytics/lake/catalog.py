@@ -33,10 +33,10 @@ class Catalog:
     bucket: str  # the lake's bucket
 
     def ensure(self) -> None:
-        """Create the database and its tables if they are missing; give all the columns declared now.
+        """Create missing tables, and give all tables and partitions the columns that are declared now.
 
-        Each partition is compared, so what ended early goes on where it was. Raises RuntimeError, after all
-        others are done, if Glue refuses a partition; and what botocore raises.
+        Each partition is compared, so a call that ended early can be repeated. If Glue refuses a partition,
+        RuntimeError is raised after the others are done. Raises what botocore raises.
         """
         with suppress(self.glue.exceptions.AlreadyExistsException):
             self.glue.create_database(DatabaseInput={"Name": self.database})
@@ -47,13 +47,14 @@ class Catalog:
         _check(refused)
 
     def _ensure_table(self, entity: Entity) -> None:
+        """Create an entity's table, or give it the columns declared now."""
         wanted = self._table(entity)
         try:
             self.glue.create_table(DatabaseName=self.database, TableInput=wanted)
             return
         except self.glue.exceptions.AlreadyExistsException:
-            held = self.glue.get_table(DatabaseName=self.database, Name=entity.name)["Table"]
-        if held["StorageDescriptor"]["Columns"] != wanted["StorageDescriptor"]["Columns"]:
+            stored = self.glue.get_table(DatabaseName=self.database, Name=entity.name)["Table"]
+        if stored["StorageDescriptor"]["Columns"] != wanted["StorageDescriptor"]["Columns"]:
             self.glue.update_table(DatabaseName=self.database, TableInput=wanted)
 
     def _update_partitions(self, entity: Entity) -> list[Any]:
@@ -63,11 +64,15 @@ class Catalog:
         pages = self.glue.get_paginator("get_partitions").paginate(
             DatabaseName=self.database, TableName=entity.name
         )
-        found = [each for page in pages for each in page["Partitions"]]
-        dates = (each["Values"][0] for each in found if each["StorageDescriptor"]["Columns"] != wanted)
-        for some in chunks(dates, PARTITIONS_MAX):
+        partitions = [partition for page in pages for partition in page["Partitions"]]
+        dates = [
+            partition["Values"][0]
+            for partition in partitions
+            if partition["StorageDescriptor"]["Columns"] != wanted
+        ]
+        for batch in chunks(dates, PARTITIONS_MAX):
             entries = [
-                {"PartitionValueList": [dt], "PartitionInput": self._partition(entity, dt)} for dt in some
+                {"PartitionValueList": [dt], "PartitionInput": self._partition(entity, dt)} for dt in batch
             ]
             answer = self.glue.batch_update_partition(
                 DatabaseName=self.database, TableName=entity.name, Entries=entries
@@ -76,15 +81,18 @@ class Catalog:
         return refused
 
     def register(self, entity_name: str, dates: Iterable[str]) -> None:
-        """Register these dates' partitions; known ones stay. Raises RuntimeError if Glue refuses one."""
+        """Register the partitions of some dates (YYYY-MM-DD). Those that the catalog has stay as they are.
+
+        An entity that analysts do not have is left out. Raises RuntimeError if Glue refuses a partition.
+        """
         if entity_name not in LOADED:
             return
         entity = LOADED[entity_name]
-        for some in chunks(dates, PARTITIONS_MAX):
+        for batch in chunks(dates, PARTITIONS_MAX):
             answer = self.glue.batch_create_partition(
                 DatabaseName=self.database,
                 TableName=entity.name,
-                PartitionInputList=[self._partition(entity, dt) for dt in some],
+                PartitionInputList=[self._partition(entity, dt) for dt in batch],
             )
             errors = answer.get("Errors", ())
             _check(
@@ -93,11 +101,11 @@ class Catalog:
 
     def register_places(self, places: Iterable[Place]) -> None:
         """Register the partitions in which these places lie, as register does."""
-        dates: dict[str, set[str]] = {}
+        dates_by_entity: dict[str, set[str]] = {}
         for place in places:
-            dates.setdefault(place.entity, set()).add(place.dt)
-        for entity, some in dates.items():
-            self.register(entity, sorted(some))
+            dates_by_entity.setdefault(place.entity, set()).add(place.dt)
+        for entity, dates in dates_by_entity.items():
+            self.register(entity, sorted(dates))
 
     def _table(self, entity: Entity) -> dict[str, Any]:
         return {
@@ -117,5 +125,6 @@ class Catalog:
 
 
 def _check(errors: Sequence[Any]) -> None:
+    """Raise RuntimeError if there are errors of partitions."""
     if errors:
         raise RuntimeError(f"Glue refused {len(errors)} partitions: {errors[0]}")

@@ -1,5 +1,6 @@
-"""Reads curated files: some columns of an entity, one file after another, or all of them by DuckDB. That is
-in memory, and takes Arrow; what does not fit into memory goes to the temporary folder.
+"""Reads curated files: some columns of an entity, file by file as Arrow tables, or all rows by DuckDB.
+
+DuckDB works in memory. It writes to the temporary folder what does not fit.
 """
 
 import hashlib
@@ -22,8 +23,7 @@ from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
 
-# DuckDB in memory, fed with Arrow. What does not fit into memory goes to the temporary folder.
-
+# ruff: noqa: S608 (names of tables are our own)
 
 MEMORY = "1500MB"
 THREADS = 2
@@ -41,8 +41,8 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Table:
     """Return a query's rows as an Arrow table."""
-    found: pa.Table = db.sql(sql, params=values).to_arrow_table()
-    return found
+    rows: pa.Table = db.sql(sql, params=values).to_arrow_table()
+    return rows
 
 
 @contextmanager
@@ -53,9 +53,6 @@ def arrow_table(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator
         yield
     finally:
         db.unregister(name)
-
-
-# ruff: noqa: S608 (names of tables are our own)
 
 
 def date_of(stored: StoredObject) -> str:
@@ -76,10 +73,12 @@ def files_between(
 
 def etags_digest(files: Mapping[str, list[StoredObject]], until: date) -> str:
     """Return a digest of the keys and ETags of all entities' files up to a date: other files give another."""
-    found = sorted(
-        f"{file.key} {file.etag}" for some in files.values() for file in files_between(some, None, until)
+    lines = sorted(
+        f"{file.key} {file.etag}"
+        for files_of_entity in files.values()
+        for file in files_between(files_of_entity, None, until)
     )
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def read_file(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
@@ -135,14 +134,14 @@ def reader(
 ) -> pa.RecordBatchReader:
     """Return the same columns of some files, or all, as one stream of Arrow batches. It can be read once.
 
-    keep: returns those of a file's rows that are meant.
+    keep: takes the rows of a file, and returns those that are wanted.
     """
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
     if files is None:
         files = curated_files(objects, entity)
-    found = tables(objects, entity, files, names)
-    batches = (batch for _, table in found for batch in keep(table).to_batches())
+    dated_tables = tables(objects, entity, files, names)
+    batches = (batch for _, table in dated_tables for batch in keep(table).to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
@@ -152,8 +151,9 @@ def table_of(
 ) -> Iterator[None]:
     """Let queries read all rows of an entity as a table of this name, for the length of a `with` block.
 
-    DuckDB reads the files itself, and of them the columns that a query names: this takes half the time of
-    reading them one by one, and the disk of a lake that is not on it. threads: how many are fetched at once.
+    DuckDB reads the files itself, and only the columns that a query names. This takes half the time of
+    reading them one by one. The files of a lake on S3 are copied to the temporary folder. threads: how many
+    files are fetched at once.
     """
     declared = arrow_schema(ENTITIES[entity])
     with TemporaryDirectory() as folder, arrow_table(db, f"{name}_declared", declared.empty_table()):
@@ -161,7 +161,7 @@ def table_of(
         paths = [Path(folder, f"{number}.parquet") for number in range(len(keys))]
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(objects.link, keys, paths))
-        # Each statement asks all files for their columns; they do not change here.
+        # Without the cache each statement would read the footers of all files again.
         db.execute("SET parquet_metadata_cache = true")
         db.execute(f"CREATE TEMP VIEW {name} AS {_rows(db, f'{name}_declared', folder if paths else None)}")
         yield
@@ -177,16 +177,15 @@ def _rows(db: duckdb.DuckDBPyConnection, declared: str, folder: str | None) -> s
     if folder is None:
         return f"SELECT * FROM {declared}"
     files = f"read_parquet('{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"
-    known = dict(_columns(db, files))
-
-    def read(column: str, kind: str) -> str:
-        if known.get(column) == kind:
-            return f'"{column}"'
-        value = f'"{column}"' if column in known else "NULL"
-        return f'CAST({value} AS {kind}) AS "{column}"'
-
-    columns = ", ".join(read(column, kind) for column, kind in _columns(db, declared))
-    return f"SELECT {columns} FROM {files}"
+    kinds = dict(_columns(db, files))
+    columns = []
+    for column, kind in _columns(db, declared):
+        if kinds.get(column) == kind:
+            columns.append(f'"{column}"')
+        else:
+            value = f'"{column}"' if column in kinds else "NULL"
+            columns.append(f'CAST({value} AS {kind}) AS "{column}"')
+    return f"SELECT {', '.join(columns)} FROM {files}"
 
 
 def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]]:
@@ -194,11 +193,8 @@ def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]
     return [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]
 
 
-# Reads parts of a stored object as those of a file.
-
-
 class RangedFile(io.RawIOBase):
-    """An object as a file of which parts are read; each part is a request."""
+    """A stored object as a file. Each read requests only that part of the object."""
 
     def __init__(self, objects: RangedObjects, stored: StoredObject) -> None:
         super().__init__()
@@ -213,19 +209,19 @@ class RangedFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Return the place of the next byte."""
+        """Return the position of the next byte."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
+        """Go to a position, and return it."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._stored.size}[whence]
         self._at = base + offset
         return self._at
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; raises NoObject."""
-        left = max(0, self._stored.size - self._at)
-        wanted = left if size is None or size < 0 else min(size, left)
-        found = self._objects.part(self._stored.key, self._at, wanted) if wanted else b""
-        self._at += len(found)
-        return found
+        rest = max(0, self._stored.size - self._at)
+        count = rest if size is None or size < 0 else min(size, rest)
+        data = self._objects.part(self._stored.key, self._at, count) if count else b""
+        self._at += len(data)
+        return data

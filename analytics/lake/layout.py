@@ -1,15 +1,16 @@
 """Where things are in the lake's bucket, and which curated files a reader takes.
 
-raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME a row a line, packed records or plain rows, gzip or not
-raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             the same, as it was before arrivals were noted
-raw/{entity}/any other name                         no hour's: all lines are refused, and counted for NOWHERE
-curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
+raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME  a row a line, packed records or plain rows, gzip or not
+raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME              the same, if the date of arrival is not noted
+raw/{entity}/any other name                          of no hour: all lines are refused, counted for NOWHERE
+curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet       an hour
+curated/{entity}/dt=YYYY-MM-DD/day.parquet           a whole day
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
-state/watermark.json, state/failed_tasks.json, state/ledgers_compared.json
-state/users/OF/NUMBER.parquet (shares of the users), state/answers.parquet,
-state/answers_compared.json, state/leads_compared.json, state/unloaded/{run_id}.json, state/warehouse.json
-runs/{run_id}/NAME, reports/{run_id}.*
-runs/{run_id}/shares/NUMBER/NAME what came of one share of the users
+state/NAME                                           what one nightly run leaves for the next: constants below
+state/users/OF/NUMBER.parquet                        a share of the users, of so many
+runs/{run_id}/NAME                                   what the steps of one run leave for each other
+runs/{run_id}/shares/NUMBER/NAME                     what came of one share of the users
+reports/{run_id}.*                                   a run's report
 """
 
 import re
@@ -20,7 +21,7 @@ from os.path import commonprefix
 
 from adapters.platform.objects import Objects, StoredObject
 
-HOURS = "24"
+HOURS = "24"  # of a day: an hour sorts before it
 RAW, CURATED, QUARANTINE, RUNS = "raw/", "curated/", "quarantine/", "runs/"
 WATERMARK = "state/watermark.json"
 FAILED_TASKS = "state/failed_tasks.json"
@@ -54,9 +55,9 @@ def raw_prefix(entity: str, dt: str = "", hour: str | None = None, arrived: str 
 
     arrived: the date (YYYY-MM-DD, UTC) on which they were stored; empty: those of which it is not noted.
     """
-    came = f"arrived={arrived}/" if arrived else ""
+    arrival = f"arrived={arrived}/" if arrived else ""
     day = f"dt={dt}/" if dt else ""
-    return f"{RAW}{entity}/{came}{day}" + (f"hour={hour}/" if hour is not None else "")
+    return f"{RAW}{entity}/{arrival}{day}" + (f"hour={hour}/" if hour is not None else "")
 
 
 def raw_place(key: str) -> Place | None:
@@ -78,6 +79,7 @@ def nowhere(entity: str) -> Place:
 
 
 def _is_real(place: Place) -> bool:
+    """Whether a place's date and hour exist."""
     try:
         date.fromisoformat(place.dt)
     except ValueError:
@@ -88,13 +90,13 @@ def _is_real(place: Place) -> bool:
 def source_name(key: str) -> str:
     """Return a raw object's name within its day: hour=HH/[arrived=.../]NAME.
 
-    The name of one that belongs to no hour is all that is behind the entity.
+    The name of an object that belongs to no hour is the whole rest of its key after the entity.
     """
     match = _RAW.fullmatch(key)
     if match is None or raw_place(key) is None:
         return key.split("/", 2)[2]
-    came = f"arrived={match[2]}/" if match[2] else ""
-    return f"hour={match[4]}/{came}{match[5]}"
+    arrival = f"arrived={match[2]}/" if match[2] else ""
+    return f"hour={match[4]}/{arrival}{match[5]}"
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
@@ -123,13 +125,13 @@ def quarantine_key(raw_key: str) -> str:
 
 
 def raw_key(quarantine_key: str) -> str:
-    """Return the key of the raw object that a quarantine file has lines of."""
+    """Return the key of the raw object whose refused lines a quarantine file has."""
     key = quarantine_key.removesuffix(".ndjson")
     match = _QUARANTINE.fullmatch(key)
     if match is None:
         return f"{RAW}{key.removeprefix(QUARANTINE)}"
-    entity, hour, came, name = match.groups()
-    return f"{RAW}{entity}/{came}{hour}{name}"
+    entity, hour, arrival, name = match.groups()
+    return f"{RAW}{entity}/{arrival}{hour}{name}"
 
 
 def run_key(run_id: str, name: str) -> str:
@@ -138,7 +140,7 @@ def run_key(run_id: str, name: str) -> str:
 
 
 def run_of(key: str) -> str:
-    """Return the id of the run that a key of run_key is of."""
+    """Return the id of the run in a key that run_key has made."""
     return key.removeprefix(RUNS).partition("/")[0]
 
 
@@ -155,21 +157,21 @@ def curated_files(
     If a day has a day's file, the files of its hours are left out: an unfinished compaction left them there,
     and the day's file has all their rows.
     """
-    found: dict[str, list[tuple[Place, StoredObject]]] = {}
+    files_by_date: dict[str, dict[Place, StoredObject]] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):
         for stored in objects.list(prefix):
             place = curated_place(stored.key)
             if place and (since_dt or "") <= place.dt <= (until_dt or date.max.isoformat()):
-                found.setdefault(place.dt, []).append((place, stored))
-    return [stored for files in found.values() for stored in _of_day(files)]
-
-
-def _of_day(files: list[tuple[Place, StoredObject]]) -> list[StoredObject]:
-    whole = [stored for place, stored in files if place.hour is None]
-    return whole or [stored for _, stored in files]
+                files_by_date.setdefault(place.dt, {})[place] = stored
+    chosen: list[StoredObject] = []
+    for dt, files in files_by_date.items():
+        day = files.get(Place(entity, dt, None))
+        chosen += [day] if day else files.values()
+    return chosen
 
 
 def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[str]:
+    """Return the prefixes whose listings have all curated files of these days."""
     if since_dt and until_dt:
         dates = list(dates_between(since_dt, until_dt))
         if len(dates) <= DAYS_LISTED_MAX:
@@ -178,7 +180,7 @@ def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[s
 
 
 def dates_prefix(since_dt: str, until_dt: str) -> str:
-    """Return what the folders of these dates begin with, and perhaps some others: dt=2026-0."""
+    """Return what the names of these dates' folders, and perhaps of others, begin with: dt=2026-0."""
     # Compares characters, which is right here: dates have no folders.
     return f"dt={commonprefix([since_dt, until_dt])}"  # noqa: RUF071
 

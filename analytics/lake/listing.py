@@ -1,7 +1,7 @@
-"""Lists the lake's raw objects by when they arrived; and the lake once for many small curation tasks.
+"""Lists the lake's raw objects by when they arrived, and lists the lake once for many small curation tasks.
 
-Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So what is new lies under a few dates, and nobody
-lists all that ever came.
+Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So new objects lie under a few dates, and a night
+need not list all that ever came.
 """
 
 from bisect import bisect_left
@@ -44,13 +44,13 @@ def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[Sto
         yield from objects.list(raw_prefix(entity))
         return
     start = raw_prefix(entity)
-    has_older_keys = False
-    for each in objects.below(start):
-        if each.startswith(f"{start}dt="):
-            has_older_keys = True  # one listing takes them all
-        elif not _is_arrival(entity, each) or each >= f"{start}{ARRIVED}{since}":
-            yield from objects.list(each)
-    if has_older_keys:
+    has_undated_arrivals = False
+    for folder in objects.below(start):
+        if folder.startswith(f"{start}dt="):
+            has_undated_arrivals = True  # one listing takes them all
+        elif not _is_arrival(entity, folder) or folder >= f"{start}{ARRIVED}{since}":
+            yield from objects.list(folder)
+    if has_undated_arrivals:
         yield from objects.list(f"{start}dt=")
 
 
@@ -62,12 +62,15 @@ def raw_objects_of_dates(
     It may yield others too: those of partitions whose dates begin with the same characters.
     """
     start, prefix = raw_prefix(entity), dates_prefix(since_dt, until_dt)
-    below = list(objects.below(start))
-    dated = [f"{each}{prefix}" for each in below if _is_arrival(entity, each)]
-    others = [each for each in below if not _is_arrival(entity, each) and not each.startswith(f"{start}dt=")]
+    prefixes = [f"{start}{prefix}"]  # of objects whose date of arrival is not noted
+    for folder in objects.below(start):
+        if _is_arrival(entity, folder):
+            prefixes.append(f"{folder}{prefix}")
+        elif not folder.startswith(f"{start}dt="):
+            prefixes.append(folder)
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        for found in pool.map(lambda each: list(objects.list(each)), [*dated, f"{start}{prefix}", *others]):
-            yield from found
+        for listed in pool.map(lambda listed_prefix: list(objects.list(listed_prefix)), prefixes):
+            yield from listed
 
 
 def raw_objects_of_place(
@@ -75,7 +78,8 @@ def raw_objects_of_place(
 ) -> list[StoredObject]:
     """Return a partition's raw objects, by hour, and by key within it.
 
-    arrived: the dates of arrival to look under; None: all. Those of no hour are all that is below an entity.
+    arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all. For the place NOWHERE they are the
+    objects that belong to no hour.
     """
     if place.dt == NOWHERE:
         since = min(arrived, default="9999") if arrived is not None else ""
@@ -86,8 +90,12 @@ def raw_objects_of_place(
         ]
     dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
     prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
-    found = [each for prefix in prefixes for each in objects.list(prefix) if raw_place(each.key)]
-    return sorted(found, key=lambda each: (_hour(each.key), arrival_date(each.key), each.key))
+    stored_objects = [
+        stored for prefix in prefixes for stored in objects.list(prefix) if raw_place(stored.key)
+    ]
+    return sorted(
+        stored_objects, key=lambda stored: (_hour(stored.key), arrival_date(stored.key), stored.key)
+    )
 
 
 def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
@@ -103,8 +111,8 @@ def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[
     for entity, dates in days.items():
         if len(dates) > FEW:
             shared = dates_prefix(min(dates), max(dates))
-            raw = [raw_prefix(entity, arrived=each) for each in ["", *arrived]]
-            prefixes += [each + shared for each in [*raw, curated_prefix(entity)]]
+            raw = [raw_prefix(entity, arrived=arrival) for arrival in ["", *arrived]]
+            prefixes += [folder + shared for folder in [*raw, curated_prefix(entity)]]
     return PrelistedObjects(objects, prefixes) if prefixes else objects
 
 
@@ -112,8 +120,8 @@ class PrelistedObjects:
     """Objects whose listings were read when this was made. All other calls go to the objects themselves.
 
     A reader does not see an object that arrived later. Curation may use this: its next run sees that object,
-    and its tasks do not read each other's files. What another run
-    has changed since is found when it is written.
+    and its tasks do not read each other's files. If another run has replaced a file since, a conditional
+    write fails, and the task is done again with new listings.
     """
 
     def __init__(self, objects: Objects, prefixes: Iterable[str]) -> None:
@@ -130,13 +138,13 @@ class PrelistedObjects:
             return self._objects.list(prefix)
         for covered, listing in self._listings.items():
             if prefix.startswith(covered):
-                first = bisect_left(listing, prefix, key=lambda each: each.key)
+                first = bisect_left(listing, prefix, key=lambda stored: stored.key)
                 rest = (listing[index] for index in range(first, len(listing)))
-                return takewhile(lambda each: each.key.startswith(prefix), rest)
+                return takewhile(lambda stored: stored.key.startswith(prefix), rest)
         return self._objects.list(prefix)
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield what is directly below a folder."""
+        """Yield the prefixes of the folders directly below a folder."""
         return self._objects.below(folder)
 
     def get(self, key: str) -> bytes:
@@ -168,7 +176,7 @@ class PrelistedObjects:
         return self._objects.etag(key)
 
     def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
-        """Store an object on a condition; raises ObjectChanged. Then the stored listings are old, and go."""
+        """Store an object on a condition. Raises ObjectChanged, after which all is listed anew."""
         self._while_listed(lambda: self._objects.put_if(key, data, etag))
         self._written.add(key.rpartition("/")[0] + "/")
 
@@ -177,6 +185,7 @@ class PrelistedObjects:
         self._while_listed(lambda: self._objects.delete_if(key, etag))
 
     def _while_listed(self, act: Callable[[], T]) -> T:
+        """Do something; if it shows that the stored listings are old, drop these."""
         try:
             return act()
         except (NoObject, ObjectChanged):
@@ -190,4 +199,5 @@ def _hour(key: str) -> str:
 
 
 def _is_arrival(entity: str, name: str) -> bool:
+    """Whether a prefix is that of the folder of a date of arrival."""
     return name.startswith(raw_prefix(entity) + ARRIVED) and name.endswith("/")

@@ -1,4 +1,7 @@
-"""Rows of a lake by user, for folds over whole histories: parts of whole users on disk, read as tuples."""
+"""Rows of a lake by user, for folds over whole histories.
+
+The rows are written to disk in parts. A part has all rows of its users, and fits into memory.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -19,13 +22,13 @@ R = TypeVar("R")
 MEMORY = "300MB"
 # A part is sorted in memory: this many bytes of curated files are some 250,000 entries of a ledger.
 PART_BYTES, PARTS_MAX = 10_000_000, 250
-# All parts are written at once: each holds a row group in memory.
+# All parts are written at once, and each holds a row group in memory: rows of all, and of one at least.
 OPEN_ROWS, ROW_GROUP_MIN = 500_000, 2_048
 BATCH_ROWS = 20_000
 
 
 def small_database() -> duckdb.DuckDBPyConnection:
-    """Return an empty database that leaves memory to what works on the rows."""
+    """Return an empty database that takes little memory, so that the caller's fold has the rest."""
     db = connect()
     db.execute(f"SET memory_limit = '{MEMORY}'")
     db.execute(f"SET threads = {THREADS}")
@@ -39,7 +42,10 @@ def parts_of(objects: Objects, entity: str) -> int:
 
 
 def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: int) -> None:
-    """Write a query's rows in parts of whole users, to a folder that is not there. A column is `user_id`."""
+    """Write a query's rows in parts of whole users, to a folder that must not exist.
+
+    sql: a query with the column `user_id`.
+    """
     db.execute(f"SET partitioned_write_max_open_files = {PARTS_MAX + 50}")
     rows = max(ROW_GROUP_MIN, OPEN_ROWS // parts)
     db.execute(
@@ -49,23 +55,25 @@ def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: in
 
 
 def part_source(folder: Path, part: int) -> str | None:
-    """Return what a query reads to have a part of write_parts; None if there is nobody in it."""
-    some = folder / f"part={part}"
-    return f"read_parquet('{some}/*.parquet', hive_partitioning = false)" if some.exists() else None
+    """Return a part of write_parts as a query names it in FROM; None if the part has no users."""
+    part_folder = folder / f"part={part}"
+    if not part_folder.exists():
+        return None
+    return f"read_parquet('{part_folder}/*.parquet', hive_partitioning = false)"
 
 
 def rows_of_users(
     db: duckdb.DuckDBPyConnection, sql: str, make: Callable[[Values], R]
 ) -> Iterator[tuple[str, list[R]]]:
-    """Yield each user with the rows of a query, which is in the order of its first column: the user.
+    """Yield each user with the rows of a query.
 
-    make: makes a row of a tuple of its values, and may be `tuple` itself. An instant takes a microsecond, all
-    other values hardly anything.
+    sql: a query whose first column is the user, in the order of that column. make: returns a row from a tuple
+    of its values, and may be `tuple` itself.
     """
     batches = db.sql(sql).to_arrow_reader(BATCH_ROWS)
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for user, some in groupby(rows, key=itemgetter(0)):
-        yield user, [make(row) for row in some]
+    for user, rows_of_user in groupby(rows, key=itemgetter(0)):
+        yield user, [make(row) for row in rows_of_user]
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -1,6 +1,6 @@
-"""The warehouse for batch jobs that write: sessions of redshift_connector, from within its network.
+"""The warehouse for batch jobs that write: connections of redshift_connector, from within its network.
 
-Who only asks needs none of this: local.analyst.
+An analyst who only asks uses local.analyst instead.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import redshift_connector
 
 PORT = 5439
-TEXT_BYTES = 256  # of a new column, unless somebody says more
+TEXT_BYTES = 256  # of a new column's texts, by default
 _TEXTS = frozenset({"character varying", "character", "text"})
 _ARROW = {
     "smallint": pa.int16(),
@@ -57,7 +57,7 @@ def connect(
         yield connection
 
 
-def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
+def upsert(  # noqa: PLR0913 (a new table needs types)
     connection: Any,
     frame: Any,
     table: str,
@@ -66,31 +66,36 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
     text_bytes: int = TEXT_BYTES,
     types: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a DataFrame's rows to schema.table, by the names of columns, in place of rows of the same keys.
+    """Write a DataFrame's rows to schema.table, by the names of columns, in place of rows with the same keys.
 
-    The table is created if it is missing: text_bytes is the size of its texts, types has Redshift's types of
-    columns by name, where a column holds nothing or another type is wanted. One transaction, committed at
-    its end; safe to repeat. Raises ValueError, and writes nothing, if a column is missing or unknown, holds a
-    value that its type would change or a text that is too long, and if a key is NULL or stands twice in the
-    frame, because it would be chance which row wins.
+    The table is created if it is missing. Then text_bytes is the size of its texts, and types has Redshift's
+    types by column, where a column is empty or another type is wanted. All is one transaction, committed at
+    its end, and safe to repeat. Raises ValueError, and writes nothing, for a column that is missing or
+    unknown, a value that its type would change, a text that is too long, and a key that is NULL or stands
+    twice in the frame: then it would be chance which row wins.
     """
     schema, _, name = table.partition(".")
     frame = frame.rename(columns={column: str(column).lower() for column in frame.columns})
     keys = [key.lower() for key in keys]
-    wanted = _columns(connection, schema, name)
-    given = {each.lower(): type_ for each, type_ in (types or {}).items()}
-    _check_names(frame, keys, wanted or dict.fromkeys(frame.columns), given)
+    stored = _columns(connection, schema, name)
+    new_types = {column.lower(): type_ for column, type_ in (types or {}).items()}
+    _check_names(frame, keys, stored or dict.fromkeys(frame.columns), new_types)
     if frame[keys].isna().any(axis=None):
         raise ValueError(f"{', '.join(keys)}: a key is empty, so the row could not be found again")
     if frame.duplicated(keys).any():
         raise ValueError(f"{', '.join(keys)} stand twice in the frame")
     columns = {column: _column(frame[column], column) for column in frame.columns}
-    if wanted:
-        columns = {each: _fitting_values(columns[each], each, type_) for each, type_ in wanted.items()}
+    if stored:
+        columns = {
+            column: _fitting_values(columns[column], column, type_) for column, type_ in stored.items()
+        }
     else:
-        _check_new(columns, given, text_bytes)
+        _check_new(columns, new_types, text_bytes)
+    # As objects, because pandas would make whole numbers with a NULL floating-point numbers.
     awswrangler.redshift.to_sql(
-        pd.DataFrame({each: pd.Series(values.to_pylist(), dtype=object) for each, values in columns.items()}),
+        pd.DataFrame(
+            {column: pd.Series(values.to_pylist(), dtype=object) for column, values in columns.items()}
+        ),
         con=connection,
         schema=schema,
         table=name,
@@ -98,7 +103,7 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
         primary_keys=keys,
         index=False,
         use_column_names=True,
-        dtype=given or None,
+        dtype=new_types or None,
         varchar_lengths_default=text_bytes,
     )
 
@@ -116,19 +121,21 @@ def _columns(connection: Any, schema: str, table: str) -> dict[str, _Type]:
 
 
 def _check_names(
-    frame: Any, keys: Sequence[str], wanted: Mapping[str, Any], given: Mapping[str, str]
+    frame: Any, keys: Sequence[str], stored: Mapping[str, Any], new_types: Mapping[str, str]
 ) -> None:
+    """Raise ValueError unless the frame has each column of the table once, and no other."""
     if twice := sorted(set(frame.columns[frame.columns.duplicated()])):
         raise ValueError(f"{', '.join(twice)}: a column of this name stands twice in the frame")
-    if missing := [each for each in [*wanted, *keys, *given] if each not in frame.columns]:
+    if missing := [name for name in [*stored, *keys, *new_types] if name not in frame.columns]:
         raise ValueError(
             f"{', '.join(missing)}: the frame has no such column, and the table's rows would lose it"
         )
-    if unknown := [column for column in frame.columns if column not in wanted]:
+    if unknown := [column for column in frame.columns if column not in stored]:
         raise ValueError(f"{', '.join(unknown)}: the table has no such column")
 
 
 def _column(values: Any, name: str) -> pa.Array:
+    """Return a column of a frame as Arrow reads it. Raises ValueError if its values are of several types."""
     try:
         return pa.array(values, from_pandas=True)
     except pa.ArrowException as error:
@@ -147,16 +154,17 @@ def _fitting_values(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
     try:
         if wanted.name == "numeric" and pa.types.is_integer(values.type):
             values = values.cast(pa.decimal128(38, wanted.scale))  # Arrow asks for room for any whole number
-        found = values.cast(type_)
-        is_same = not pa.types.is_floating(values.type) or found.cast(values.type).equals(values)
+        fitting = values.cast(type_)
+        is_same = not pa.types.is_floating(values.type) or fitting.cast(values.type).equals(values)
     except pa.ArrowException as error:
         raise ValueError(f"{name}: {error}, and the column is {wanted.name}") from error
     if not is_same:
         raise ValueError(f"{name}: a value has more digits than the column, {wanted.name}, keeps of it")
-    return found
+    return fitting
 
 
 def _texts(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
+    """Return values if a column takes them as texts. Raises ValueError if it does not."""
     if not (pa.types.is_null(values.type) or _is_text(values.type)):
         raise ValueError(f"{name}: these are {values.type}, and the column has texts")
     if wanted.characters and _longest(values) > wanted.characters:
@@ -171,12 +179,14 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _longest(values: pa.Array) -> int:
+    """Return the bytes of the longest text; 0 for values of another type."""
     return int(pc.max(pc.binary_length(values)).as_py() or 0) if _is_text(values.type) else 0
 
 
-def _check_new(columns: Mapping[str, pa.Array], given: Mapping[str, str], text_bytes: int) -> None:
+def _check_new(columns: Mapping[str, pa.Array], new_types: Mapping[str, str], text_bytes: int) -> None:
+    """Raise ValueError for a column whose type cannot be told, or whose texts are too long."""
     for name, values in columns.items():
-        if name in given:
+        if name in new_types:
             continue
         if pa.types.is_null(values.type):
             raise ValueError(f"{name}: it holds nothing, so its type is not known: types={{{name!r}: ...}}")

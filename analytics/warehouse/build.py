@@ -34,9 +34,9 @@ Loads = Mapping[str, int]  # the newest load number by lake table
 class ModelBuild:
     """What lake.builds says of a model."""
 
-    fingerprint: str
-    loads: Loads  # what is in it
-    tested: Loads | None  # what was in it when its tests held
+    fingerprint: str  # of the SQL that made it
+    loads: Loads  # those that the model has
+    tested: Loads | None  # those that it had when its tests held last; None: they never did
 
 
 @dataclass(slots=True)
@@ -44,17 +44,17 @@ class Builder:
     """Builds models one by one."""
 
     warehouse: Warehouse
-    full: bool  # it takes nothing over from earlier builds
-    known: Mapping[str, Model]
-    kinds: Mapping[str, str]
-    built: Mapping[str, ModelBuild]
-    loads: Loads
+    full: bool  # nothing is taken over from earlier builds
+    known: Mapping[str, Model]  # all models, by name
+    kinds: Mapping[str, str]  # of the relations that exist, by name: BASE TABLE or VIEW
+    built: Mapping[str, ModelBuild]  # the last builds, by model
+    loads: Loads  # when this was read
 
     @classmethod
     def read(
         cls, warehouse: Warehouse, full: bool = False, grace_days: int = CAMPAIGN_GRACE_DAYS
     ) -> "Builder":
-        """Read what is there and what was loaded. Raises ModelError, StatementFailed.
+        """Read the relations, builds and loads of a warehouse. Raises ModelError, StatementFailed.
 
         grace_days: see `models`.
         """
@@ -70,7 +70,7 @@ class Builder:
         return cls(warehouse, full, models(grace_days), kinds, built, loads)
 
     def build(self, name: str) -> bool:
-        """Build one model, after those that it reads; returns whether there was anything to do."""
+        """Build one model, after those that it reads. Returns whether there was anything to do."""
         model = self.known[name]
         statements = self.statements(model)
         if statements:
@@ -78,7 +78,7 @@ class Builder:
         return bool(statements)
 
     def statements(self, model: Model) -> list[str]:
-        """Return the SQL that builds a model; nothing, if nothing that it is made of has changed."""
+        """Return the SQL that builds a model. It is empty if nothing has changed that the model reads."""
         kind, before = self.kinds.get(model.name), self._current(model)
         if before is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
             return _create(model, kind)
@@ -92,17 +92,18 @@ class Builder:
         return _rebuild_dates(model, self.touched(model, before.loads))
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
-        """Return the dates of a model by date whose rows may differ since these loads."""
+        """Return the dates of a model with by_date whose rows may have changed since these loads."""
         days = self._days(model, loads)
         if days and model.also_touched:
             days |= {row["dt"] for row in self.warehouse.rows(with_load_numbers(model.also_touched, loads))}
         return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
-        """Return the dates of rows that later loads brought or replaced."""
+        """Return the dates, as spans, of rows that later loads brought or replaced."""
         return joined_days(self._days(model, since))
 
     def _days(self, model: Model, since: Loads) -> set[date]:
+        """Return the dates of rows that later loads brought or replaced."""
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
             for entity in sorted(entities_of(model, self.known))
@@ -115,9 +116,9 @@ class Builder:
         return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
 
     def scope(self, model: Model) -> Scope | None:
-        """Return which rows came since the model's tests held last; None: there are none.
+        """Return which rows came since the model's tests held last; None: no rows did.
 
-        A test of a relationship sees no parent that went away.
+        The tests of these rows do not see a parent that was removed. The weekly tests of all rows do.
         """
         before = self._current(model)
         if before is None or before.tested is None:
@@ -130,6 +131,7 @@ class Builder:
         return self._later(model, before.tested)
 
     def _later(self, model: Model, tested: Loads) -> Scope:
+        """Return the scope of rows of later loads; ALL, if no load number tells which these are."""
         entities = entities_of(model, self.known)
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
             return ALL
@@ -143,8 +145,8 @@ class Builder:
         """Note that the model's tests hold for all that is in it."""
         before = self.built[model.name]
         tested = self.now_in(model) if model.materialized == "view" else before.loads
-        noted = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
-        self.warehouse.run([f"UPDATE lake.builds SET {noted}"])  # noqa: S608
+        change = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
+        self.warehouse.run([f"UPDATE lake.builds SET {change}"])  # noqa: S608
 
     def _current(self, model: Model) -> ModelBuild | None:
         """Return the last build, if it was made by the model's present SQL."""
@@ -153,11 +155,17 @@ class Builder:
         return before if is_current and not self.full else None
 
     def holds_all(self, model: Model, loads: Loads) -> bool:
-        """Whether all that the model reads is in its last build: lake.curation has no numbers of loads."""
-        follows = entities_of(model, self.known) <= LOADED.keys()
-        return follows and all(loads.get(entity) == newest for entity, newest in self.now_in(model).items())
+        """Whether these loads are the newest of all lake tables that a model reads.
+
+        Of lake.curation nobody can tell: its rows have no load numbers.
+        """
+        has_numbers = entities_of(model, self.known) <= LOADED.keys()
+        return has_numbers and all(
+            loads.get(entity) == newest for entity, newest in self.now_in(model).items()
+        )
 
     def _record(self, model: Model) -> list[str]:
+        """Return the SQL that notes a build."""
         before = self._current(model)
         tested = before.tested if before else None
         loads = map(write_loads, (self.now_in(model), tested))
@@ -174,32 +182,34 @@ def build(
     full: bool = False,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> list[str]:
-    """Build models in the order of their dependencies; returns their names. only: names, or None for all.
+    """Build models in the order of their dependencies. Returns their names.
 
-    full: build all of them anew. Raises ModelError, StatementFailed.
+    only: the names of these models; None: all. full: build all of them anew. grace_days: see `models`.
+    Raises ModelError, StatementFailed.
     """
     with warehouse.kept_open():
         builder = Builder.read(warehouse, full, grace_days)
-        wanted = [name for name in builder.known if only is None or name in only]
-        for name in wanted:
+        names = [name for name in builder.known if only is None or name in only]
+        for name in names:
             builder.build(name)
-        return wanted
+        return names
 
 
 def read_loads(text: Any) -> dict[str, int] | None:
-    """Read `daily_activity=12,ledger=9`; None stays None."""
+    """Read a text such as `daily_activity=12,ledger=9`; None stays None."""
     if text is None:
         return None
-    pairs = (each.partition("=") for each in text.split(",") if each)
+    pairs = (pair.partition("=") for pair in text.split(",") if pair)
     return {entity: int(number) for entity, _, number in pairs}
 
 
 def write_loads(loads: Loads | None) -> str | None:
-    """Return what `read_loads` reads."""
+    """Return loads as the text that `read_loads` reads."""
     return None if loads is None else ",".join(f"{entity}={loads[entity]}" for entity in sorted(loads))
 
 
 def _create(model: Model, kind: str | None) -> list[str]:
+    """Return the SQL that makes a model anew. kind: of the relation that has its name now, if any."""
     drop = [f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} {model.name} CASCADE"] if kind else []
     if model.materialized == "view":
         # Late binding, because the tables that the view reads are dropped and made anew if their SQL changes.
@@ -215,7 +225,10 @@ def _refill(model: Model) -> list[str]:
 
 
 def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
-    """Return the SQL that takes over the rows of loads after the newest. spans: dates that these touched."""
+    """Return the SQL that takes over the rows of later loads.
+
+    newest: the number of the newest load that the model has. spans: the dates that later loads touched.
+    """
     columns, later = _columns(model), f"{LOAD_NUMBER} > {newest}"
     sql = narrowed_sql(model, spans, later) if spans else model.sql
     old = same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
@@ -234,7 +247,7 @@ def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
 
 
 def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
-    """Return the SQL that replaces the rows of some dates; the dates stand in it, so only these are read."""
+    """Return the SQL that replaces the rows of some dates, and reads the rows of these dates alone."""
     if not spans:
         return []
     where = f" WHERE {spans_condition(_quote(str(model.by_date)), spans)}"
@@ -255,38 +268,38 @@ def _quote(name: str) -> str:
     return f'"{name}"'
 
 
-# Which dates later loads have touched, and SQL that reads only the rows of these.
-
-
 def touched_periods(
     days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0
 ) -> list[Span]:
     """Return the first dates of the periods that a change of these dates changes.
 
-    window: a period follows from so many dates before it too; around: from so many on both sides. Example:
-    with the window 1 and days, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
+    window: a period also follows from so many dates before it. around: from so many on both sides.
+    Example: with window 1 and the period day, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
     """
-    reached = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
-    return joined_days(_start(day, period) for day in reached for period in periods)
+    changed = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
+    return joined_days(_start(day, period) for day in changed for period in periods)
 
 
 def source_spans(
-    anew: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0
+    spans: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0
 ) -> list[Span]:
-    """Return the dates that all periods follow from whose first dates are in these spans."""
+    """Return the dates from which the periods follow that begin in these spans.
+
+    window, around: see `touched_periods`.
+    """
     return join_spans(
         (first - max(window, around) * DAY, _end(last, period) + around * DAY)
-        for first, last in anew
+        for first, last in spans
         for period in periods
         if first <= _start(last, period)
     )
 
 
 def join_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return spans with these dates that neither overlap nor touch, sorted.
+    """Return the same dates as sorted spans that neither overlap nor touch.
 
-    If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
-    has touched, and to make them anew, changes nothing.
+    If these are more than SPANS_MAX, the narrowest gaps between them are filled. That is harmless: making
+    dates anew that nothing has touched changes nothing.
     """
     merged: list[Span] = []
     for first, last in sorted(spans):
@@ -300,7 +313,7 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def joined_days(days: Iterable[date]) -> list[Span]:
-    """Return `joined` of single dates."""
+    """Return single dates as join_spans does."""
     return join_spans((day, day) for day in days)
 
 
@@ -312,9 +325,9 @@ def spans_condition(column: str, spans: Iterable[Span]) -> str:
 
 
 def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
-    """Return the model's SQL, which then reads only these dates of the tables in reads_by.
+    """Return the model's SQL, limited to these dates of the tables in reads_by.
 
-    also: a further condition of their rows.
+    also: a further condition of these tables' rows.
     """
     sql = model.sql
     for table, column in model.reads_by.items():
@@ -324,11 +337,13 @@ def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
 
 
 def with_load_numbers(query: str, loads: Mapping[str, int]) -> str:
-    """Return a query in which `{entity}` stands for the newest load of that entity."""
+    """Return a query with the newest load of an entity in the place of each `{entity}`."""
     return re.sub(r"\{(\w+)\}", lambda match: str(loads.get(match[1], 0)), query)
 
 
 def _replace_table(sql: str, table: str, rows: str) -> str:
+    """Put a subquery in a table's place. It has the table's alias, or the table's own name."""
+
     def with_alias(match: re.Match[str]) -> str:
         alias = match["alias"] or table.partition(".")[2]
         return f"{match['word']} {rows} AS {alias}"
@@ -338,12 +353,14 @@ def _replace_table(sql: str, table: str, rows: str) -> str:
 
 
 def _start(day: date, period: str) -> date:
+    """Return the first date of a date's period."""
     if period == "month":
         return day.replace(day=1)
     return day - day.weekday() * DAY if period == "week" else day
 
 
 def _end(day: date, period: str) -> date:
+    """Return the last date of a date's period."""
     first = _start(day, period)
     if period == "month":
         return (first + 31 * DAY).replace(day=1) - DAY

@@ -1,6 +1,4 @@
-"""Redshift's COPY of the Parquet files in a manifest, as a statement; and what DuckDB, which has none, does
-in its place.
-"""
+"""Redshift's COPY of the Parquet files in a manifest. DuckDB lacks it, and gets the files' rows instead."""
 
 import io
 import json
@@ -13,7 +11,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 
-ROWS_AT_ONCE = 200_000
+ROWS_AT_ONCE = 200_000  # in one table of Arrow
 _COPY = re.compile(
     r"COPY (?P<table>\w+) FROM '(?P<manifest>[^']+)' IAM_ROLE '(?P<role>[^']*)' FORMAT AS PARQUET MANIFEST"
 )
@@ -50,20 +48,21 @@ def manifest(lake: str, files: Sequence[StoredObject]) -> bytes:
 def manifest_tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]:
     """Yield the rows of a manifest's files as Arrow tables; many small files make one table.
 
-    Timestamps lose their zone; they are UTC. Raises NoObject if a file is missing.
+    url: the manifest's. Timestamps lose their zone; they are UTC. Raises NoObject if a file is missing.
     """
-    held: list[pa.Table] = []
+    small: list[pa.Table] = []
     for entry in json.loads(objects.get(url.removeprefix(f"{lake}/")))["entries"]:
         data = objects.get(entry["url"].removeprefix(f"{lake}/"))
-        held.append(_without_zones(pq.ParquetFile(io.BytesIO(data)).read()))
-        if sum(each.num_rows for each in held) >= ROWS_AT_ONCE:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
+        small.append(_without_zones(pq.ParquetFile(io.BytesIO(data)).read()))
+        if sum(table.num_rows for table in small) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(small)
+            small = []
+    if small:
+        yield pa.concat_tables(small)
 
 
 def _without_zones(table: pa.Table) -> pa.Table:
+    """Return a table whose timestamps have no zone, as DuckDB's columns have none."""
     table = table.replace_schema_metadata(None)
     for index, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.tz is not None:

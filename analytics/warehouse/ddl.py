@@ -34,7 +34,7 @@ TYPES = {
 _FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
 _COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
 FROM information_schema.columns WHERE table_schema = 'lake'"""
-Found = dict[str, dict[str, Any]]  # what the catalog says of each column, by name
+StoredColumns = dict[str, dict[str, Any]]  # a table's rows of _COLUMNS, by the column's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Table:
 
     name: str
     columns: tuple[Column, ...]
-    sql: str
+    sql: str  # the statement that creates it
 
 
 @cache
@@ -100,41 +100,47 @@ def _encoding(entity: Entity, field: Field) -> str:
 
 
 def _table(path: Path) -> Table:
+    """Return the table that a file of sql/ddl creates."""
     sql = path.read_text(encoding="utf-8")
     tree = sqlglot.parse_one(sql, read=REDSHIFT)
     columns = tuple(
-        Column(each.name, each.args["kind"].sql(dialect=REDSHIFT)) for each in tree.find_all(exp.ColumnDef)
+        Column(column.name, column.args["kind"].sql(dialect=REDSHIFT))
+        for column in tree.find_all(exp.ColumnDef)
     )
     return Table(path.stem, columns, sql.strip().rstrip(";"))
 
 
 def prepare(warehouse: Warehouse) -> list[str]:
-    """Make missing schemas and tables, add missing columns, widen types; returns the statements for columns.
+    """Make missing schemas and tables, add missing columns, widen types. Returns the statements for columns.
 
     Running it again changes nothing. A schema only grows: a column that is no longer declared stays.
+    Raises StatementFailed.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
-    for some in chunks([*create, *(table.sql for table in declared_tables().values())], STATEMENTS_MAX):
-        warehouse.run(some)
-    found: dict[str, Found] = {}
+    create += [table.sql for table in declared_tables().values()]
+    for batch in chunks(create, STATEMENTS_MAX):
+        warehouse.run(batch)
+    stored: dict[str, StoredColumns] = {}
     for row in warehouse.rows(_COLUMNS):
-        found.setdefault(str(row["table_name"]), {})[str(row["column_name"])] = row
-    changes = [
-        change
-        for table in declared_tables().values()
-        for change in _changes(table, found.get(table.name, {}))
-    ]
+        stored.setdefault(str(row["table_name"]), {})[str(row["column_name"])] = row
+    changes: list[list[str]] = []
+    for table in declared_tables().values():
+        changes += _changes(table, stored.get(table.name, {}))
     if changes:
-        # Views know the types that they were made with.
+        # Views keep the types that they were made with, so all models are built anew.
         warehouse.run(["DELETE FROM lake.builds"])
     for change in changes:
         warehouse.run(change)
     return list(chain.from_iterable(changes))
 
 
-def _changes(table: Table, stored: Found) -> Iterator[list[str]]:
-    """Yield transactions. Redshift widens few types in place, and no column that it spreads or sorts by."""
-    if any(each.name in stored and _is_narrower(stored[each.name], each) for each in table.columns):
+def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
+    """Yield the transactions that give a table its declared columns.
+
+    If a type is to be widened, the table is made anew. Redshift widens few types in place, and no column that
+    it spreads or sorts by.
+    """
+    if any(column.name in stored and _is_narrower(stored[column.name], column) for column in table.columns):
         yield _recreate_statements(table, stored)
         return
     for column in table.columns:
@@ -142,29 +148,27 @@ def _changes(table: Table, stored: Found) -> Iterator[list[str]]:
             yield [f'ALTER TABLE lake.{table.name} ADD COLUMN "{column.name}" {column.type}']
 
 
-def _recreate_statements(table: Table, stored: Found) -> list[str]:
+def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
     """Return the statements that make the table anew as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
     for column in tree.find_all(exp.ColumnDef):
-        if column.name not in stored:  # the rows that are there have no value for it
-            required = [
+        if column.name not in stored:  # earlier rows have no value for it, so it cannot be NOT NULL
+            constraints = [
                 constraint
                 for constraint in column.constraints
-                if isinstance(constraint.kind, exp.NotNullColumnConstraint)
+                if not isinstance(constraint.kind, exp.NotNullColumnConstraint)
             ]
-            column.set(
-                "constraints", [constraint for constraint in column.constraints if constraint not in required]
-            )
-    types = {each.name: each.type for each in table.columns}
+            column.set("constraints", constraints)
+    types = {column.name: column.type for column in table.columns}
     for name in sorted(stored.keys() - types.keys()):  # no longer declared: it stays
         types[name] = _type(stored[name])
         kind = exp.DataType.build(types[name], dialect=REDSHIFT)
         tree.this.append("expressions", exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind))
-    kept = [name for name in types if name in stored]
-    names = ", ".join(f'"{name}"' for name in kept)
-    values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in kept)
+    copied = [name for name in types if name in stored]
+    names = ", ".join(f'"{name}"' for name in copied)
+    values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in copied)
     return [
         tree.sql(dialect=REDSHIFT),
         f"INSERT INTO lake.{table.name}__wide ({names}) SELECT {values} FROM lake.{table.name}",  # noqa: S608
@@ -174,7 +178,7 @@ def _recreate_statements(table: Table, stored: Found) -> list[str]:
 
 
 def _type(column: dict[str, Any]) -> str:
-    """Return a column's type, from what the catalog says of it."""
+    """Return the type of a column of the catalog, such as `VARCHAR(64)`."""
     name = str(column["data_type"]).lower()
     name = _FAMILIES.get(name, name)
     # PostgreSQL and DuckDB may say no length.
@@ -182,6 +186,7 @@ def _type(column: dict[str, Any]) -> str:
 
 
 def _is_narrower(stored: dict[str, Any], column: Column) -> bool:
+    """Whether a column of the catalog has another type than declared, or a smaller size."""
     name = str(stored["data_type"]).lower()
     if _FAMILIES.get(name, name) != column.family:
         return True

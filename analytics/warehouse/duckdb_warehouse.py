@@ -16,23 +16,26 @@ from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 
 # While one process writes to the file, no other may write or read it. Whoever comes second waits.
-IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
+# Words of DuckDB's errors if another process, or another thread of this one, has the file open.
+IN_USE = ("lock", "already attached")
 OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
 
 
 def sql_for(connection: Any, statement: str) -> str | None:
-    """Return a statement of Redshift for a connection; None if there is nothing to do.
+    """Return a statement of Redshift as DuckDB's SQL; None if DuckDB has nothing to do for it.
 
-    Raises NotAsRedshift for what would be answered otherwise here, and sqlglot's ParseError.
+    connection: to the database, which knows the columns' types. Raises NotAsRedshift if DuckDB would answer
+    otherwise than Redshift, and sqlglot's ParseError.
     """
     return for_duckdb(statement, _columns(connection, tables_of(statement)))
 
 
 def _columns(connection: Any, tables: Sequence[str]) -> Columns:
+    """Return of each table the names of its columns, and DuckDB's types."""
     if not tables:
         return ()
-    found: dict[str, list[tuple[str, str]]] = {}
+    fields_by_table: dict[str, list[tuple[str, str]]] = {}
     rows = connection.execute(
         "SELECT lower(schema_name || '.' || table_name), column_name, data_type FROM duckdb_columns() "
         "WHERE list_contains(?, lower(schema_name || '.' || table_name)) "
@@ -40,8 +43,8 @@ def _columns(connection: Any, tables: Sequence[str]) -> Columns:
         [list(tables), list(tables)],
     )
     for table, name, type_ in rows.fetchall():
-        found.setdefault(table.removeprefix("main."), []).append((name, type_))
-    return tuple((table, tuple(fields)) for table, fields in found.items())
+        fields_by_table.setdefault(table.removeprefix("main."), []).append((name, type_))
+    return tuple((table, tuple(fields)) for table, fields in fields_by_table.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,11 @@ class DuckWarehouse:
 
     path: Path
     lake: str = ""  # the URL that COPY statements name
-    objects: Objects | None = None  # what is stored there
-    read_only: bool = False  # it can change nothing, and many processes may read the file at once
+    objects: Objects | None = None  # those of the lake
+    read_only: bool = False  # then many processes may read the file at once
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute in one transaction. Raises StatementFailed, also for what is too large for Redshift."""
+        """Execute statements in one transaction. Raises StatementFailed, also beyond Redshift's limits."""
         refuse_oversized(statements)
         with self._open() as connection:
             connection.begin()
@@ -66,13 +69,13 @@ class DuckWarehouse:
         """Return a query's rows. Raises StatementFailed."""
         refuse_oversized([sql])
         with self._open() as connection:
-            found = self._execute(connection, sql)
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            cursor = self._execute(connection, sql)
+            names = [name for name, *_ in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Keep the file open for all threads, because opening it takes longer than most queries."""
+        """Keep the file open for a `with` block, because opening it takes longer than most queries."""
         with self._open():
             yield
 
@@ -83,7 +86,7 @@ class DuckWarehouse:
             yield connection
 
     def compact(self) -> None:
-        """Write the file anew, without what deleted rows have left in it. Nobody else has it open then."""
+        """Write the file anew, without the bytes of deleted rows. Nobody else can have it open meanwhile."""
         if not self.path.exists():
             return
         fresh = self.path.with_name(f"{self.path.name}.fresh")
@@ -93,7 +96,7 @@ class DuckWarehouse:
             connection.execute(f"ATTACH '{fresh}' AS fresh")
             connection.execute(f'COPY FROM DATABASE "{name}" TO fresh')
             connection.execute("DETACH fresh")
-            fresh.replace(self.path)  # before the old one is closed: it holds the lock
+            fresh.replace(self.path)  # while the old file is open, because that holds the lock
 
     def _execute(self, connection: Any, statement: str) -> Any:
         if copy := Copy.parse(statement):

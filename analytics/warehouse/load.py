@@ -1,7 +1,9 @@
 """Loads curated files into the warehouse's lake tables: COPY to staging, then MERGE by key.
 
-The newer version wins. A row that is there already with the same values is not touched, so loading again
-changes nothing.
+The newer version wins. A row that the table already has with the same values is not touched, so loading again
+changes nothing. Redshift's MERGE takes only a table as its source, only equalities as its condition, and one
+plain UPDATE. So the statements before it reduce the staged rows to one per key, and these to new or changed
+ones.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,30 +21,26 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, Entity
 
-# The SQL of a load: staged rows -> one row per key -> rows that are new or changed -> MERGE.
-#
-# Redshift's MERGE takes only a table as its source, only equalities as its condition, and one plain UPDATE.
-# So the statements before it decide which rows go in.
-
-
-# Locked before all else: two loads take turns, each with a snapshot of what the other has left. Nobody else
-# reads this table. A LOCK of the table that is loaded would keep its readers waiting, and wait for them.
+# Two loads take turns by this lock, which comes before all else: the second one sees all that the first has
+# written. Nobody else reads this table. A LOCK of the loaded table would make its readers wait, and wait for
+# them.
 LOCK = "LOCK lake.loads"
-MergeColumns = Sequence[tuple[str, str]]
-READERS = 16
+READERS = 16  # footers that are read at once
 DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
 SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
-WHOLE_DAY = "day"
+WHOLE_DAY = "day"  # in lake.curation: the hour of a day's file
+Columns = Sequence[tuple[str, str]]  # of a staging table: (name, Redshift type)
+HoursByDate = Mapping[str, set[str | None]]  # the hours to load of each date; None: the whole day
 
 
-def create_staging(table: str, columns: MergeColumns) -> str:
+def create_staging(table: str, columns: Columns) -> str:
     """Return the statement that makes a staging table for files with these columns (name, type)."""
     listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
     return f"CREATE TEMP TABLE {table} ({listed})"
 
 
-def merge(entity: Entity, staged: Sequence[MergeColumns]) -> Iterator[str]:
+def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
     """Yield the statements that merge the tables staged_0, staged_1 ... into the entity's lake table.
 
     staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
@@ -65,12 +63,12 @@ def merge(entity: Entity, staged: Sequence[MergeColumns]) -> Iterator[str]:
         f"WHERE entity = {literal(entity.name)}) AS latest"
     )
     yield _note_touched_dates(entity)
-    every = [*columns, LOAD_NUMBER]
-    changes = ", ".join(f'"{name}" = fresh."{name}"' for name in every if name not in entity.key)
+    with_number = [*columns, LOAD_NUMBER]
+    changes = ", ".join(f'"{name}" = fresh."{name}"' for name in with_number if name not in entity.key)
     yield (
         f"MERGE INTO {lake} USING fresh ON {_same(entity, lake, 'fresh')} "  # noqa: S608
         f"WHEN MATCHED THEN UPDATE SET {changes} "
-        f"WHEN NOT MATCHED THEN INSERT ({_list_of(every)}) VALUES ({_list_of(every, 'fresh')})"
+        f"WHEN NOT MATCHED THEN INSERT ({_list_of(with_number)}) VALUES ({_list_of(with_number, 'fresh')})"
     )
 
 
@@ -88,10 +86,11 @@ def _note_touched_dates(entity: Entity) -> str:
     )
 
 
-def _one_per_key(entity: Entity, staged: Sequence[MergeColumns], names: str, keys: str) -> str:
+def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: str) -> str:
+    """Return the statement that makes `incoming`: of each key's staged rows the newest."""
     parts = " UNION ALL ".join(
-        f"SELECT {_as_declared(entity, has)} FROM staged_{number}"  # noqa: S608 (declared names)
-        for number, has in enumerate(staged)
+        f"SELECT {_as_declared(entity, columns)} FROM staged_{number}"  # noqa: S608 (declared names)
+        for number, columns in enumerate(staged)
     )
     order = f'"{entity.version}" DESC' if entity.version else keys
     return (
@@ -102,6 +101,7 @@ def _one_per_key(entity: Entity, staged: Sequence[MergeColumns], names: str, key
 
 
 def _columns(entity: Entity) -> list[str]:
+    """Return the names of a lake table's columns without load_number."""
     return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
 
 
@@ -110,24 +110,22 @@ def _list_of(names: Sequence[str], table: str = "") -> str:
     return ", ".join(f'{prefix}"{name}"' for name in names)
 
 
-def _as_declared(entity: Entity, has: MergeColumns) -> str:
+def _as_declared(entity: Entity, staged: Columns) -> str:
     """Return the staged columns as the lake table has them.
 
     A column that the files lack (it was declared later) is NULL; one that was widened since is cast.
     """
-    there = {name for name, _ in has}
+    staged_names = {name for name, _ in staged}
     return ", ".join(
-        f'CAST({_list_of([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'
+        f'CAST({_list_of([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
         for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
         if name != LOAD_NUMBER
     )
 
 
 def _same(entity: Entity, one: str, other: str) -> str:
+    """Return the condition that rows of two tables have one key."""
     return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
-
-
-Columns = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +144,7 @@ class Loader:
     warehouse: Warehouse
     objects: Objects
     lake: str  # the bucket's URL (or a folder)
-    role_arn: str = ""  # the role with which Redshift reads the bucket
+    role_arn: str = ""  # of the role with which Redshift reads the bucket
 
     def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
         """Load the partitions of these tasks; returns the number of files by entity.
@@ -160,28 +158,31 @@ class Loader:
                 days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
         return {entity: self._load(run_id, entity, hours) for entity, hours in sorted(days.items())}
 
-    def _load(self, run_id: str, entity: str, hours: Mapping[str, set[str | None]]) -> int:
+    def _load(self, run_id: str, entity: str, hours: HoursByDate) -> int:
+        """Load an entity's partitions; returns the number of files."""
         days, count = sorted(hours), 0
         for start in range(0, len(days), DAYS_MAX):
-            some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
-            files = self._files(entity, some)
+            chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
+            files = self._files(entity, chunk)
             *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), SCHEMAS_MAX)) or [[]]
             for staged in earlier:
                 self.warehouse.run(self._merge(entity, staged))
-            self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, some, files)])
+            self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, chunk, files)])
             count += len(files)
         return count
 
-    def _files(self, entity: str, hours: Mapping[str, set[str | None]]) -> list[CuratedFile]:
-        found = []
+    def _files(self, entity: str, hours: HoursByDate) -> list[CuratedFile]:
+        """Return the files that hold these hours' rows. A day's file holds those of all its hours."""
+        stored_files, places = [], []
         for dt, wanted in sorted(hours.items()):
             for stored in layout.curated_files(self.objects, entity, dt, dt):
                 place = layout.curated_place(stored.key)
                 if place and (place.hour is None or None in wanted or place.hour in wanted):
-                    found.append((stored, place))
+                    stored_files.append(stored)
+                    places.append(place)
         with ThreadPoolExecutor(READERS) as pool:
-            footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
-            return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
+            footers = pool.map(lambda stored: read_footer(self.objects, stored), stored_files)
+            return list(map(CuratedFile, stored_files, places, footers))
 
     def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
@@ -210,18 +211,13 @@ class Loader:
         return [LOCK, *copies, *merge(LOADED[entity], [columns for columns, _ in staged])]
 
 
-def bookkeeping_statements(
-    entity: str, hours: Mapping[str, set[str | None]], files: Sequence[CuratedFile]
-) -> Iterator[str]:
-    """Yield the statements that replace the bookkeeping of the loaded partitions.
-
-    hours: the loaded ones, by date; None: the whole day.
-    """
-    whole = {file.place.dt for file in files if file.place.hour is None}
+def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:
+    """Yield the statements that replace the bookkeeping of the loaded partitions."""
+    days_of_one_file = {file.place.dt for file in files if file.place.hour is None}
     # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
     touched = " OR ".join(
-        f"(dt = DATE '{dt}'{'' if dt in whole or None in wanted else _hours(wanted)})"
-        for dt, wanted in sorted(hours.items())
+        f"(dt = DATE '{dt}'{'' if dt in days_of_one_file or None in loaded else _hours(loaded)})"
+        for dt, loaded in sorted(hours.items())
     )
     yield f"DELETE FROM lake.curation WHERE entity = '{entity}' AND ({touched})"  # noqa: S608 (checked forms)
     rows = [_row(file) for file in files]
@@ -229,12 +225,14 @@ def bookkeeping_statements(
         yield f"INSERT INTO lake.curation VALUES {', '.join(rows[start : start + VALUES_MAX])}"  # noqa: S608
 
 
-def _hours(wanted: set[str | None]) -> str:
-    names = sorted({WHOLE_DAY, *(hour for hour in wanted if hour)})
+def _hours(loaded: set[str | None]) -> str:
+    """Return the condition that a row of lake.curation is of one of these hours, or of a day's file."""
+    names = sorted({WHOLE_DAY, *(hour for hour in loaded if hour)})
     return f" AND hour IN ({', '.join(map(literal, names))})"
 
 
 def _row(file: CuratedFile) -> str:
+    """Return a file's row of lake.curation, as SQL."""
     place, counts = file.place, file.footer.counts.as_dict()
     hour = literal(place.hour or WHOLE_DAY)
     return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts.values()))})"

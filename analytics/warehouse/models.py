@@ -1,28 +1,33 @@
-"""The warehouse's models: sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL.
+"""The warehouse's models: how they are declared in sql/models, and their tests.
 
-The model of an entity of the lake has no such file: NAME.yml names the entity, and SELECT, key and columns
-follow from its declaration (sql/lake.md lists them).
+A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL. NAME.yml beside it has
+the fields of Model from `grain` on. The model of an entity of the lake has no NAME.sql. Its NAME.yml names
+the entity, and SELECT, key and columns follow from the entity's declaration (sql/lake.md lists them).
+`{campaign_grace_days}` in a SELECT is the setting. When it changes, a model that has it is built anew.
 
-NAME.yml beside it has: grain (a sentence), key (columns), materialized (view, table or incremental), dist and
-sort (columns by which Redshift spreads and sorts the rows), columns (name: what it says), left_out (of facts:
-which columns of staging are not here, and why), tests.
-An incremental model takes over what is new in one of two ways:
-- It has a column load_number: the newest load that brought any of the rows that a row is made of. Rows of
-  later loads replace those with the same key. newest_by names a column if rows are the newest of many
-  versions: a row never replaces one in which that column is greater. placed_by names the column whose date
-  places a row in the lake: only touched dates are then searched for the rows that are replaced.
-- by_date names its column with a date. All rows of the dates that later loads have touched are made anew.
-  periods: [day], or more of day, week and month, if rows are of a week (and have its Monday) or of a month
-  (and have its first date). Its rows of a date (or week, or month) must follow from the lake's rows of that
-  date alone, by the time that places them in the lake; with `window: 30` also of the 30 dates before it.
-  also_touched is a query for further dates (`dt`): `{events}` in it is the newest load of lake.events that
-  the model has.
-reads_by names the column by which the rows of a table that a model reads are placed: `{table: column}`. Only
-the touched dates of that table are then read. With `around: 2` a row also follows from the 2 dates before and
-after its own.
-A table is made anew whenever anything that it reads has changed. `whole` says why it cannot be incremental.
+A view is not stored. A table is made anew whenever anything that it reads has changed; `whole` says why it is
+not incremental. An incremental model takes over new rows in one of two ways:
 
-`{campaign_grace_days}` in a SELECT is the setting: a model that has it is built anew when it changes.
+- By load number: it has a column load_number, the newest load that brought any of the rows that a row is made
+  of. Rows of later loads replace those with the same key. If rows are the newest of many versions, newest_by
+  names the version: a row never replaces one with a greater version. placed_by names the column whose date
+  places a row in the lake. Then only touched dates are searched for the rows to replace.
+- By date: by_date names the column with a row's date. All rows of the dates that later loads have touched are
+  made anew. `periods` lists day, week and month. A row of a week has its Monday, a row of a month its first
+  date. The rows of a period must follow from the lake's rows of its dates alone, by the time that places them
+  in the lake. With `window: 30` they also follow from the 30 dates before it, with `around: 2` from the 2
+  dates before and after it. also_touched is a query for further dates (`dt`). `{events}` in it stands for
+  the newest load of lake.events that the model has.
+
+reads_by is `{table: column}`: the column by which the rows of a table are placed. Then only the touched dates
+of that table are read.
+
+Each test becomes a query for the rows that break it. The columns of a key are never NULL, and unique
+together. Further tests stand below `tests`: not_null: [columns]; unique: [columns]; accepted_values: {column:
+[values]}; relationships: {column: schema.table.column}; expression: [conditions that hold for each row];
+sql: {name: a query that must find nothing}. A night tests the rows that came since the tests held last. Once
+a week it tests all rows, and runs the `sql` tests. A view with `tested_in: MODEL` has the same rows as that
+model, and a night tests them there.
 """
 
 import hashlib
@@ -54,27 +59,27 @@ _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def staged_columns(field: Field) -> Iterator[StagedColumn]:
-    """Yield the columns that a staging model has of a field: mostly one, the field as it is."""
-    as_it_is = f"COALESCE({field.name}, {field.default})" if field.default else field.name
-    for each in field.staged or (StagedColumn(field.name),):
-        yield StagedColumn(each.name, each.sql or as_it_is, each.doc or field.doc)
+    """Yield the columns that a staging model has in a field's place. Mostly this is the field unchanged."""
+    unchanged = f"COALESCE({field.name}, {field.default})" if field.default else field.name
+    for column in field.staged or (StagedColumn(field.name),):
+        yield StagedColumn(column.name, column.sql or unchanged, column.doc or field.doc)
 
 
 def columns_of(entity: Entity) -> list[StagedColumn]:
     """Return a staging model's columns, in order: those of the fields, and load_number."""
-    found = [column for field in entity.fields for column in staged_columns(field)]
-    return [*found, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
+    columns = [column for field in entity.fields for column in staged_columns(field)]
+    return [*columns, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
 
 
 def staging_sql(entity: Entity) -> str:
-    """Return the model's SELECT. Of rows that are versions of one thing, it has the newest."""
+    """Return a staging model's SELECT. Of rows that are versions of one thing, it has the newest."""
     listed = ",\n".join(
         f"    {column.sql}" if column.sql == column.name else f"    {column.sql} AS {column.name}"
         for column in columns_of(entity)
     )
     if not entity.newest_of:
         return f"SELECT\n{listed}\nFROM lake.{entity.name}"
-    thing = ", ".join(f"v.{each}" for each in entity.newest_of)
+    thing = ", ".join(f"v.{name}" for name in entity.newest_of)
     return f"""SELECT
 {listed}
 FROM (
@@ -87,7 +92,7 @@ WHERE place = 1"""  # noqa: S608
 
 
 def staging_about(entity: Entity) -> dict[str, Any]:
-    """Return what NAME.yml of another model says, as far as it follows from the declaration."""
+    """Return those fields of a staging model's NAME.yml that follow from the entity's declaration."""
     key = [next(staged_columns(entity.field(name))).name for name in entity.newest_of or entity.key]
     columns = {column.name: column.doc for column in columns_of(entity)}
     return {"key": key, "materialized": "view", "columns": columns}
@@ -104,43 +109,46 @@ class Model:
     name: str
     sql: str
     reads: frozenset[str]  # the tables and models that it selects from, as schema.name
-    grain: str
-    key: tuple[str, ...]
-    materialized: str
-    columns: Mapping[str, str]
-    tests: Mapping[str, Any] = field(default_factory=dict)
-    dist: str | None = None
-    sort: tuple[str, ...] = ()
-    by_date: str | None = None
-    periods: tuple[str, ...] = ("day",)
-    window: int = 0
-    also_touched: str = ""
-    reads_by: Mapping[str, str] = field(default_factory=dict)
-    around: int = 0
-    placed_by: str | None = None
-    newest_by: str | None = None
-    tested_in: str | None = None
-    whole: str = ""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    grain: str  # what a row is, as a sentence
+    key: tuple[str, ...]  # the columns that identify a row
+    materialized: str  # one of MATERIALIZED
+    columns: Mapping[str, str]  # name: what it says
+    tests: Mapping[str, Any] = field(default_factory=dict)  # kind of test: what it is of
+    dist: str | None = None  # the column by which Redshift spreads the rows over its nodes
+    sort: tuple[str, ...] = ()  # the columns by which Redshift sorts the rows
+    by_date: str | None = None  # the column with a row's date
+    periods: tuple[str, ...] = ("day",)  # of which rows are: day, week, month
+    window: int = 0  # so many dates before a period it also follows from
+    also_touched: str = ""  # a query for further dates
+    reads_by: Mapping[str, str] = field(default_factory=dict)  # table: the column that places its rows
+    around: int = 0  # so many dates on both sides of a period it also follows from
+    placed_by: str | None = None  # the column whose date places a row in the lake
+    newest_by: str | None = None  # the column with a row's version
+    tested_in: str | None = None  # the model that has the same rows
+    whole: str = ""  # why a table is not incremental
+    left_out: Mapping[str, str] = field(default_factory=dict)  # of facts: column of staging: why it is absent
 
 
-_DECLARED = {each.name for each in fields(Model)} - {"name", "sql", "reads"}
+_DECLARED = {model_field.name for model_field in fields(Model)} - {"name", "sql", "reads"}
 
 
 def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
-    """Return all models by name, each after those that it reads, as of a setting. Raises ModelError."""
+    """Return all models by name, each after those that it reads. Raises ModelError.
+
+    grace_days: of campaigns, the deployment's setting.
+    """
     return _models(grace_days)
 
 
 @cache
 def _models(grace_days: int) -> dict[str, Model]:
-    found = {}
+    by_name = {}
     for schema in FOLDERS:
         for path in sorted((SQL / "models" / schema).glob("*.yml")):
             model = _read_model(f"{schema}.{path.stem}", path, grace_days)
-            found[model.name] = model
-    order = TopologicalSorter({model.name: model.reads & found.keys() for model in found.values()})
-    ordered = {name: found[name] for name in order.static_order()}
+            by_name[model.name] = model
+    order = TopologicalSorter({model.name: model.reads & by_name.keys() for model in by_name.values()})
+    ordered = {name: by_name[name] for name in order.static_order()}
     for model in ordered.values():
         _check_sources(model, ordered)
     return ordered
@@ -161,12 +169,13 @@ def _read_model(name: str, path: Path, grace_days: int) -> Model:
         raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
     reads = _tables(sql) | _tables(_PLACEHOLDER.sub("0", about.get("also_touched", "")))
     declared: dict[str, Any] = {
-        each: tuple(value) if isinstance(value, list) else value for each, value in about.items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in about.items()
     }
     return Model(name=name, sql=sql, reads=reads, **declared)
 
 
 def _tables(sql: str) -> frozenset[str]:
+    """Return the tables and models that a query selects from, as schema.name."""
     if not sql:
         return frozenset()
     tree = sqlglot.parse_one(sql, read=REDSHIFT)
@@ -188,20 +197,20 @@ def _check_sources(model: Model, models: Mapping[str, Model]) -> None:
 
 def ancestors(model: Model, models: Mapping[str, Model]) -> list[Model]:
     """Return the models that a model is made from, directly or not, sorted by name."""
-    found: dict[str, Model] = {}
-    left = [models[name] for name in model.reads if name in models]
-    while left:
-        each = left.pop()
-        if each.name not in found:
-            found[each.name] = each
-            left += [models[name] for name in each.reads if name in models]
-    return [found[name] for name in sorted(found)]
+    by_name: dict[str, Model] = {}
+    waiting = [models[name] for name in model.reads if name in models]
+    while waiting:
+        ancestor = waiting.pop()
+        if ancestor.name not in by_name:
+            by_name[ancestor.name] = ancestor
+            waiting += [models[name] for name in ancestor.reads if name in models]
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def entities_of(model: Model, models: Mapping[str, Model]) -> set[str]:
     """Return the lake tables that a model reads, directly or through other models, without `lake.`."""
     family: Sequence[Model] = [model, *ancestors(model, models)]
-    reads = {name for each in family for name in each.reads}
+    reads = {name for member in family for name in member.reads}
     return {name.removeprefix("lake.") for name in reads if name.startswith("lake.")}
 
 
@@ -209,21 +218,11 @@ def fingerprint(model: Model, models: Mapping[str, Model]) -> str:
     """Return a digest of the SQL of a model and of all models that it reads, directly or not."""
     family = [model, *ancestors(model, models)]
     text = "\n".join(
-        f"{each.name} {each.dist} {each.sort} {each.by_date} {each.periods} {each.window} {each.around} "
-        f"{each.sql}"
-        for each in family
+        f"{member.name} {member.dist} {member.sort} {member.by_date} {member.periods} {member.window} "
+        f"{member.around} {member.sql}"
+        for member in family
     )
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-# The tests that models declare. Each becomes a query for the rows that break it.
-#
-# The columns of a model's key are never NULL, and unique together. More tests stand in NAME.yml, below
-# `tests`: not_null: [columns]; unique: [columns]; accepted_values: {column: [values]}; relationships:
-# {column: schema.table.column}; expression: [conditions that hold for each row]; sql: {name: a query that
-# must find nothing}. A night tests the rows that came since the tests held last, and once a week all of them,
-# and the `sql` ones. Of a view that says `tested_in: MODEL`, that model has the same rows: a night tests them
-# there.
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +238,8 @@ class Failure:
 class Scope:
     """Which rows are tested."""
 
-    rows: str = ""  # a condition; "" for all
-    # A condition of all rows that have a key of one of them, as far as dates can tell; "": they may be
-    # anywhere
+    rows: str = ""  # a condition of the tested rows; "": all rows are tested
+    # A condition that holds for every row with the same key as a tested one; "": such a row may be anywhere.
     near: str = ""
 
 
@@ -249,20 +247,20 @@ ALL = Scope()
 
 
 def check(warehouse: Warehouse) -> list[Failure]:
-    """Run the tests of all models; returns those that failed. Raises ModelError, StatementFailed."""
+    """Run the tests of all models. Returns those that failed. Raises ModelError, StatementFailed."""
     with warehouse.kept_open():
         return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 
 def check_model(warehouse: Warehouse, model: Model, scope: Scope = ALL) -> list[Failure]:
-    """Run a model's tests in one query; returns those that failed."""
+    """Run a model's tests in one query. Returns those that failed. Raises ModelError, StatementFailed."""
     tests = dict(_tests(model, scope))
     counts = " UNION ALL ".join(
         f"SELECT {literal(name)} AS test, COUNT(*) AS broken FROM ({query}) AS found"  # noqa: S608 (our own SQL)
         for name, query in tests.items()
     )
-    found = warehouse.rows(f"SELECT test, broken FROM ({counts}) AS tests WHERE broken > 0 ORDER BY test")  # noqa: S608
-    return [Failure(model.name, row["test"], int(row["broken"])) for row in found]
+    failed = warehouse.rows(f"SELECT test, broken FROM ({counts}) AS tests WHERE broken > 0 ORDER BY test")  # noqa: S608
+    return [Failure(model.name, row["test"], int(row["broken"])) for row in failed]
 
 
 def _tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
@@ -290,11 +288,12 @@ def _tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
 
 
 def _where(table: str, condition: str) -> str:
+    """Return the query for a table's rows that break a test."""
     return f"SELECT 1 AS broken FROM {table} WHERE {condition}"  # noqa: S608
 
 
 def _unique(table: str, columns: list[str], scope: Scope) -> tuple[str, str]:
-    """Return the test of a key: of the rows that have a key of one in the scope."""
+    """Return the test that no two rows have one key: of all rows that share a key with one in the scope."""
     names = ", ".join(f'"{column}"' for column in columns)
     rows = table
     if scope.rows:
@@ -310,6 +309,7 @@ def _unique(table: str, columns: list[str], scope: Scope) -> tuple[str, str]:
 
 
 def _orphans(table: str, column: str, target: str, scope: str) -> str:
+    """Return the query for the rows in a scope whose value is not in the target's column."""
     other, _, other_column = target.rpartition(".")
     return (
         f'SELECT 1 AS broken FROM (SELECT "{column}" FROM {table}{f" WHERE {scope}" if scope else ""}) '  # noqa: S608

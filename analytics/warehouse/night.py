@@ -1,9 +1,14 @@
 """A night's work in the warehouse, item by item: loads, then models, then the models' tests.
 
-An item that fails hinders those that need it and no others. What came of each is stored
-(runs/{run_id}/warehouse.json) before the next begins, so a call of the function does what its time allows and
-the next call goes on. An item has 13 minutes of its own: it begins only in a call's first 100 s. One that
-killed its function is found begun, is reported as failed, and is not tried again.
+An item that fails hinders only those that need it. The state of all items is stored
+(runs/{run_id}/warehouse.json) before each one, so a call of the function does what its time allows, and the
+next call goes on. An item begins only in a call's first 100 s, so it has 13 minutes. If an item ends its
+function, the next call finds it begun, reports it as failed, and does not try it again.
+
+The warehouse wakes when it is asked, and costs money then. So state/warehouse.json notes the run that asked
+last. A night does not ask if that run left nothing to do and nothing has come since: a model depends on rows
+alone, and on no date. Slices of leads and users are compared by turns, each once in 28 nights, so after as
+many nights the warehouse is asked again.
 """
 
 import hashlib
@@ -21,32 +26,33 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
 from rules.engagement.reconciliation import NIGHTS
 
-BEGIN_SECONDS_MAX = 100.0  # after the call's start
+BEGIN_SECONDS_MAX = 100.0  # after a call's first item; no item begins later
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
 SUNDAY = 6
-QUIET_MAX = timedelta(days=NIGHTS)
-MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow from
+QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
+PACKAGED = Path(__file__).resolve().parents[2]
+MADE_BY = ("analytics", "rules", "sql")  # the folders that tables, models and tests follow from
 
 
 class Kind(StrEnum):
     """What an item does; items are done in this order."""
 
-    LOAD = "load"
-    FORGET = "forget"
-    MODEL = "model"
-    TEST = "test"
+    LOAD = "load"  # an entity's curated files
+    FORGET = "forget"  # the rows of erased persons
+    MODEL = "model"  # build it
+    TEST = "test"  # run a model's tests
 
 
 class State(StrEnum):
-    """What came of an item."""
+    """How far an item is."""
 
     WAITING = "waiting"
-    BEGUN = "begun"
+    BEGUN = "begun"  # or its function ended during it
     DONE = "done"
     FAILED = "failed"
-    SKIPPED = "skipped"
+    SKIPPED = "skipped"  # something that it needs failed, or the night was over
 
 
 @dataclass(slots=True)
@@ -56,12 +62,13 @@ class Item:
     kind: Kind
     name: str  # an entity or a model
     state: State = State.WAITING
-    reason: str = ""
+    reason: str = ""  # why it failed or was skipped
     seconds: float = 0.0
-    # Tests that failed, as model_tests.Failure has them
+    # The tests that failed, each with the fields of models.Failure
     found: list[dict[str, Any]] = field(default_factory=list)
 
 
+# Returns the models without which an item makes no sense.
 Needs = Callable[[Item], Collection[str]]
 
 
@@ -70,28 +77,28 @@ class WarehouseNight:
     """A night's work in the warehouse."""
 
     run_id: str
-    began: str  # when
-    full: bool  # models are built anew
-    full_tests: bool  # all rows are tested
+    began: str  # an instant, ISO 8601
+    full: bool  # whether all models are built anew
+    full_tests: bool  # whether all rows are tested
     items: list[Item]
-    # The run since which there is nothing to do, so that the warehouse is not asked; "": it is
+    # The run since which there is nothing to do, so that the warehouse is not asked; "": it is asked
     quiet_since: str = ""
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "WarehouseNight | None":
-        """Return what an earlier call has left; None if this is the first one."""
+        """Return the state that an earlier call of the run has stored; None if this is the first call."""
         try:
             fields = json.loads(objects.get(run_key(run_id, WAREHOUSE_RESULT)))
         except NoObject:
             return None
         items = [
-            Item(**each | {"kind": Kind(each["kind"]), "state": State(each["state"])})
-            for each in fields["items"]
+            Item(**item | {"kind": Kind(item["kind"]), "state": State(item["state"])})
+            for item in fields["items"]
         ]
         return cls(**fields | {"items": items})
 
     def save(self, objects: Objects) -> None:
-        """Store what has come of it so far. It is stored before each item: copies and indents took 20 ms."""
+        """Store its state. This is done before each item, so it is quick: copies and indents took 20 ms."""
         fields = {night_field: getattr(self, night_field) for night_field in NIGHT_FIELDS}
         items = [{item_field: getattr(item, item_field) for item_field in ITEM_FIELDS} for item in self.items]
         objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(fields | {"items": items}).encode())
@@ -101,13 +108,14 @@ class WarehouseNight:
         return [item for item in self.items if item.state in states]
 
 
-ITEM_FIELDS, NIGHT_FIELDS = ([each.name for each in fields(shape)] for shape in (Item, WarehouseNight))
+ITEM_FIELDS = [item_field.name for item_field in fields(Item)]
+NIGHT_FIELDS = [night_field.name for night_field in fields(WarehouseNight)]
 
 
 def items_of(entities: Iterable[str], models: Iterable[str], *, forgets: bool = False) -> list[Item]:
     """Return the items of a night. models: in the order of their dependencies.
 
-    forgets: rows of persons are to leave it, after what stays of them is loaded.
+    forgets: whether rows of erased persons are to leave the warehouse, once what stays of them is loaded.
     """
     names = list(models)
     return [
@@ -127,10 +135,10 @@ def work(
 ) -> int:
     """Do as many items as one call has time for; returns how many are left for the next.
 
-    needs: models without which an item makes no sense. do: does one item; False: a part, the rest waits.
+    do: does one item, and returns False if only a part of it is done and the rest has to wait.
     """
-    for each in night.of(State.BEGUN):
-        each.state, each.reason = State.FAILED, ENDED
+    for item in night.of(State.BEGUN):
+        item.state, item.reason = State.FAILED, ENDED
     end = None
     for item in _in_order(night, needs, now):
         if end and time.monotonic() > end:
@@ -144,6 +152,7 @@ def work(
 
 
 def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) -> Iterator[Item]:
+    """Yield each item that is to be done, and skip the others. Whoever takes an item changes its state."""
     while waiting := night.of(State.WAITING):
         item = waiting[0]
         if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
@@ -155,17 +164,21 @@ def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) 
 
 
 def _hindrance(item: Item, night: WarehouseNight, needs: Needs) -> str | None:
-    """Return the first model without which an item makes no sense, and that was not built tonight."""
+    """Return the name of a load or model that an item needs and that was not done tonight.
+
+    One that failed is named before those that were skipped because of it.
+    """
     if item.kind is Kind.LOAD:
         return None
     if item.kind is Kind.FORGET:
-        return next((each.name for each in night.of(State.FAILED) if each.kind is Kind.LOAD), None)
-    missing = {each.name for each in night.of(State.FAILED, State.SKIPPED) if each.kind is Kind.MODEL}
-    failed = {each.name for each in night.of(State.FAILED)}
+        return next((load.name for load in night.of(State.FAILED) if load.kind is Kind.LOAD), None)
+    missing = {model.name for model in night.of(State.FAILED, State.SKIPPED) if model.kind is Kind.MODEL}
+    failed = {other.name for other in night.of(State.FAILED)}
     return min(missing.intersection(needs(item)), key=lambda name: (name not in failed, name), default=None)
 
 
 def _do(item: Item, do: Callable[[Item], bool]) -> None:
+    """Do an item, and note its new state, reason and time in it."""
     start = time.monotonic()
     try:
         item.state = State.DONE if do(item) else State.WAITING
@@ -174,49 +187,38 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
 
 
-# Whether a night has anything to do in the warehouse, which wakes when it is asked: the lake's notes say.
-#
-# state/warehouse.json is of the run that asked last. If its report was whole and found nothing there, and
-# nothing has come since, then its tables, models and tests are what they would be made again: a model depends
-# on rows alone, and on no date. Slices of leads and users that are compared by turns have one in 28 nights,
-# so a warehouse is asked again after as many.
-
-
-PACKAGED = Path(__file__).resolve().parents[2]
-
-
 @dataclass(slots=True)
 class LastWarehouseRun:
-    """The newest run of the warehouse."""
+    """The newest run that has asked the warehouse (state/warehouse.json)."""
 
     run_id: str
-    at: str  # when it began
-    version: str  # by which code (see `version`)
-    is_settled: bool = False  # it left nothing to be done
-    are_all_tested: bool = False  # the tests were of all rows
+    at: str  # when it began, ISO 8601
+    version: str  # of the code (see `version`)
+    is_settled: bool = False  # whether it left nothing to be done
+    are_all_tested: bool = False  # whether the tests were of all rows
     curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
 
     @classmethod
     def read(cls, objects: Objects) -> "LastWarehouseRun | None":
-        """Return what is noted; None if no run has asked yet."""
+        """Return the stored note; None if no run has asked yet."""
         try:
             return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
         except NoObject:
             return None
 
     def save(self, objects: Objects) -> None:
-        """Store it."""
+        """Store the note."""
         objects.put(WAREHOUSE_ASKED, json.dumps(asdict(self)).encode())
 
     def is_of(self, version: str, today: date) -> bool:
-        """Whether the warehouse is still what this run has left, as far as code and dates can tell."""
+        """Whether the warehouse is still as this run has left it, as far as code and dates can tell."""
         is_tested = self.are_all_tested or today.weekday() != SUNDAY
         is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
         return self.is_settled and self.version == version and is_tested and is_young
 
 
 def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
-    """Note that a run has left nothing to be done, unless it did not ask, or another one has since."""
+    """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
     last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
     if last and night and last.run_id == run_id:
         last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
@@ -225,7 +227,7 @@ def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> Non
 
 @cache
 def version(url: str, grace_days: int) -> str:
-    """Return a digest of the code that fills a warehouse, of its setting, and of where that is."""
+    """Return a digest of the code that fills a warehouse, of its URL, and of the grace days of campaigns."""
     digest = hashlib.sha256(f"{url} {grace_days}".encode())
     for folder in MADE_BY:
         for path in sorted((PACKAGED / folder).rglob("*")):

@@ -12,13 +12,13 @@ from typing import Any
 from adapters.platform.aws import pauses
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
 
-ATTEMPTS_MAX = 5  # for a transaction, if others get in its way
-POLLS_MAX = 1_000_000  # the time ends them before
+ATTEMPTS_MAX = 5  # for a transaction, if others conflict with it
+POLLS_MAX = 1_000_000  # never reached: seconds_max ends the polls
 POLL_SECONDS_MAX = 1.8
 # A transaction may take this long, locks that it waits for included. A function has 900 s.
 TRANSACTION_SECONDS_MAX = 780.0
 ENDED_BADLY = frozenset({"FAILED", "ABORTED"})
-# Errors that say that another transaction was first. Nothing of ours remains then, so repeating it is safe.
+# Errors that say that another transaction was first. Nothing of ours remains then, so a repetition is safe.
 _CONFLICTS = ("1023", "serializable isolation violation", "could not serialize", "conflict with concurrent")
 _READERS: dict[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
@@ -35,18 +35,18 @@ class RedshiftWarehouse:
     workgroup: str
     database: str
     secret_arn: str = ""  # the secret of the user who runs the SQL; "": the caller's IAM identity runs it
-    seconds_max: float = TRANSACTION_SECONDS_MAX  # for a transaction, which is cancelled then
+    seconds_max: float = TRANSACTION_SECONDS_MAX  # after which a transaction is cancelled
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute in one transaction; repeat it if another one got in its way. Raises StatementFailed."""
+        """Execute statements in one transaction, again after a conflict. Raises StatementFailed."""
         refuse_oversized(statements)
         for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.5, longest_seconds=10):
             try:
                 self._wait(self._submit(statements), statements)
                 return
             except StatementFailed as error:
-                last = attempt == ATTEMPTS_MAX - 1
-                if last or not any(conflict in error.reason.lower() for conflict in _CONFLICTS):
+                is_last = attempt == ATTEMPTS_MAX - 1
+                if is_last or not any(conflict in error.reason.lower() for conflict in _CONFLICTS):
                     raise
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
@@ -62,7 +62,8 @@ class RedshiftWarehouse:
         return nullcontext()
 
     def _submit(self, statements: Sequence[str]) -> str:
-        who = {"SecretArn": self.secret_arn} if self.secret_arn else {}
+        """Start statements as one batch, which is one transaction; returns its id."""
+        secret = {"SecretArn": self.secret_arn} if self.secret_arn else {}
         # botocore repeats a request when the answer got lost. By the token Redshift runs the SQL only once.
         token = uuid.uuid4().hex
         answer = self.data_api.batch_execute_statement(
@@ -70,11 +71,12 @@ class RedshiftWarehouse:
             Database=self.database,
             Sqls=list(statements),
             ClientToken=token,
-            **who,
+            **secret,
         )
         return str(answer["Id"])
 
     def _wait(self, submitted: str, statements: Sequence[str]) -> None:
+        """Wait until a batch has ended. Raises StatementFailed if it failed, or took too long."""
         end = time.monotonic() + self.seconds_max
         for _ in pauses(POLLS_MAX, base_seconds=0.05, longest_seconds=POLL_SECONDS_MAX):
             state = self.data_api.describe_statement(Id=submitted)
@@ -92,9 +94,10 @@ class RedshiftWarehouse:
         raise StatementFailed(statements[min(done, len(statements) - 1)], reason)
 
     def _pages(self, result: str) -> Iterator[list[dict[str, Any]]]:
-        more: dict[str, str] = {}
+        """Yield the rows of a result, page by page."""
+        next_page: dict[str, str] = {}
         while True:
-            page = self.data_api.get_statement_result(Id=result, **more)
+            page = self.data_api.get_statement_result(Id=result, **next_page)
             columns = page["ColumnMetadata"]
             yield [
                 {
@@ -105,10 +108,11 @@ class RedshiftWarehouse:
             ]
             if not page.get("NextToken"):
                 return
-            more = {"NextToken": page["NextToken"]}
+            next_page = {"NextToken": page["NextToken"]}
 
 
 def _failure(state: dict[str, Any], statements: Sequence[str]) -> StatementFailed:
+    """Return the error of the first statement of a batch that failed."""
     parts = state.get("SubStatements") or [state]
     for index, part in enumerate(parts):
         if part["Status"] in ENDED_BADLY and part.get("Error"):
@@ -117,6 +121,7 @@ def _failure(state: dict[str, Any], statements: Sequence[str]) -> StatementFaile
 
 
 def _value(field: dict[str, Any], type_name: str) -> Any:
+    """Return a field of the Data API as a Python value. It is `{"stringValue": text}` or of that form."""
     if field.get("isNull"):
         return None
     value = next(iter(field.values()))

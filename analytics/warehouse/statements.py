@@ -1,13 +1,13 @@
-"""What one statement and one transaction may be, the error of a refused statement, and SQL literals."""
+"""The limits of statements and transactions, the error of a refused statement, and SQL literals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 
-STATEMENT_SHOWN_MAX = 2000
+STATEMENT_SHOWN_MAX = 2000  # characters of a statement in an error's message
 # What Redshift's Data API takes: https://docs.aws.amazon.com/redshift/latest/mgmt/data-api.html
 STATEMENT_BYTES_MAX = 100_000
 STATEMENTS_MAX = 40  # in one batch, which is one transaction
-LIST_BYTES_MAX = 50_000  # of values that stand in a statement
+LIST_BYTES_MAX = 50_000  # of literals in a statement
 
 
 class StatementFailed(RuntimeError):
@@ -32,12 +32,12 @@ def literal_lists(values: Iterable[str]) -> Iterator[str]:
     """Yield lists of literals, each short enough for one statement: `'ann', 'bob'`. No values: no list."""
     texts: list[str] = []
     size = 0
-    for each in map(literal, values):
-        if texts and size + len(each.encode()) > LIST_BYTES_MAX:
+    for text in map(literal, values):
+        if texts and size + len(text.encode()) > LIST_BYTES_MAX:
             yield ", ".join(texts)
             texts, size = [], 0
-        texts.append(each)
-        size += len(each.encode()) + len(", ")
+        texts.append(text)
+        size += len(text.encode()) + len(", ")
     if texts:
         yield ", ".join(texts)
 

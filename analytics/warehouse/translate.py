@@ -1,7 +1,7 @@
 """Translates Redshift's SQL with sqlglot: for DuckDB (a laptop), Athena (the lake) and PostgreSQL (tests).
 
-It leaves out what has no counterpart there: how Redshift spreads, sorts and compresses a table, late binding
-of views, and on DuckDB also locks (its file has one writer).
+It leaves out what the other engine lacks: how Redshift spreads, sorts and compresses a table, late binding of
+views, and on DuckDB also locks, because its file has one writer.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import parse_statement
 
 REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
+Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # (table, ((column, DuckDB's type), ...))
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
 _LATE_BINDING, _LOCK = "WITH NO SCHEMA BINDING", "LOCK "
 
 
-# Statements come in the same order night after night: of a cache that is too small for them none is still
-# there. Nights of all kinds have a thousand of them, and each takes 20 to 40 ms of CPU.
+# A translation takes 20 to 40 ms of CPU, and a night has up to a thousand statements. They come in the same
+# order each night, so a cache that is too small for all would have dropped each before it comes again.
 @lru_cache(maxsize=4096)
 def translate(statement: str, dialect: str) -> str:
     """Return one Redshift statement in the dialect of Athena or PostgreSQL.
@@ -37,29 +38,26 @@ def translate(statement: str, dialect: str) -> str:
 
 def tables_of(statement: str) -> Sequence[str]:
     """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters."""
-    if _is_nothing(statement):
+    if _is_lock(statement):
         return ()
     tables = parse_statement(_without_binding(statement)).find_all(exp.Table)
     return sorted({f"{table.db}.{table.name}".lower().lstrip(".") for table in tables})
 
 
-Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-
 @lru_cache(maxsize=4096)
 def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
-    """Return one Redshift statement as DuckDB's SQL; None if that engine has nothing to do for it.
+    """Return one Redshift statement as DuckDB's SQL; None if DuckDB has nothing to do for it.
 
-    columns: of each of tables_of the names and DuckDB's types. Raises NotAsRedshift for what DuckDB would
-    answer otherwise, and sqlglot's ParseError.
+    columns: the columns of each of `tables_of`. Raises NotAsRedshift if DuckDB would answer otherwise than
+    Redshift, and sqlglot's ParseError.
     """
-    if _is_nothing(statement):
+    if _is_lock(statement):
         return None
-    known = {
+    kinds = {
         table: {name.lower(): of_type(exp.DataType.build(type_, dialect=DUCKDB)) for name, type_ in fields}
         for table, fields in columns
     }
-    tree = on_duckdb(parse_statement(_without_binding(statement)), lambda name: known.get(name, {}))
+    tree = on_duckdb(parse_statement(_without_binding(statement)), lambda name: kinds.get(name, {}))
     _strip_layout(tree)
     # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
     for key in list(tree.find_all(exp.PrimaryKey)):
@@ -71,11 +69,12 @@ def _without_binding(statement: str) -> str:
     return statement.strip().rstrip(";").removesuffix(_LATE_BINDING)
 
 
-def _is_nothing(statement: str) -> bool:
+def _is_lock(statement: str) -> bool:
     return statement.strip().upper().startswith(_LOCK)
 
 
 def _adapt(tree: Any, dialect: str) -> Any:
+    """Adapt a statement to Athena or PostgreSQL where sqlglot does not."""
     _strip_layout(tree)
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.upper() == "IS_VALID_JSON":
@@ -90,19 +89,21 @@ def _adapt(tree: Any, dialect: str) -> Any:
 
 
 def _strip_layout(tree: Any) -> None:
+    """Take out how Redshift spreads, sorts and compresses a table."""
     for properties in tree.find_all(exp.Properties):
-        kept = [expression for expression in properties.expressions if not isinstance(expression, _LAYOUT)]
-        properties.set("expressions", kept)
+        others = [expression for expression in properties.expressions if not isinstance(expression, _LAYOUT)]
+        properties.set("expressions", others)
     for column in tree.find_all(exp.ColumnDef):
-        kept = [
+        constraints = [
             constraint
             for constraint in column.constraints
             if not isinstance(constraint.kind, exp.EncodeColumnConstraint)
         ]
-        column.set("constraints", kept)
+        column.set("constraints", constraints)
 
 
 def _is_json(text: Any, dialect: str) -> Any:
+    """Return the condition that a text is JSON, which Redshift's IS_VALID_JSON is."""
     if dialect == ATHENA:
         parsed = exp.Anonymous(
             this="TRY", expressions=[exp.Anonymous(this="JSON_PARSE", expressions=[text.copy()])]
@@ -112,7 +113,7 @@ def _is_json(text: Any, dialect: str) -> Any:
 
 
 def _hexadecimal(digits: Any, dialect: str) -> Any:
-    """Return what STRTOL(digits, 16) is there: our statements have no other base."""
+    """Return the counterpart of STRTOL(digits, 16). Our statements have no other base."""
     if dialect == POSTGRES:
         padded = exp.func("LPAD", digits.copy(), exp.Literal.number(16), exp.Literal.string("0"))
         bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=padded), "bit(64)")

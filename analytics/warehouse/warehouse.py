@@ -1,5 +1,7 @@
-"""The warehouse: Redshift Serverless, or a DuckDB file in its place. Both take Redshift's SQL. Of Redshift
-the nightly run sets up the daily limit of our workgroup, and what analysts may read.
+"""The warehouse: Redshift Serverless, or a DuckDB file in its place. Both take Redshift's SQL.
+
+In Redshift the nightly run also sets our workgroup's daily limit, for which CloudFormation has no resource.
+Each night it grants analysts what they may read, because a dropped table takes its grants with it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 
 Rows = list[dict[str, Any]]
 ROLE = "streakline_analysts"
-READABLE = "marts, dimensions, facts"
+READABLE = "marts, dimensions, facts"  # the schemas that analysts may read
 _FIND_ROLE = f"SELECT role_name FROM svv_roles WHERE role_name = '{ROLE}'"  # noqa: S608 (a constant)
 COMPUTE = "serverless-compute"  # measured in RPU hours
 REFUSE = "deactivate"  # beyond the limit, refuse queries rather than only say so
@@ -30,7 +32,7 @@ class Warehouse(Protocol):
         """Return a query's rows as dictionaries; decimal numbers are Decimal. Raises StatementFailed."""
 
     def kept_open(self) -> AbstractContextManager[None]:
-        """Return a context for many statements. What the first has to open stays open until the end."""
+        """Return a context for many statements: a file or connection stays open until its end."""
 
 
 @runtime_checkable
@@ -38,7 +40,7 @@ class CompactableWarehouse(Protocol):
     """A warehouse whose file keeps the bytes of deleted rows until it is written anew."""
 
     def compact(self) -> None:
-        """Write it anew."""
+        """Write the file anew."""
 
 
 class NoWarehouse:
@@ -77,22 +79,16 @@ def warehouse_at(url: str, lake: str = "", data_api: Any = None) -> Warehouse:
     raise ValueError(f"no warehouse is at {url!r}: duckdb:/path/file or redshift://workgroup/database")
 
 
-# What the nightly run sets up in Redshift: the daily limit of our workgroup, and what analysts may read.
-#
-# CloudFormation has no resource for the limit. Grants are set each night because each night builds tables
-# anew, and a dropped table takes its grants with it.
-
-
 def ensure_daily_limit(redshift: Any, workgroup_arn: str, rpu_hours: int) -> bool:
-    """Make rpu_hours the workgroup's limit of a day; returns whether anything had to change.
+    """Make rpu_hours the workgroup's daily limit. Returns whether anything had to change.
 
     redshift: a botocore client of redshift-serverless. Raises what botocore raises.
     """
-    asked = {"resourceArn": workgroup_arn, "usageType": COMPUTE}
-    limits = redshift.list_usage_limits(**asked).get("usageLimits", [])
+    limited = {"resourceArn": workgroup_arn, "usageType": COMPUTE}
+    limits = redshift.list_usage_limits(**limited).get("usageLimits", [])
     daily = [limit for limit in limits if limit["period"] == "daily"]
     if not daily:
-        redshift.create_usage_limit(**asked, amount=rpu_hours, period="daily", breachAction=REFUSE)
+        redshift.create_usage_limit(**limited, amount=rpu_hours, period="daily", breachAction=REFUSE)
         return True
     if (daily[0]["amount"], daily[0]["breachAction"]) == (rpu_hours, REFUSE):
         return False
@@ -101,11 +97,11 @@ def ensure_daily_limit(redshift: Any, workgroup_arn: str, rpu_hours: int) -> boo
 
 
 def grant_analysts(warehouse: Warehouse) -> None:
-    """Make the role of analysts and let it read what the models make, now and in the nights to come.
+    """Make the role of analysts, and let it read the models' tables, now and in the nights to come.
 
-    warehouse: of Redshift; the user who runs this also builds the models, because default privileges are of
-    the user who creates a table. An admin gives the role to people (sql/README.md).
-    Running it again changes nothing. Raises StatementFailed.
+    warehouse: of Redshift. The user who runs this must also build the models, because default privileges
+    belong to the user who creates a table. An admin gives the role to people (sql/README.md). Running it
+    again changes nothing. Raises StatementFailed.
     """
     create = [] if warehouse.rows(_FIND_ROLE) else [f"CREATE ROLE {ROLE}"]
     warehouse.run(

@@ -1,5 +1,6 @@
-"""What an engine answers: typed columns, in batches, so that a large answer need not be held in memory;
-and how it is shown.
+"""An engine's answer to a query, and how it is shown: as a table on a terminal, or in a file.
+
+It has typed columns, in batches, so that a large answer need not fit into memory.
 """
 
 import json
@@ -22,8 +23,8 @@ from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 DIGITS_MAX = 38  # of a decimal number, on every engine
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 Tell = Callable[[str], None]  # shows a line of progress
-ROWS_SHOWN, CELL_MAX = 40, 40
-CUT, NULL, GAP = "…", "NULL", "  "
+ROWS_SHOWN, CELL_MAX = 40, 40  # on a terminal; CELL_MAX is in characters
+CUT, NULL, GAP = "…", "NULL", "  "  # the end of a cell that was cut, a NULL, what parts two columns
 WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
@@ -35,10 +36,10 @@ class QueryFailed(RuntimeError):
 class Answer:
     """A query's rows, which can be read once."""
 
-    engine: str  # its name
+    engine: str  # its name, for people
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    scanned_bytes: int | None = None  # None if it does not say
+    scanned_bytes: int | None = None  # None: the engine does not say it
 
     @classmethod
     def of(
@@ -48,14 +49,14 @@ class Answer:
         batches: Iterable[pa.RecordBatch],
         scanned_bytes: int | None = None,
     ) -> "Answer":
-        """Return an answer whose columns have names that differ, and types that every kind of file has.
+        """Return an answer with different names for all columns, and with types that every kind of file has.
 
         Of two columns `id` of a join the second becomes `id_2`: no reader of Parquet takes one name twice.
         """
         names = _distinct(schema.names)
         fields = [
-            pa.field(name, pa.string() if _is_written(each.type) else each.type, each.nullable)
-            for name, each in zip(names, schema, strict=True)
+            pa.field(name, pa.string() if _becomes_text(field.type) else field.type, field.nullable)
+            for name, field in zip(names, schema, strict=True)
         ]
         columns = pa.schema(fields)
         return cls(engine, columns, (_with_plain_columns(batch, columns) for batch in batches), scanned_bytes)
@@ -66,17 +67,19 @@ class Answer:
 
 
 def sentence(engine: str, reason: object) -> str:
-    """Return an engine's error in one line. Its lines are joined; what is empty is left out."""
+    """Return an engine's error as one line."""
     lines = [" ".join(line.split()) for line in str(reason).splitlines()]
     return f"{engine} refused the query: {' '.join(line for line in lines if line)}"
 
 
 def decimal_type(digits: int, scale: int, seen: Sequence[str | Decimal | None]) -> pa.DataType:
-    """Return the type of decimal numbers: as the engine declares it, or as the values seen need it.
+    """Return the type of decimal numbers: as the engine declares it, or as the first values need it.
+
+    digits, scale: as declared; 0: not declared. seen: the first values.
 
     PostgreSQL and the laptop's Athena declare no digits or no scale for a computed number.
     """
-    needed = max((len(str(each).partition(".")[2]) for each in seen if each is not None), default=0)
+    needed = max((len(str(value).partition(".")[2]) for value in seen if value is not None), default=0)
     return pa.decimal128(digits or DIGITS_MAX, max(scale, needed))
 
 
@@ -84,37 +87,41 @@ def from_texts(schema: pa.Schema, rows: Sequence[Sequence[str | None]]) -> pa.Re
     """Return rows of texts as typed columns. A text may be empty; None is NULL."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     arrays = [
-        pa.array(values, pa.string()).cast(each.type) for each, values in zip(schema, columns, strict=True)
+        pa.array(values, pa.string()).cast(field.type) for field, values in zip(schema, columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    taken, found = {each.lower() for each in names}, []
-    seen: set[str] = set()
+    """Return names of which a repeated one has a number at its end, so that no two are the same.
+
+    Names differ by more than capitals. A numbered name is none of the given ones.
+    """
+    given = {name.lower() for name in names}
+    distinct: dict[str, str] = {}  # in small letters: as it is written
     for name in names:
-        own, number = name, 1
-        while own.lower() in seen or (number > 1 and own.lower() in taken):
+        candidate, number = name, 1
+        while candidate.lower() in distinct or (number > 1 and candidate.lower() in given):
             number += 1
-            own = f"{name}_{number}"
-        seen.add(own.lower())
-        found.append(own)
-    return found
+            candidate = f"{name}_{number}"
+        distinct[candidate.lower()] = candidate
+    return list(distinct.values())
 
 
-def _is_written(kind: pa.DataType) -> bool:
+def _becomes_text(kind: pa.DataType) -> bool:
     """Whether values of a type become texts: nested ones JSON, as Redshift gives a SUPER, and intervals."""
     return bool(pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind))
 
 
 def _with_plain_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [_texts(column) if _is_written(column.type) else column for column in batch.columns]
+    columns = [_texts(column) if _becomes_text(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _texts(column: pa.Array) -> pa.Array:
     write = _json if pa.types.is_nested(column.type) else _interval
-    return pa.array([None if each is None else write(each) for each in column.to_pylist()], pa.string())
+    texts = [None if value is None else write(value) for value in column.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def _json(value: object) -> str:
@@ -139,11 +146,9 @@ def _interval(value: "pa.MonthDayNano | timedelta") -> str:
 
 
 def _divide(count: int, size: int) -> tuple[int, int]:
+    """Return quotient and remainder, both with the sign of count."""
     whole, rest = divmod(abs(count), size)
     return (whole, rest) if count >= 0 else (-whole, -rest)
-
-
-# Shows an answer: as a table on a terminal, or in a file.
 
 
 def check_file(path: Path) -> None:
@@ -154,24 +159,27 @@ def check_file(path: Path) -> None:
 
 def write(answer: Answer, path: Path) -> int:
     """Write all rows to a .csv or .parquet file; returns how many. An older file stays until all is there."""
-    count, written = 0, as_cells if path.suffix == ".csv" else lambda rows: rows
-    schema = written(pa.RecordBatch.from_pylist([], answer.schema)).schema
-    with _replacing(path) as part, WRITERS[path.suffix](part, schema) as writer:
+    convert = as_cells if path.suffix == ".csv" else lambda rows: rows
+    schema = convert(pa.RecordBatch.from_pylist([], answer.schema)).schema
+    count = 0
+    with _replacement(path) as temporary, WRITERS[path.suffix](temporary, schema) as writer:
         for batch in answer.batches:
-            writer.write_batch(written(batch))
+            writer.write_batch(convert(batch))
             count += batch.num_rows
     return count
 
 
 def as_cells(rows: Rows) -> Rows:
-    """Return rows for a CSV file: a text that a spreadsheet would run has a `'` before it; so have names."""
+    """Return rows for a CSV file. Texts and names that a spreadsheet would run begin with a `'`."""
     columns = [_as_cells(column) if _is_text(column.type) else column for column in rows.columns]
     return type(rows).from_arrays(columns, names=[str(cell(name)) for name in rows.schema.names])
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held))
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
+    )
 
 
 def _as_cells(column: Any) -> Any:
@@ -181,13 +189,14 @@ def _as_cells(column: Any) -> Any:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+def _replacement(path: Path) -> Iterator[Path]:
+    """Open a block for writing a temporary file. At the block's end it takes the place of a path's file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield part
-        part.replace(path)
+        yield temporary
+        temporary.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def first_rows(answer: Answer, count: int = ROWS_SHOWN) -> tuple[pa.Table, bool]:
@@ -224,13 +233,14 @@ def _column(name: str, values: pa.ChunkedArray) -> list[str]:
         or pa.types.is_decimal(values.type)
         or pa.types.is_floating(values.type)
     )
-    heading, *rest = [each.rjust(size) if is_number else each.ljust(size) for each in cells]
-    return [heading, "-" * size, *rest]
+    heading, *values_shown = [text.rjust(size) if is_number else text.ljust(size) for text in cells]
+    return [heading, "-" * size, *values_shown]
 
 
 def _cell(value: Any) -> str:
+    """Return a value as a terminal shows it."""
     if value is None:
         return NULL
-    # What a vendor sent could hold characters that command a terminal.
-    text = "".join(each if each.isprintable() else "·" for each in str(value))
+    # A vendor's text could have characters that command a terminal.
+    text = "".join(character if character.isprintable() else "·" for character in str(value))
     return text if len(text) <= CELL_MAX else text[: CELL_MAX - 1] + CUT

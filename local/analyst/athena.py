@@ -1,7 +1,7 @@
 """Asks Athena about the lake's curated files, by awswrangler.
 
-The rows come from GetQueryResults, in pages of 1,000: there a NULL and an empty text differ. In the CSV file
-that awswrangler reads they do not.
+The rows come from GetQueryResults, in pages of 1,000, because there a NULL and an empty text differ. In the
+CSV file that awswrangler would read they do not.
 """
 
 import time
@@ -21,7 +21,7 @@ from local.analyst.answer import Answer, QueryFailed, Tell, decimal_type, from_t
 from local.stack import KEY, SECRET, Stack
 
 ENGINE = "Athena"
-LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5
+LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5  # the first pause, the longest, how they grow
 ENDED_BADLY = frozenset({"FAILED", "CANCELLED"})
 TYPES = {
     "boolean": pa.bool_(),
@@ -54,7 +54,7 @@ class AthenaTarget:
 
     @property
     def dialect(self) -> str:
-        """The SQL that answers: Athena's; in its place on a laptop there is DuckDB."""
+        """The dialect of the engine: Athena's, or DuckDB's, which takes Athena's place on a laptop."""
         return DUCKDB if self.stack.is_laptop else ATHENA
 
     def session(self) -> boto3.Session:
@@ -93,7 +93,7 @@ def _endpoint(url: str) -> Iterator[None]:
 
 
 def _start(lake: AthenaTarget, query: str, session: boto3.Session) -> str:
-    # A workgroup of ours says itself where answers go, and how much a query may scan.
+    # Our own workgroup has settings for where answers go, and for how much a query may scan.
     output_url = None if lake.workgroup else f"s3://{lake.stack.output('LakeBucketName', 'lake')}/athena/"
     options: dict[str, Any] = {"workgroup": lake.workgroup, "s3_output": output_url, "boto3_session": session}
     try:
@@ -103,19 +103,18 @@ def _start(lake: AthenaTarget, query: str, session: boto3.Session) -> str:
 
 
 def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
-    """Return the bytes scanned."""
+    """Wait until a query has ended; returns the bytes that it scanned. Raises QueryFailed."""
     began, pause = time.monotonic(), LOOK_SECONDS
     while True:
-        execution_status = awswrangler.athena.get_query_execution(execution, boto3_session=session)
-        state = execution_status["Status"]
-        scanned = int(execution_status.get("Statistics", {}).get("DataScannedInBytes", 0))
-        if state["State"] == "SUCCEEDED":
+        description = awswrangler.athena.get_query_execution(execution, boto3_session=session)
+        status = description["Status"]
+        state = status["State"]
+        scanned = int(description.get("Statistics", {}).get("DataScannedInBytes", 0))
+        if state == "SUCCEEDED":
             return scanned
-        if state["State"] in ENDED_BADLY:
-            raise QueryFailed(sentence(ENGINE, state.get("StateChangeReason") or state["State"]))
-        tell(
-            f"{ENGINE}: {state['State'].lower()}, {time.monotonic() - began:.0f} s, {scanned:,} bytes scanned"
-        )
+        if state in ENDED_BADLY:
+            raise QueryFailed(sentence(ENGINE, status.get("StateChangeReason") or state))
+        tell(f"{ENGINE}: {state.lower()}, {time.monotonic() - began:.0f} s, {scanned:,} bytes scanned")
         time.sleep(pause)
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
 
@@ -125,19 +124,22 @@ def _paged_answer(athena: Any, execution: str, scanned: int) -> Answer:
     first = next(pages)
     rows = _texts(first)[1:]  # the first row of all has the columns' names
     columns = first["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
-    schema = pa.schema(
-        [pa.field(each["Name"], _type(each, [row[at] for row in rows])) for at, each in enumerate(columns)]
-    )
-
-    batches = (from_texts(schema, some) for some in chain([rows], map(_texts, pages)))
+    fields = [
+        pa.field(column["Name"], _type(column, [row[index] for row in rows]))
+        for index, column in enumerate(columns)
+    ]
+    schema = pa.schema(fields)
+    batches = (from_texts(schema, page_rows) for page_rows in chain([rows], map(_texts, pages)))
     return Answer.of(ENGINE, schema, batches, scanned)
 
 
 def _texts(page: dict[str, Any]) -> list[list[str | None]]:
+    """Return the rows of a page; None is NULL."""
     return [[field.get("VarCharValue") for field in row["Data"]] for row in page["ResultSet"]["Rows"]]
 
 
 def _type(column: dict[str, Any], seen: Sequence[str | None]) -> pa.DataType:
+    """Return a column's type. seen: its first values. Raises QueryFailed for a nested type."""
     name, kind = column["Name"], column["Type"]
     if kind in NESTED:
         # Athena writes [a, b] for what may be one text or two.

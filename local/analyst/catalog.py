@@ -1,4 +1,4 @@
-"""What there is to ask: `SHOW TABLES` and `DESCRIBE NAME`, by the declarations of lake and models."""
+"""Answers `SHOW TABLES` and `DESCRIBE NAME` from the declarations of lake and models."""
 
 import difflib
 import re
@@ -17,10 +17,10 @@ DESCRIBE = re.compile(r"(?:describe|desc|\.describe)(?:\s+([\w.]+))?\s*;?", re.I
 
 
 def names() -> Iterator[str]:
-    """Yield the name of each table and view, what is asked most first: marts, then facts and dimensions."""
-    found = models()
+    """Yield the name of each table and view. Those that are asked most come first: marts."""
+    model_names = models()
     for folder in ("marts", "dimensions", "facts", "staging"):
-        yield from sorted(name for name in found if name.startswith(f"{folder}."))
+        yield from sorted(name for name in model_names if name.startswith(f"{folder}."))
     yield from (f"lake.{name}" for name in LOADED)
 
 
@@ -29,8 +29,8 @@ def answer(query: str) -> Rows | None:
     text = query.strip()
     if TABLES.fullmatch(text):
         return [{"name": name, "grain": grain_of(name)} for name in names()]
-    if found := DESCRIBE.fullmatch(text):
-        return describe(found[1] or "")
+    if match := DESCRIBE.fullmatch(text):
+        return describe(match[1] or "")
     if text.startswith("."):
         raise QueryFailed(f"there is no {text.split()[0]}: there are .tables, .describe NAME and .quit")
     return None
@@ -38,23 +38,26 @@ def answer(query: str) -> Rows | None:
 
 def grain_of(name: str) -> str:
     """Return what a row of a table or view is."""
-    folder, _, own = name.partition(".")
-    return LOADED[own].doc if folder == "lake" else models()[name].grain
+    folder, _, table = name.partition(".")
+    return LOADED[table].doc if folder == "lake" else models()[name].grain
 
 
 def describe(name: str) -> Rows:
     """Return the columns of a table or view, with what they say. `funnel` would be marts.funnel."""
-    known = list(names())
-    found = next((each for each in known if name.lower() in (each, each.partition(".")[2])), None)
-    if found is None:
-        near = difflib.get_close_matches(name, [*known, *(each.partition(".")[2] for each in known)])
+    full_names = list(names())
+    full_name = next(
+        (known for known in full_names if name.lower() in (known, known.partition(".")[2])), None
+    )
+    if full_name is None:
+        short_names = [known.partition(".")[2] for known in full_names]
+        near = difflib.get_close_matches(name, [*full_names, *short_names])
         hint = f"did you mean {' or '.join(near)}?" if near else "`.tables` lists all"
         raise QueryFailed(f"there is no {name or 'name'} to describe: {hint}")
-    folder, _, own = found.partition(".")
+    folder, _, table = full_name.partition(".")
     if folder == "lake":
-        columns = {field.name: field.doc for field in LOADED[own].fields} | {LOAD_NUMBER: LOAD_NUMBER_DOC}
+        columns = {field.name: field.doc for field in LOADED[table].fields} | {LOAD_NUMBER: LOAD_NUMBER_DOC}
     else:
-        columns = dict(models()[found].columns)
+        columns = dict(models()[full_name].columns)
     return [{"column": column, "says": says} for column, says in columns.items()]
 
 

@@ -1,5 +1,9 @@
-"""A query as analysts write it: one statement in Redshift's SQL that only reads; and the same as Athena
-can answer it.
+"""An analyst's query: one statement in Redshift's SQL that only reads, and the same over the lake's files.
+
+A query on the warehouse's names becomes one that Athena can answer from the curated files alone.
+`lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it. A
+model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they are in
+the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +27,9 @@ from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 Value = str | int | date | None
-# What writes can hide within a query: SELECT ... INTO makes a table.
+Parse = Callable[[str], exp.Expr]
+Models = Mapping[str, Model]
+# Expressions that write. They can hide within a query: SELECT ... INTO makes a table.
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
@@ -34,26 +40,26 @@ CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     """Return the query's text with its parameters filled in, without a semicolon at its end.
 
-    Raises QueryFailed for anything but one query that only reads. That spares an analyst a mistake. What
-    holds against somebody who wants to write are rights: sql/README.md says which.
+    Raises QueryFailed for anything but one query that only reads. This spares an analyst a mistake. Somebody
+    who wants to write is stopped by the database's rights (sql/README.md).
     """
     text = _with_literals(sql, parameters or {})
     try:
-        found = parse_statements(text)
+        trees = parse_statements(text)
     except SqlglotError as error:
         raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
-    if len(found) != 1:
-        raise QueryFailed(f"this is {len(found)} statements: one query is asked at a time")
-    tree = found[0]
-    writes = next((each for each in tree.walk() if isinstance(each, _WRITES)), None)
-    if not isinstance(tree, exp.Query) or writes is not None:
-        what = (tree if writes is None else writes).key.upper()
-        raise QueryFailed(f"only a query that reads is run here, SELECT or WITH ... SELECT: this is {what}")
+    if len(trees) != 1:
+        raise QueryFailed(f"this is {len(trees)} statements: one query is asked at a time")
+    (tree,) = trees
+    write = next((node for node in tree.walk() if isinstance(node, _WRITES)), None)
+    if not isinstance(tree, exp.Query) or write is not None:
+        kind = (tree if write is None else write).key.upper()
+        raise QueryFailed(f"only a query that reads is run here, SELECT or WITH ... SELECT: this is {kind}")
     return text.strip().rstrip(";").rstrip()
 
 
 def _with_literals(sql: str, parameters: Mapping[str, Value]) -> str:
-    """Put literals in the places of :name. A colon within a text or in `::` is none."""
+    """Return a query with literals in the places of `:name`. A colon within a text or in `::` is no such."""
     try:
         tokens = sqlglot.tokenize(sql, read=REDSHIFT)
     except SqlglotError as error:
@@ -76,30 +82,23 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-# A query on the warehouse's names, as Athena can answer it from the curated files alone.
-#
-# `lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
-# A model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they
-# are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
-
-
 def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
-    grace_days: of campaigns, the deployment's setting.
-    Raises QueryFailed for a table that the lake does not have, and for what DuckDB would answer otherwise.
+    grace_days: of campaigns, the deployment's setting. Raises QueryFailed for a table that the lake does not
+    have, and for an expression that DuckDB would answer otherwise.
     """
     parse = parse_statement if dialect == DUCKDB else _parse
     tree = parse(query).copy()
     all_models = models(grace_days)
     reads = _all_read(tree, parse, all_models)
-    own = [_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
+    parts = [_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
     tree = _with_part_names(tree)
-    theirs = tree.args.get("with_")
-    if theirs is not None:
-        theirs.set("expressions", [*own, *theirs.expressions])
-    elif own:
-        tree.set("with_", exp.With(expressions=own))
+    analysts_with = tree.args.get("with_")
+    if analysts_with is not None:
+        analysts_with.set("expressions", [*parts, *analysts_with.expressions])
+    elif parts:
+        tree.set("with_", exp.With(expressions=parts))
     if dialect != DUCKDB:
         return translate(tree.sql(dialect=REDSHIFT), dialect)
     try:
@@ -110,15 +109,11 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     return str(translated.sql(dialect=DUCKDB, comments=False))
 
 
-Parse = Callable[[str], exp.Expr]
-Models = Mapping[str, Model]
-
-
 def _parse(sql: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, read=REDSHIFT)
-    except SqlglotError as error:  # what only the laptop's reading knows, such as 5 # 3
-        raise QueryFailed(f"this cannot be asked of Athena: {str(error).splitlines()[0]}") from error
+    except SqlglotError as error:  # such as 5 # 3, which only parse_statement can read
+        raise QueryFailed(f"this cannot be asked of Athena: {_first_line(error)}") from error
 
 
 def _columns(table: str) -> dict[str, Kind]:
@@ -134,57 +129,61 @@ def _columns(table: str) -> dict[str, Kind]:
 
 def _without_zones(tree: exp.Expr) -> None:
     """Read the files' timestamps as Athena does, in UTC. DuckDB would read them in the machine's zone."""
-    made = {each.alias for each in tree.find_all(exp.CTE)}
-    for each in list(tree.find_all(exp.Table)):
-        if each.db or each.name in made or each.name not in LOADED:
+    part_names = {part.alias for part in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        if table.db or table.name in part_names or table.name not in LOADED:
             continue
-        times = [field.name for field in LOADED[each.name].fields if field.type is Type.TIMESTAMP]
-        plain = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
-        statement = sqlglot.parse_one(f"SELECT * REPLACE ({plain}) FROM {each.name}", read=DUCKDB)
-        each.replace(
-            exp.Subquery(this=statement, alias=exp.TableAlias(this=exp.to_identifier(each.alias_or_name)))
-        )
+        times = [field.name for field in LOADED[table.name].fields if field.type is Type.TIMESTAMP]
+        in_utc = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
+        statement = sqlglot.parse_one(f"SELECT * REPLACE ({in_utc}) FROM {table.name}", read=DUCKDB)
+        alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name))
+        table.replace(exp.Subquery(this=statement, alias=alias))
 
 
 def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
-    alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
+    """Return the part of WITH that stands for schema.name."""
+    alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
     return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
 
 
 def _all_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
     """Return the names that a query reads, directly or not, each with those that it is made of."""
     reads: dict[str, set[str]] = {}
-    left = _names(tree)
-    while left:
-        name = left.pop()
+    waiting = _names(tree)
+    while waiting:
+        name = waiting.pop()
         if name not in reads:
-            reads[name] = _names(
-                _definition(name, parse, models), frozenset({CURATION}) if name == CALENDAR else frozenset()
-            )
-            left |= reads[name]
+            allowed = frozenset({CURATION}) if name == CALENDAR else frozenset()
+            reads[name] = _names(_definition(name, parse, models), allowed)
+            waiting |= reads[name]
     return reads
 
 
 def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
-    names = {f"{each.db}.{each.name}" for each in tree.find_all(exp.Table) if each.db in SCHEMAS}
-    known = {f"{LAKE}.{each}" for each in LOADED} | (models().keys() - {CURATION})
+    """Return the names of the warehouse that a query reads itself, as schema.name.
+
+    allowed: names that only a model may read. Raises QueryFailed for one that the lake does not have.
+    """
+    names = {f"{table.db}.{table.name}" for table in tree.find_all(exp.Table) if table.db in SCHEMAS}
+    known = {f"{LAKE}.{entity}" for entity in LOADED} | (models().keys() - {CURATION})
     if unknown := sorted(names - known - allowed):
         raise QueryFailed(f"the lake has no {unknown[0]}: only the warehouse has it (--on warehouse)")
     return names
 
 
 def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
-    schema, _, own = name.partition(".")
+    """Return the query for the rows of schema.name."""
+    schema, _, table = name.partition(".")
     if name == CURATION:
-        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in LOADED]
+        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {entity}" for entity in LOADED]
         return parse(" UNION ALL ".join(days)).copy()
-    return parse(_newest(LOADED[own]) if schema == LAKE else models[name].sql).copy()
+    return parse(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
 
 
 def _newest(entity: Entity) -> str:
-    """Return the rows that analytics/warehouse/load.py would leave of all files in the lake table."""
-    columns = ", ".join(f'"{each}"' for each in [*(field.name for field in entity.fields), EXTRA])
-    keys = ", ".join(f'"{each}"' for each in entity.key)
+    """Return the query for those rows of all files that analytics/warehouse/load.py would keep."""
+    columns = ", ".join(f'"{name}"' for name in [*(field.name for field in entity.fields), EXTRA])
+    keys = ", ".join(f'"{name}"' for name in entity.key)
     newest = f'"{entity.version}" DESC' if entity.version else keys
     return (
         f"SELECT {columns}, CAST(1 AS BIGINT) AS load_number FROM (SELECT {columns}, "
@@ -194,16 +193,17 @@ def _newest(entity: Entity) -> str:
 
 
 def _with_part_names(tree: exp.Expr) -> exp.Expr:
-    """Replace each schema.name by the name of its WITH part; it keeps the alias that it goes by."""
-    for each in list(tree.find_all(exp.Table)):
-        if each.db in SCHEMAS:
-            local = exp.to_table(_local(f"{each.db}.{each.name}"))
-            each.replace(exp.alias_(local, each.alias or each.name, table=True))
+    """Replace each schema.name by the name of its WITH part. The table keeps its alias or its name."""
+    for table in list(tree.find_all(exp.Table)):
+        if table.db in SCHEMAS:
+            part = exp.to_table(_part_name(f"{table.db}.{table.name}"))
+            table.replace(exp.alias_(part, table.alias or table.name, table=True))
     for column in tree.find_all(exp.Column):
         if column.db in SCHEMAS:
             column.set("db", None)
     return tree
 
 
-def _local(name: str) -> str:
+def _part_name(name: str) -> str:
+    """Return the name of the WITH part for schema.name."""
     return name.replace(".", "__")

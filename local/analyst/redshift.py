@@ -23,9 +23,9 @@ from local.analyst.answer import Answer, QueryFailed, Tell, decimal_type, from_t
 
 ENGINE = "Redshift"
 REACH_SECONDS_MAX = 1.0
-LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5
+LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5  # the first pause, the longest, how they grow
 ROWS_AT_ONCE = 10_000
-# Everything else comes as text: SUPER as JSON, times and intervals as Redshift writes them.
+# Values of all other types come as text: SUPER as JSON, times and intervals as Redshift writes them.
 TYPES = {
     "bool": pa.bool_(),
     "int2": pa.int16(),
@@ -63,8 +63,13 @@ def is_reachable(host: str, port: int = PORT) -> bool:
 def by_data_api(data_api: Any, workgroup: str, database: str, query: str, tell: Tell) -> Iterator[Answer]:
     """Ask as the caller's IAM identity. data_api: a botocore client of redshift-data. Raises QueryFailed."""
     # botocore repeats a request when the answer got lost. By the token Redshift runs the query only once.
-    asked = {"WorkgroupName": workgroup, "Database": database, "Sql": query, "ClientToken": uuid.uuid4().hex}
-    statement = str(data_api.execute_statement(**asked)["Id"])
+    request = {
+        "WorkgroupName": workgroup,
+        "Database": database,
+        "Sql": query,
+        "ClientToken": uuid.uuid4().hex,
+    }
+    statement = str(data_api.execute_statement(**request)["Id"])
     try:
         _wait(data_api, statement, tell)
     except KeyboardInterrupt:
@@ -74,6 +79,7 @@ def by_data_api(data_api: Any, workgroup: str, database: str, query: str, tell: 
 
 
 def _wait(data_api: Any, statement: str, tell: Tell) -> None:
+    """Wait until a statement has ended. Raises QueryFailed."""
     began, pause = time.monotonic(), LOOK_SECONDS
     while True:
         state = data_api.describe_statement(Id=statement)
@@ -91,15 +97,16 @@ def _paged_answer(data_api: Any, statement: str) -> Answer:
     first = next(pages)
     rows, columns = _texts(first), first["ColumnMetadata"]
     fields = [
-        pa.field(each["name"], _type(each, [row[at] for row in rows])) for at, each in enumerate(columns)
+        pa.field(column["name"], _type(column, [row[index] for row in rows]))
+        for index, column in enumerate(columns)
     ]
     schema = pa.schema(fields)
-
-    batches = (from_texts(schema, some) for some in chain([rows], map(_texts, pages)))
+    batches = (from_texts(schema, page_rows) for page_rows in chain([rows], map(_texts, pages)))
     return Answer.of(ENGINE, schema, batches)
 
 
 def _type(column: dict[str, Any], seen: Sequence[str | None]) -> pa.DataType:
+    """Return the type of a column of the Data API. seen: its first values."""
     if column["typeName"] == "numeric":
         return decimal_type(column.get("precision", 0), column.get("scale", 0), seen)
     return TYPES.get(column["typeName"], pa.string())
@@ -119,7 +126,7 @@ def _text(field: dict[str, Any]) -> str | None:
 @contextmanager
 def by_driver(connection: Any, query: str) -> Iterator[Answer]:
     """Ask by a connection of redshift_connector, in a transaction that cannot write. Raises QueryFailed."""
-    connection.autocommit = True  # or the driver would begin a transaction that can
+    connection.autocommit = True  # or the driver would begin a transaction that can write
     cursor = connection.cursor()
     cursor.paramstyle = "qmark"  # `format` would take the % of a remainder for a parameter
     try:
@@ -134,23 +141,24 @@ def by_driver(connection: Any, query: str) -> Iterator[Answer]:
 
 
 def _fetch(cursor: Any) -> Answer:
+    """Return the answer of a query that the cursor has run. Its rows are fetched as they are read."""
     rows = cursor.fetchmany(ROWS_AT_ONCE)
     fields = []
-    for at, column in enumerate(cursor.ps["row_desc"]):
-        label, seen = column["label"], [row[at] for row in rows]
+    for index, column in enumerate(cursor.ps["row_desc"]):
+        label, seen = column["label"], [row[index] for row in rows]
         fields.append(pa.field(label.decode() if isinstance(label, bytes) else label, _type_of(column, seen)))
     schema = pa.schema(fields)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        some = rows
-        while some:
-            columns = zip(*some, strict=True)
+        batch_rows = rows
+        while batch_rows:
+            columns = zip(*batch_rows, strict=True)
             arrays = [
-                pa.array(map(_plain, values) if each.type == pa.string() else values, each.type)
-                for each, values in zip(schema, columns, strict=True)
+                pa.array(map(_plain, values) if field.type == pa.string() else values, field.type)
+                for field, values in zip(schema, columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-            some = cursor.fetchmany(ROWS_AT_ONCE)
+            batch_rows = cursor.fetchmany(ROWS_AT_ONCE)
 
     return Answer.of(ENGINE, schema, batches())
 
@@ -160,6 +168,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _type_of(column: dict[str, Any], seen: Sequence[Any]) -> pa.DataType:
+    """Return the type of a column of the driver. seen: its first values."""
     oid, modifier = column["type_oid"], column["type_modifier"]
     if oid == RedshiftOID.NUMERIC:
         packed = modifier - 4 if modifier > 0 else 0  # digits in the upper half, scale in the lower

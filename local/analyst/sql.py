@@ -1,5 +1,6 @@
-"""`streakline sql`: one question of a stack. Chooses the engine, and gives the rows as Arrow, as pandas,
-as a table or into a file.
+"""`streakline sql`: one query, answered by a stack's warehouse or lake.
+
+It chooses the engine, and gives the rows as Arrow or pandas, on the terminal, or in a file.
 """
 
 import json
@@ -28,9 +29,6 @@ from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, load
 
-# Asks the laptop's warehouse: a DuckDB file, opened for reading alone.
-
-
 LAPTOP_ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
 ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
@@ -40,26 +38,26 @@ WIDTH_ELSEWHERE = 200  # where the output is no terminal
 
 @contextmanager
 def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
-    """Ask the file at path; until the block ends, nobody can write to it. Raises QueryFailed."""
+    """Ask a laptop's warehouse. Until the block ends nobody can write to its file. Raises QueryFailed."""
     if not path.exists():
         raise QueryFailed(f"there is no warehouse at {path}: `streakline night run` makes it")
     try:
         with DuckWarehouse(path, read_only=True).reading() as connection:
             reader = connection.sql(sql_for(connection, query)).to_arrow_reader(BATCH_ROWS)
-            with closing(reader):  # whoever comes next would wait for its other rows, for ever
+            with closing(reader):  # an open reader with unread rows would block the next query for ever
                 yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
         raise QueryFailed(sentence(LAPTOP_ENGINE, error)) from error
 
 
-def frame(sql: str, **more: Any) -> Any:
-    """Return a query's rows as a pandas DataFrame with Arrow's types; takes what `table` takes.
+def frame(sql: str, **options: Any) -> Any:
+    """Return a query's rows as a pandas DataFrame with Arrow's types. options: those of `table`.
 
     With Arrow's types a whole number stays one beside a NULL, and a decimal number stays exact.
     """
     import pandas as pd  # type: ignore[import-untyped]
 
-    return table(sql, **more).to_pandas(types_mapper=pd.ArrowDtype)
+    return table(sql, **options).to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def table(
@@ -80,6 +78,7 @@ def table(
 
 
 def _stack(name: str | None, region: str | None) -> Stack:
+    """Return a stack on AWS by its name; None: the laptop's."""
     if name is None:
         return load()
     from local.stack import find
@@ -103,20 +102,21 @@ def ask(
 ) -> Iterator[Answer]:
     """Ask a stack; the answer can be read until the block ends.
 
-    tell: gets a line of progress; file: the laptop's warehouse. Raises QueryFailed, and what botocore raises.
+    tell: is called with lines of progress. file: the laptop's warehouse. Raises QueryFailed, and what
+    botocore raises.
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
         lake = athena.AthenaTarget.of(stack)
         over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
-        asked = athena.answer(lake, over_files, tell)
+        answering = athena.answer(lake, over_files, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
-        asked = laptop_answer(file or WAREHOUSE, query)
+        answering = laptop_answer(file or WAREHOUSE, query)
     else:
-        asked = _redshift(stack, query, tell)
-    with asked as answer:
+        answering = _redshift(stack, query, tell)
+    with answering as answer:
         yield answer
 
 
@@ -137,7 +137,7 @@ def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
 def warehouse_of(stack: Stack) -> tuple[str, str]:
     """Return the workgroup and the database of a stack on AWS. Raises QueryFailed if it has no warehouse.
 
-    Whoever runs the warehouse, analysts sign in as themselves, and not by the secret of the nightly run.
+    The secret in the URL of somebody else's warehouse is for the nightly run. Analysts sign in as themselves.
     """
     if "WarehouseWorkgroup" in stack.outputs:
         return stack.outputs["WarehouseWorkgroup"], stack.outputs["WarehouseDatabase"]
@@ -145,9 +145,6 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     if url.scheme == "redshift":
         return url.netloc, url.path.strip("/")
     raise QueryFailed(f"the stack {stack.name} has no warehouse: ask its lake (--on lake)")
-
-
-# `streakline sql`: one query of the warehouse or of the lake, as a table or into a file.
 
 
 @command(
@@ -198,7 +195,7 @@ def answer_query(
 
 
 def shell(stack: Stack, on: str, *, as_json: bool) -> None:
-    """Answer queries of the standard input, one after the other. One that is refused ends nothing."""
+    """Answer queries of the standard input, one after the other. After a refused one it goes on."""
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         import readline
@@ -238,9 +235,11 @@ def _read_query(*, is_terminal: bool) -> str | None:
 
 
 def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
-    def complete(begin: str, place: int) -> str | None:
-        fitting = [name for name in names if name.startswith(begin)]
-        return fitting[place] if place < len(fitting) else None
+    """Return a completer for readline, which asks for the matches of a text one by one, by their index."""
+
+    def complete(text: str, index: int) -> str | None:
+        matches = [name for name in names if name.startswith(text)]
+        return matches[index] if index < len(matches) else None
 
     return complete
 
@@ -256,7 +255,7 @@ def _print_rows(answer: Answer) -> str:
 
 
 def _teller() -> Tell:
-    """Return what shows progress on one line of a terminal, and nowhere else."""
+    """Return a function that shows progress on one line of a terminal, and nowhere else."""
     if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

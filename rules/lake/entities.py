@@ -1,4 +1,4 @@
-"""What the lake holds: one declared schema per entity, and where an item's row belongs.
+"""The entities of the lake: one declared schema for each, and the row and partition of a table's item.
 
 The publisher writes rows of this shape, curation checks them, the warehouse's tables have the same columns.
 A schema only grows: new fields are optional and come last, a type is only ever widened, and nothing
@@ -79,8 +79,8 @@ def rows_of(
 
     Raises KeyError, TypeError or ValueError too, for an item that should be several rows and cannot be read.
     """
-    each_of = entity.expand(attributes, arrived) if entity.expand else [attributes]
-    return [row_of(entity, each, arrived, change) for each in each_of]
+    items = entity.expand(attributes, arrived) if entity.expand else [attributes]
+    return [row_of(entity, item, arrived, change) for item in items]
 
 
 def row_of(
@@ -94,7 +94,9 @@ def row_of(
     item without a time.
     """
     columns = {field.attribute: field.name for field in entity.fields if field.attribute}
-    row = {columns.get(name, name): each for name, each in attributes.items() if name not in entity.left_out}
+    row = {
+        columns.get(name, name): value for name, value in attributes.items() if name not in entity.left_out
+    }
     row = {name: _flat(value) for name, value in entity.shape(row, arrived, change).items()}
     moment = _moment_of(entity, row.get(entity.occurred), arrived)
     # Columns come in the schema's order, because curation reads lines of one shape fastest.
@@ -103,6 +105,7 @@ def row_of(
 
 
 def _moment_of(entity: Entity, occurred: Any, arrived: datetime) -> datetime:
+    """Return the instant that places a row. Raises Unplaceable."""
     if entity is LEDGER and occurred == OPENED_AT:
         return arrived
     try:
@@ -112,9 +115,12 @@ def _moment_of(entity: Entity, occurred: Any, arrived: datetime) -> datetime:
 
 
 def _flat(value: Any) -> Any:
-    """Make a list text separated by commas (its texts have none), without nulls, and a map JSON text."""
+    """Return a value as one column has it: a list as texts with commas between them, a map as JSON text.
+
+    Texts of lists have no commas. Nulls are left out.
+    """
     if isinstance(value, list):
-        return ",".join(str(each) for each in value if each is not None)
+        return ",".join(str(item) for item in value if item is not None)
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return value

@@ -1,4 +1,9 @@
-"""The entities of leads: events, memory and features; and how items become rows."""
+"""The entities of leads: events, memory and features; and how items become rows.
+
+A lead's state is text in the lake, which SQL can fold at any instant. That of a series has
+`count:amount:priced:first:last`, then `date:count:amount` for each date that a window may need. That of
+campaigns has how many wait, then when each was sent. Example: `1 2026-01-10`.
+"""
 
 import json
 from collections.abc import Mapping
@@ -27,24 +32,27 @@ from rules.leads.series import SERIES, Series, contributions, decode_contacts, d
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
-# A column keeps its place for good: there were this many features when states came. Later ones follow.
+# A column keeps its position for good. The states' columns come after so many features, before the others.
 FEATURES_BEFORE_STATES = 14
-
-
-# A lead's state as the lake has it: text that SQL can fold at any instant, with dates as people write them.
-#
-# Of a series: `count:amount:priced:first:last`, then `date:count:amount` for each date that a window may
-# need. Of campaigns: how many wait, then when each of these was sent. Example: `1 2026-01-10`.
+# The values of a payload that have a column: name, type, and the event types that have it.
+PAYLOAD_COLUMNS = (
+    ("amount_minor", int, PURCHASE_TYPES),
+    ("foreign_minor", int, PURCHASE_TYPES),
+    ("order_id", str, PURCHASE_TYPES),
+    ("currency", str, PURCHASE_TYPES),
+    ("sentiment_milli", int, SENTIMENT_TYPES),
+    ("campaign_id", str, CAMPAIGN_TYPES),
+)
 
 
 def states_of(inputs: Any) -> dict[Input, str]:
     """Return an item's `inputs` as text for the lake; {} for a state of other declarations than today's."""
     if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
         return {}
-    found = {each: series_words(decode_series(inputs[each])) for each in SERIES if each in inputs}
+    states = {name: series_words(decode_series(inputs[name])) for name in SERIES if name in inputs}
     if Input.CAMPAIGNS in inputs:
-        found[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
-    return found
+        states[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
+    return states
 
 
 def series_words(series: Series) -> str:
@@ -63,22 +71,11 @@ def _day(day: int) -> str:
     return date.fromordinal(day).isoformat() if day else ""
 
 
-# The values of a payload that have a column: name, type, and the event types that have it.
-PAYLOAD_COLUMNS = (
-    ("amount_minor", int, PURCHASE_TYPES),
-    ("foreign_minor", int, PURCHASE_TYPES),
-    ("order_id", str, PURCHASE_TYPES),
-    ("currency", str, PURCHASE_TYPES),
-    ("sentiment_milli", int, SENTIMENT_TYPES),
-    ("campaign_id", str, CAMPAIGN_TYPES),
-)
-
-
 def lead_event_row(row: Row, *_: object) -> Row:
     """Add the event's id, cut from its sort key, and the payload's values as columns.
 
-    It reads the payload by the live path's own rules, and gives the reason in `unreadable` if they refuse. So
-    whoever computes features from the lake needs no JSON, and skips what the live path has skipped.
+    The payload is read by the live path's own rules. If they refuse it, `unreadable` has the reason. So
+    features are computed from the lake without JSON, and without the events that the live path has skipped.
     """
     shaped = dict(row)
     shaped["event_id"] = str(shaped.pop(SORT_KEY, "")).partition("#")[2]
@@ -95,11 +92,11 @@ def _payload_values(event: LeadEvent) -> dict[str, Any]:
         number, groups = groups_of(event)
         members = [[group.root, *(leaf for leaf in group.leaves if leaf != group.root)] for group in groups]
         return {"change_number": number, "change_groups": json.dumps(members)}
-    given = event.payload
+    payload = event.payload
     return {
-        name: given[name]
+        name: payload[name]
         for name, kind, types in PAYLOAD_COLUMNS
-        if event.event_type in types and type(given.get(name)) is kind and given[name] != ""
+        if event.event_type in types and type(payload.get(name)) is kind and payload[name] != ""
     }
 
 
@@ -123,10 +120,8 @@ def lead_memory_row(row: Row, arrived: datetime, *_: object) -> Row:
 def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
     """Give each value of the maps `features`, `as_of` and `inputs` its column.
 
-    Undeclared values stay in the first two.
-
-    arrived: when the change came into the stream, the same for every attempt; it becomes changed_at.
-    computed_at would not do, because a merge changes the items of leads without computing anything.
+    Undeclared values stay in the first two. arrived: when the change came into the stream, the same for every
+    attempt. It becomes changed_at, because a merge changes items of leads without changing their computed_at.
     """
     shaped = row | {"changed_at": stamp(arrived)}
     values, moments = _pop_map(shaped, "features"), _pop_map(shaped, "as_of")
@@ -134,12 +129,13 @@ def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
         if feature.name in values:
             value = values.pop(feature.name)
             shaped[column_of(feature)] = scaled_integer(value, DECIMALS.get(feature.unit, 0))
-    for each in Input:
-        if each in moments:
-            shaped[as_of_column(each)] = moments.pop(each)
-    shaped |= {state_column(each): text for each, text in states_of(shaped.pop("inputs", None)).items()}
-    rest = {"features": values, "as_of": moments}
-    return shaped | {name: left for name, left in rest.items() if left}
+    for input_ in Input:
+        if input_ in moments:
+            shaped[as_of_column(input_)] = moments.pop(input_)
+    states = states_of(shaped.pop("inputs", None))
+    shaped |= {state_column(input_): text for input_, text in states.items()}
+    undeclared = {"features": values, "as_of": moments}
+    return shaped | {name: rest for name, rest in undeclared.items() if rest}
 
 
 def _pop_map(row: dict[str, Any], name: str) -> dict[str, Any]:
@@ -158,13 +154,14 @@ def scaled_integer(value: Any, decimals: int) -> Any:
     if text is None:
         return value
     try:
-        found = Decimal(text).scaleb(decimals)
+        scaled = Decimal(text).scaleb(decimals)
     except InvalidOperation:
         return text
-    return int(found) if found == found.to_integral_value() else text
+    return int(scaled) if scaled == scaled.to_integral_value() else text
 
 
 def _number(value: Any) -> str | None:
+    """Return the digits of a table's number; None for any other value."""
     if isinstance(value, Mapping) and set(value) == {"N"}:
         return str(value["N"])
     return str(value) if type(value) is int else None
@@ -192,7 +189,7 @@ def column_of(feature: Feature) -> str:
 
 
 def as_of_column(input_: Input) -> str:
-    """Return the name of the column that has as of when an input's features were computed.
+    """Return the name of the column with the instant as of which an input's features were computed.
 
     Example: `purchases_as_of`.
     """
@@ -200,7 +197,7 @@ def as_of_column(input_: Input) -> str:
 
 
 def state_column(input_: Input) -> str:
-    """Return the name of the column that has an input's state (rules/lake/lead_entities.py)."""
+    """Return the name of the column that has an input's state."""
     return f"{input_}_state"
 
 
@@ -290,7 +287,7 @@ def _feature_fields() -> tuple[Field, ...]:
         for feature in FEATURES
     ]
     states = [
-        Field(state_column(each), TEXT, f"what {each} come to, by date", False, 65535) for each in Input
+        Field(state_column(input_), TEXT, f"what {input_} come to, by date", False, 65535) for input_ in Input
     ]
     return (*features[:FEATURES_BEFORE_STATES], *states, *features[FEATURES_BEFORE_STATES:])
 
@@ -309,7 +306,7 @@ LEAD_FEATURES = Entity(
         Field("leaves", TEXT, "of earlier rows: all leaves of a root, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),
         Field("topology", INTEGER, "number of the change that last merged or unmerged it"),
-        *(Field(as_of_column(each), TIMESTAMP, f"as of when {each} were computed") for each in Input),
+        *(Field(as_of_column(name), TIMESTAMP, f"as of when {name} were computed") for name in Input),
         *_feature_fields(),
     ),
     key=("lead_organization_id", "version"),

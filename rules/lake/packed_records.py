@@ -96,7 +96,7 @@ def is_frame(line: bytes) -> bool:
 
 
 def row_text(line: bytes) -> bytes:
-    """Return a row's line without what parts it from the next row of its record; another line as it is."""
+    """Return a row's line without the comma that separates it from the next row of its record."""
     return line.removesuffix(b"\n")[:-1] if line.endswith((b"},\n", b"},")) else line
 
 

@@ -26,32 +26,32 @@ def pseudonym(key: str) -> str:
 
 
 def question_row(row: Row, arrived: datetime, change: str) -> Row:
-    """Write options as JSON; leave the counter out while the question is open, for it goes on.
+    """Write options as JSON text. Leave out how many responses an open question has, for more may come.
 
-    A question as it was first stored has no place of a change: the second of its arrival stands for it.
+    A question as it was first stored has no place of a change, so its version is the second of its arrival.
     """
     is_first = change == FIRST_STORED
     shaped = {**row, "version": event_version(arrived.timestamp(), "0") if is_first else change}
-    options, counted = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
+    options, responses = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
     if not shaped.get("audience"):
         shaped.pop("audience", None)
     if options:
         shaped["options"] = json.dumps(options, ensure_ascii=False, separators=(",", ":"))
     shaped["options_count"] = len(options)
-    return shaped if shaped.get("status") == OPEN else shaped | {"responses": counted}
+    return shaped if shaped.get("status") == OPEN else shaped | {"responses": responses}
 
 
 def response_row(row: Row, *_: object) -> Row:
-    """Put the pseudonym in place of the person's hash, and the length in place of what was said."""
-    shaped = {name: each for name, each in row.items() if name != "answer"}
-    if isinstance(written := row.get("answer"), str):
-        shaped["answer_characters"] = len(written)
+    """Put the pseudonym in place of the person's hash, and the answer's length in place of its text."""
+    shaped = {name: value for name, value in row.items() if name != "answer"}
+    if isinstance(answer := row.get("answer"), str):
+        shaped["answer_characters"] = len(answer)
     return _with_pseudonyms(shaped, "person")
 
 
 def answer_stats_row(row: Row, *_: object) -> Row:
-    """Put pseudonyms in place of the person and of whom the stats have moved to."""
-    return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
+    """Put pseudonyms in place of the person, and of the person to whom the stats have moved."""
+    return _with_pseudonyms({name: value for name, value in row.items() if value != ""}, "person", "moved_to")
 
 
 def notification_row(row: Row, _arrived: datetime, change: str) -> Row:

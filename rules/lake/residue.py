@@ -1,8 +1,9 @@
-"""What stays in the lake of a person who was erased: numbers and dates under a random name (rule 10).
+"""The residue of an erased person's rows in the lake: numbers and dates under a random name (rule 10).
 
-A residue keeps what sums of past days are made of. It has no key, no property but amounts, no zone, no word
-that somebody wrote. Its instants say the hour alone. The names are hashes with a salt that is drawn for the
-erasure and forgotten with it, so rows of one person still belong together and nothing leads back.
+Sums of past days follow from it as before. It has no key, no zone, no word that somebody wrote, and of an
+event's properties amounts alone. Its instants are cut to the hour. The names are hashes with a salt that is
+drawn for the erasure and forgotten with it, so rows of one person still belong together and nothing leads
+back.
 """
 
 import hmac
@@ -18,20 +19,20 @@ from rules.engagement.seals import HIDDEN_FIELDS, commitment, encoded_fields, en
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 
-# No user id has a slash, so nobody is called so.
+# With which the names of residues begin. No user id has a slash, so no user has such a name.
 PREFIX = "erased/"
 NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
 OPENED = datetime.fromisoformat(OPENED_AT)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
-# The version of a row that was changed once it was stored: when, it does not say.
+# The version of a row that was changed after it was stored. The row's own version would say when.
 CHANGED = "1"
 AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/facts/events.sql
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
-# Returns the seq of the ledger entry at an instant of the same account; None if it is not known.
+# Returns the seq of an account's ledger entry by its instant; None if it is not known.
 SeqOf = Callable[[datetime], int | None]
-# By entity, the column that says whose row it is.
+# By entity, the column with the person whose row it is.
 PERSONS: Mapping[str, str] = {
     store.name: (store.user_key or store.lead_key)
     for store in BY_NAME.values()
@@ -48,8 +49,8 @@ def is_residue(name: str) -> bool:
 class ErasureNames:
     """The random names of one erasure."""
 
-    salt: str  # a secret text, drawn for it
-    # Where the person's chains of hashes begin, each with its salt (rule 19), in order
+    salt: str  # a secret text, drawn for the erasure
+    # The seq at which each of the person's chains of hashes begins, and the chain's salt (rule 19), in order
     seals: tuple[tuple[int, bytes], ...] = ()
 
     def of(self, value: str) -> str:
@@ -71,14 +72,19 @@ class ErasureNames:
         return f"{_text(hour_of(at))}#{hashed}" if rest else hashed
 
     def seal(self, row: Row) -> str | None:
-        """Return the commitment to what is taken from a ledger entry; where a chain begins, its name, too."""
+        """Return the commitment to the fields that are taken from a ledger entry; None if there is no chain.
+
+        Where a chain begins, the chain's name follows.
+        """
         if not self.seals:
             return None
-        begun = [salt for seq, salt in self.seals if seq <= row["seq"]]
-        salt = begun[-1] if begun else self.seals[0][1]
-        made = commitment(entry_salt(salt, row["seq"]), encoded_fields(fields_of(row, HIDDEN_FIELDS))).hex()
-        begins = any(seq == row["seq"] for seq, _ in self.seals)
-        return f"{made} {tag_of(self.seals[0][1], row['account_id']).hex()}" if begins else made
+        _, first_salt = self.seals[0]
+        salts = [salt for seq, salt in self.seals if seq <= row["seq"]]
+        salt = salts[-1] if salts else first_salt
+        hidden = encoded_fields(fields_of(row, HIDDEN_FIELDS))
+        seal = commitment(entry_salt(salt, row["seq"]), hidden).hex()
+        begins_chain = any(seq == row["seq"] for seq, _ in self.seals)
+        return f"{seal} {tag_of(first_salt, row['account_id']).hex()}" if begins_chain else seal
 
     def _hash(self, kind: str, value: str) -> str:
         return hmac.digest(self.salt.encode(), f"{kind}\x1f{value}".encode(), "sha256").hex()[
@@ -87,22 +93,22 @@ class ErasureNames:
 
 
 def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
-    """Read where chains begin, as an erasure keeps it: `12 SALT`."""
+    """Read the beginnings of chains, as an erasure keeps each: `12 SALT`."""
     pairs = (text.split(" ") for text in texts)
     return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in pairs))
 
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """Which columns of an entity stay."""
+    """Which columns of an entity stay. All others become null."""
 
-    person: str  # whose row it is
-    same: tuple[str, ...]  # kept as they are
-    hours: tuple[str, ...] = ()  # instants of which the hour stays
-    # Columns that get another value, from the row
-    made: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
-    # Words of senders, which stay if a file has them of others, too; the text that takes their place
-    # otherwise
+    person: str  # the column with the person, which gets a random name
+    same: tuple[str, ...]  # columns that stay as they are
+    hours: tuple[str, ...] = ()  # instants, which are cut to the hour
+    # Columns that get another value, which is computed from the row
+    computed: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
+    # Words of senders, which stay if rows of others in the file have them too. If not, this text takes their
+    # place.
     shared: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -113,7 +119,7 @@ def hour_of(at: datetime) -> datetime:
 
 
 def _place(at: datetime, seq: int) -> datetime:
-    """Return a ledger entry's new place: in its hour, in the order of the entries."""
+    """Return a ledger entry's new created_at: in its hour, in the order of the entries."""
     return at if at == OPENED else min(hour_of(at) + seq * TICK, hour_of(at) + HOUR - TICK)
 
 
@@ -126,6 +132,7 @@ def _event_id(column: str) -> Callable[[Row, ErasureNames, SeqOf], str | None]:
 
 
 def _reverses(row: Row, _names: ErasureNames, seq_of: SeqOf) -> str | None:
+    """Return the new place of the entry that an entry reverses; None if that is not known."""
     try:
         at = datetime.fromisoformat(row["reverses"] or "")
     except ValueError:
@@ -137,15 +144,15 @@ def _reverses(row: Row, _names: ErasureNames, seq_of: SeqOf) -> str | None:
 
 
 def _amounts(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> str | None:
-    """Return an event's amounts: of a property that is no number, nothing stays."""
+    """Return an event's amounts as JSON text. Properties that are no numbers are left out."""
     try:
-        given = json.loads(row["properties"] or "")
+        properties = json.loads(row["properties"] or "")
     except (TypeError, ValueError, RecursionError):
         return None
-    if not isinstance(given, dict):
+    if not isinstance(properties, dict):
         return None
-    found = {name: given[name] for name in AMOUNTS if _is_amount(given.get(name))}
-    return json.dumps(found) if found else None
+    amounts = {name: properties[name] for name in AMOUNTS if _is_amount(properties.get(name))}
+    return json.dumps(amounts) if amounts else None
 
 
 def _is_amount(value: Any) -> bool:
@@ -153,7 +160,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _end_of_hour(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> datetime:
-    """Return the last instant of the hour: an answer stays behind its question."""
+    """Return the last instant of an answer's hour, so that the answer stays after its question."""
     return hour_of(row["created_at"]) + HOUR - TICK
 
 
@@ -233,18 +240,18 @@ RESIDUES: Mapping[str, Residue] = {
 def residue_of(
     entity: str, row: Row, names: ErasureNames, seq_of: SeqOf, others: Mapping[str, Collection[str]]
 ) -> dict[str, Any] | None:
-    """Return what stays of a row of the lake, with all columns; None if nothing does.
+    """Return the residue of a row of the lake, with all columns; None if nothing of the row stays.
 
-    others: by column that may be shared, the words that others' rows have.
+    others: by column that may be shared, the words that rows of other people have.
     """
     form = RESIDUES.get(entity)
     if form is None:
         return None
-    found: dict[str, Any] = dict.fromkeys(row)
-    found |= {name: row[name] for name in form.same}
-    found |= {name: row[name] and hour_of(row[name]) for name in form.hours}
-    found |= {name: make(row, names, seq_of) for name, make in form.made.items()}
-    for name, instead in form.shared.items():
-        found[name] = row[name] if row[name] in others.get(name, ()) else instead
-    found[form.person] = names.of(row[form.person])
-    return found
+    residue: dict[str, Any] = dict.fromkeys(row)
+    residue |= {name: row[name] for name in form.same}
+    residue |= {name: row[name] and hour_of(row[name]) for name in form.hours}
+    residue |= {name: compute(row, names, seq_of) for name, compute in form.computed.items()}
+    for name, substitute in form.shared.items():
+        residue[name] = row[name] if row[name] in others.get(name, ()) else substitute
+    residue[form.person] = names.of(row[form.person])
+    return residue

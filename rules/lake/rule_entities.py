@@ -22,18 +22,12 @@ from rules.lake.schema import Entity, Field, Row, Type
 
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
-# What a row is of. The item `book` has what is neither a type nor a boost.
+# The kinds of rows. The item `book` has the rest of a document.
 EVENT_TYPE, BOOST, BOOK = "event_type", "boost", "book"
 STREAK, ACHIEVEMENT = "streak", "achievement"
 FREEZES, PAUSES = "freezes", "pauses"
 ALL, ANY = "all", "any"
-REST = (
-    "freezes",
-    "pauses",
-    "expiry",
-    "offline",
-    "answers",
-)  # of a document, what the item `book` has as it is
+REST = ("freezes", "pauses", "expiry", "offline", "answers")  # the parts of a document in the item `book`
 
 
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
@@ -42,26 +36,26 @@ def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]
     A data contract is not in the lake: it says what senders promise, and no points follow from it.
     """
     document = json.loads(attributes["document"])
-    said = {name: attributes[name] for name in ("version", "effective_at", "published_at", "author", "note")}
-    said["stored_at"] = stamp(arrived)
-    yield from ({**said, **item} for item in book_items(read_book(document)))
+    published = ("version", "effective_at", "published_at", "author", "note")
+    common = {name: attributes[name] for name in published} | {"stored_at": stamp(arrived)}
+    yield from ({**common, **item} for item in book_items(read_book(document)))
     rest = {name: document[name] for name in REST if name in document}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    yield {**said, "item": BOOK, "kind": BOOK, "document": text}
+    yield {**common, "item": BOOK, "kind": BOOK, "document": text}
 
 
 def book_items(book: Book) -> Iterator[Row]:
-    """Yield what the lake has of a book, without the version that it is of."""
+    """Yield the rows of a book's items, without the columns of its version."""
     for name, rule in sorted(book.event_types.items()):
         yield {"item": f"{EVENT_TYPE}/{name}", "kind": EVENT_TYPE, "event_type": name, **_type_row(rule)}
     for index, boost in enumerate(book.boosts):
         yield {"item": f"{BOOST}/{index}", "kind": BOOST, **_boost_row(boost)}
     for name, streak in sorted(book.streaks.items()):
         yield {"item": f"{STREAK}/{name}", "kind": STREAK, "name": name, **_streak_row(streak)}
-    for name, each in sorted(book.achievements.items()):
-        for index, condition in enumerate(each.conditions):
-            named = {"item": f"{ACHIEVEMENT}/{name}/{index}", "kind": ACHIEVEMENT, "name": name}
-            yield {**named, **_condition_row(each, condition)}
+    for name, achievement in sorted(book.achievements.items()):
+        for index, condition in enumerate(achievement.conditions):
+            identity = {"item": f"{ACHIEVEMENT}/{name}/{index}", "kind": ACHIEVEMENT, "name": name}
+            yield {**identity, **_condition_row(achievement, condition)}
 
 
 RULES = Entity(
@@ -181,19 +175,24 @@ def _streak_row(rule: StreakRule) -> Row:
 
 
 def _achievements(rows: Iterable[Mapping[str, Any]]) -> dict[str, AchievementRule]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    """Return the achievements of a book's rows: a row is a condition of one."""
+    rows_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] == ACHIEVEMENT:
-            found.setdefault(row["name"], []).append(row)
-    return {
-        name: AchievementRule(
-            tuple(map(_condition, sorted(each, key=lambda row: int(row["item"].rpartition("/")[2])))),
-            needs_all=each[0]["combined"] == ALL,
-            stays=each[0]["stays"],
-            of_history=each[0]["of_history"],
-        )
-        for name, each in found.items()
-    }
+            rows_by_name.setdefault(row["name"], []).append(row)
+    return {name: _achievement(conditions) for name, conditions in rows_by_name.items()}
+
+
+def _achievement(rows: Iterable[Mapping[str, Any]]) -> AchievementRule:
+    """Return the achievement of its rows. An item ends with its condition's index."""
+    in_order = sorted(rows, key=lambda row: int(row["item"].rpartition("/")[2]))
+    first = in_order[0]  # all rows have the same values but for their conditions
+    return AchievementRule(
+        tuple(map(_condition, in_order)),
+        needs_all=first["combined"] == ALL,
+        stays=first["stays"],
+        of_history=first["of_history"],
+    )
 
 
 def _condition(row: Mapping[str, Any]) -> Condition:

@@ -1,6 +1,4 @@
-"""How an entity of the lake is declared (entities.py): its fields, their types, what a valid value of a field
-is, and what identifies a row.
-"""
+"""How an entity of the lake is declared (entities.py): its fields, its key, and what values are valid."""
 
 import json
 import re
@@ -12,7 +10,7 @@ from typing import Any
 
 from rules.days import parse_moment
 
-EXTRA = "extra"
+EXTRA = "extra"  # the column with the fields beyond the schema, as JSON text
 BYTES_MAX = 65_535  # of a VARCHAR of Redshift
 VERSION = "version"
 Row = dict[str, Any]
@@ -37,7 +35,7 @@ class StagedColumn:
     """A column of the view in staging."""
 
     name: str
-    sql: str = ""  # what it comes from, in Redshift's SQL; "": the field as it is
+    sql: str = ""  # its expression, in Redshift's SQL; "": the field unchanged
     doc: str = ""  # "": that of the field
 
 
@@ -51,12 +49,12 @@ class Field:
     required: bool = False  # curation puts a row without it into quarantine
     # Of a text in UTF-8. A row with a longer text goes into quarantine: it would stop the load of all tables.
     bytes_max: int = BYTES_MAX
-    attribute: str = ""  # of the table's item, if that has another name
-    default: str = ""  # what the view in staging has in place of NULL, as SQL
-    staged: tuple[StagedColumn, ...] = ()  # what the view has in the field's place; (): the field as it is
+    attribute: str = ""  # the name that it has in the table's item; "": the same
+    default: str = ""  # the value in place of NULL in the view in staging, as SQL; "": NULL
+    staged: tuple[StagedColumn, ...] = ()  # the view's columns in the field's place; (): the field unchanged
 
 
-def _as_it_is(row: Row, _arrived: datetime, _change: str) -> Row:
+def _unchanged(row: Row, _arrived: datetime, _change: str) -> Row:
     return row
 
 
@@ -77,16 +75,17 @@ class Entity:
     # is no version, the first one stays.
     version: str | None = None
     left_out: frozenset[str] = frozenset()  # attributes of the table's item that are no columns
-    # Makes attributes a row: of attributes by the names of columns, when the change came into the stream, and
-    # the place of the change (event_version).
-    shape: Callable[[Row, datetime, str], Row] = _as_it_is
-    # Makes an item that is several rows the attributes of each. May raise KeyError, TypeError, ValueError.
+    # Returns a row. It takes the item's attributes by the names of columns, when the change came into the
+    # stream, and the place of the change (event_version).
+    shape: Callable[[Row, datetime, str], Row] = _unchanged
+    # Returns the attributes of each row of an item that becomes several; None: an item is one row. It takes
+    # what shape takes but for the place of the change. May raise KeyError, TypeError, ValueError.
     expand: Callable[[Mapping[str, Any], datetime], Iterable[Row]] | None = None
-    in_warehouse: bool = True  # whether analysts have it; what they do not have is for restores alone
-    # Whether old curated files may be deleted. Nights are made from all rows of some entities: without the
-    # old ones, streaks, balances and stats would be others. Restores are made from items of tables (rule 21).
+    in_warehouse: bool = True  # whether analysts have it; any other is for restores alone
+    # Whether old curated files may be deleted. Nights compute streaks, balances and stats from all rows of
+    # some entities, and restores read all items of tables (rule 21).
     may_age: bool = True
-    # Whether nights write the rows. Those of all others are published from streams of tables.
+    # Whether nights write the rows. Rows of all other entities are published from streams of tables.
     is_of_nights: bool = False
 
     def field(self, name: str) -> Field:
@@ -95,11 +94,8 @@ class Entity:
 
     @property
     def newest_of(self) -> tuple[str, ...]:
-        """What names the thing of which each version is a row; () if rows are no such versions."""
+        """The columns that name the thing whose versions are rows; () if rows are no versions of a thing."""
         return self.key[:-1] if self.key[-1] == VERSION else ()
-
-
-# What a valid value of a field is, and the reason if it is none.
 
 
 class RowRefused(ValueError):
@@ -108,7 +104,7 @@ class RowRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number outside the schema, kept as it was written."""
+    """A number that no field takes, such as 1.5, as it was written."""
 
     text: str
 
@@ -120,17 +116,17 @@ def check_value(field: Field, value: Any) -> Any:
             raise RowRefused(f"{field.name}: missing")
         return None
     try:
-        found = READERS[field.type](value)
+        parsed = READERS[field.type](value)
         if field.type is Type.TEXT:
-            check_size(found, field.bytes_max)
-        return found
+            check_size(parsed, field.bytes_max)
+        return parsed
     except ValueError as error:
         raise RowRefused(f"{field.name}: {error}: {json_excerpt(value)}") from None
 
 
 def json_excerpt(value: Any) -> str:
     """Return the beginning of a value, as JSON, for a reason."""
-    text = value.text if isinstance(value, Number) else json.dumps(value, default=lambda each: each.text)
+    text = value.text if isinstance(value, Number) else json.dumps(value, default=lambda number: number.text)
     return text if len(text) <= EXCERPT_MAX else text[:EXCERPT_MAX] + "..."
 
 

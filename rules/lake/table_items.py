@@ -1,4 +1,4 @@
-"""Items of tables of which no other entity of the lake has all: what a restore needs besides (rule 21).
+"""The entity of table items: a restore needs them, and no other entity of the lake has all of them (rule 21).
 
 | table | which items, and how much of them |
 |---|---|
@@ -76,8 +76,8 @@ PHONE = frozenset(
     }
 )
 KEPT_OF: Mapping[str, frozenset[str]] = {"UserStreaks": SETTINGS, PHONES: PHONE}
-GONE = "{}"
-PACKED, LONG_BYTES = "zlib:", 30_000
+GONE = "{}"  # the text of an item that is gone
+PACKED, LONG_BYTES = "zlib:", 30_000  # a text of more bytes is compressed, and begins so
 ACHIEVEMENTS_PLACE = "totals"  # in the place of a date: achievements
 JOURNAL = "journal"
 # No user id has one of these: a lead's claims, hooks' counts and notes of imports have.
@@ -92,10 +92,10 @@ def table_item(store: str, image: Image, arrived: datetime, version: str) -> dic
     if store not in KEYS or not _is_kept(store, image):
         return None
     names = KEPT_OF.get(store)
-    kept = {name: each for name, each in image.items() if names is None or name in names}
+    item = {name: value for name, value in image.items() if names is None or name in names}
     return _attributes(store, image, arrived, version) | {
         "user_id": _user(store, image),
-        "item": item_text(kept),
+        "item": item_text(item),
     }
 
 
@@ -126,24 +126,24 @@ def _attributes(store: str, image: Image, arrived: datetime, version: str) -> di
 def item_text(image: Image) -> str:
     """Return an item as text. A long one is compressed, such as a book of rules: a column has 64 KB."""
     text = json.dumps(image, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_base64)
-    long = len(text.encode()) > LONG_BYTES
-    return PACKED + b64encode(zlib.compress(text.encode())).decode() if long else text
+    is_long = len(text.encode()) > LONG_BYTES
+    return PACKED + b64encode(zlib.compress(text.encode())).decode() if is_long else text
 
 
 def item_of(text: str) -> dict[str, dict[str, Any]]:
     """Return the item of a text, with bytes where it has some. Raises ValueError, zlib.error."""
     if text.startswith(PACKED):
         text = zlib.decompress(b64decode(text.removeprefix(PACKED))).decode()
-    found: dict[str, dict[str, Any]] = json.loads(text)
-    return {name: _with_bytes(each) for name, each in found.items()}
+    item: dict[str, dict[str, Any]] = json.loads(text)
+    return {name: _with_bytes(value) for name, value in item.items()}
 
 
 def _base64(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def _with_bytes(each: dict[str, Any]) -> dict[str, Any]:
-    return {"B": b64decode(each["B"])} if "B" in each else each
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    return {"B": b64decode(value["B"])} if "B" in value else value
 
 
 def key_text(store: str, image: Image) -> str:

@@ -1,7 +1,7 @@
-"""What a valid row is: a line of a raw object is checked against its entity's declaration.
+"""The definition of a valid row: read_row checks a line of a raw object against its entity's declaration.
 
-read_row returns the line's row, or why the line is refused. There is no other definition: curation
-reads most lines by columns, which is faster, and may do so only where read_row would return the same row.
+There is no other definition. Curation reads most lines by columns, which is faster, but only those for which
+read_row would return the same row.
 """
 
 import json
@@ -27,7 +27,7 @@ from rules.lake.schema import (
 
 __all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_value"]
 
-PARTITION = ("dt", "hour")  # a line names its own
+PARTITION = ("dt", "hour")  # fields of each line that name its partition
 TOO_DEEP = "not JSON: nested too deep"
 OPENED = parse_moment(OPENED_AT).utc
 
@@ -53,36 +53,36 @@ def read_value(field: Field, json_text: bytes) -> Any:
 
 
 def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str | None]:
-    """Return the values of fields that wait in a row's `extra`, and what is left of it.
+    """Return the values of fields that wait in a row's `extra`, and the rest of `extra`.
 
-    fields: declared after the row was curated. A value that such a field does not take stays where it is.
+    fields: declared after the row was curated. A value that its field does not take stays in `extra`.
     """
-    left, found = _parse(text.encode()), {}
+    rest, values = _parse(text.encode()), {}
     for field in fields:
         try:
-            found[field.name] = check_value(field, left.get(field.name))
+            values[field.name] = check_value(field, rest.get(field.name))
         except RowRefused:
             continue
-        left.pop(field.name, None)
-    return found, _json_text(left) if left else None
+        rest.pop(field.name, None)
+    return values, _json_text(rest) if rest else None
 
 
 def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
-    """Return `extra` of a row with fields beyond its schema; raises RowRefused if they are not surely such.
+    """Return `extra` of a row. Raises RowRefused for a field that is not surely one beyond the schema.
 
     fields: each as its line has it, `"name":value`.
     """
-    found: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     columns = {field.name for field in entity.fields}.union(PARTITION)
     for field in fields:
         try:
             parsed = _parse(b"{%s}" % field)
         except RecursionError:
             raise RowRefused(TOO_DEEP) from None
-        if len(parsed) != 1 or not columns.union(found).isdisjoint(parsed):
+        if len(parsed) != 1 or not columns.union(extra).isdisjoint(parsed):
             raise RowRefused("not one field")
-        found |= parsed
-    return _extra(entity, found)
+        extra |= parsed
+    return _extra(entity, extra)
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:
@@ -106,13 +106,18 @@ def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
 
 
 def _parse(json_text: bytes) -> Any:
+    """Return the value of a JSON text. Raises RowRefused, RecursionError."""
     try:
         text = json_text.decode()
     except UnicodeDecodeError as error:
         raise RowRefused(f"not UTF-8: byte {error.start + 1}") from None
     try:
         value = json.loads(
-            text, object_pairs_hook=_first, parse_float=_real, parse_int=_integer, parse_constant=_no_constant
+            text,
+            object_pairs_hook=_first_of_name,
+            parse_float=_real,
+            parse_int=_integer,
+            parse_constant=_no_constant,
         )
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False, default=str).encode()  # half a surrogate pair is no text
@@ -123,7 +128,8 @@ def _parse(json_text: bytes) -> Any:
     return value
 
 
-def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _first_of_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's fields: of those with one name the first."""
     return dict(reversed(pairs))
 
 
@@ -147,6 +153,7 @@ def _check_partition(fields: Mapping[str, Any], name: str, expected: str) -> Non
 
 
 def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
+    """Return the fields beyond the schema as JSON text; None if there are none."""
     columns = {field.name for field in entity.fields}.union(PARTITION)
     unknown = {name: value for name, value in fields.items() if name not in columns}
     if not unknown:

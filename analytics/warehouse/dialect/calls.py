@@ -1,4 +1,4 @@
-"""A call of a function of Redshift, as whoever translates it sees it; and what is declared of a function."""
+"""The declaration of a function of Redshift, and a call of one as the function's builder gets it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,22 +12,20 @@ from analytics.warehouse.dialect.kinds import DATE, INTERVAL, TIME, TIMESTAMP, T
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
 MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
-# A day without hyphens, as Redshift's literals may be; zones that mean the same everywhere.
-_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")
+_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")  # a date without hyphens
+# Zones that mean the same on both engines
 _ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
-
-
 AnswerKind = Kind | Callable[[Sequence[Kind]], Kind]  # a type, or how it follows from those of the arguments
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types."""
+    """A call of a function, as its builder gets it."""
 
     name: str
-    nodes: Sequence[Any]
-    texts: Sequence[str]
-    kinds: Sequence[Kind]
+    nodes: Sequence[Any]  # the arguments, as nodes of sqlglot
+    texts: Sequence[str]  # the arguments, as SQL of DuckDB
+    kinds: Sequence[Kind]  # the arguments' types
     over: str = ""  # the window, as SQL
     nulls: str = ""  # " IGNORE NULLS", or nothing
     order: exp.Order | None = None  # the expressions and order of WITHIN GROUP
@@ -40,11 +38,11 @@ class Call:
         return str(node.name)
 
     def unit(self, at: int = 0) -> str:
-        """Return a date part, which may stand in quotes."""
+        """Return an argument that is a date part, in quotes or not. Raises NotAsRedshift."""
         return part_of(self.nodes[at].name)
 
     def whole(self, at: int, meaning: str) -> int:
-        """Return an argument that must be a whole number as it stands."""
+        """Return an argument that must be written as a whole number. Raises NotAsRedshift."""
         node = self.nodes[at]
         if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
             raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a number as it stands")
@@ -59,7 +57,7 @@ class Call:
 class Function:
     """What is known of a function of Redshift."""
 
-    kind: AnswerKind
+    kind: AnswerKind  # of its answer
     counts: Sequence[int]  # how many arguments it takes; (): any number
     build: Callable[[Call], str]  # writes a call in DuckDB's SQL
     has_over: bool = False  # whether it may have OVER
@@ -79,7 +77,7 @@ def with_hyphens(text: str) -> str:
 
 
 def zone(node: Any, text: str) -> str:
-    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset, which others read otherwise."""
+    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset: DuckDB reads others."""
     if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
         raise NotAsRedshift(
             f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"

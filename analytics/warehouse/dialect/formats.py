@@ -1,4 +1,4 @@
-"""Formats of dates, names of date parts and patterns: literals that DuckDB writes otherwise."""
+"""Literals that DuckDB writes otherwise: formats of dates, names of date parts, and patterns."""
 
 import re
 
@@ -21,19 +21,9 @@ _PARTS = {
     "microsecond": "microsecond microseconds microsec microsecs usec usecs us usecond useconds",
 }
 PARTS = {name: part for part, names in _PARTS.items() for name in names.split()}
-_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])
-
-
-def part_of(name: str) -> str:
-    """Return a date part by any of its names. Raises NotAsRedshift."""
-    part = PARTS.get(name.lower())
-    if part is None:
-        raise NotAsRedshift(f"{name} is no date part that is known here")
-    return part
-
-
+_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])  # whose capitals decide how they are written
 # https://docs.aws.amazon.com/redshift/latest/dg/r_FORMAT_strings.html, each as an expression of a timestamp.
-# A name in capitals, with a capital, or small; whole names are nine characters wide.
+# The capitals of a name are those of its text. Whole names are nine characters wide.
 _WRITTEN = {
     "YYYY": "strftime({0}, '%Y')",
     "YYY": "right(strftime({0}, '%Y'), 3)",
@@ -74,7 +64,7 @@ _WRITTEN = {
     "am": "lower(strftime({0}, '%p'))",
     "pm": "lower(strftime({0}, '%p'))",
 }
-# What strptime reads. Two digits of a year mean other centuries there.
+# The same parts as strptime reads them. YY is missing, as it means other centuries there.
 _READ = {
     "YYYY": "%Y",
     "MM": "%m",
@@ -94,10 +84,18 @@ _READ = {
 }
 _PIECES = re.compile(
     r'"(?P<quoted>[^"]*)"|(?P<known>'
-    + "|".join(sorted({each.upper() for each in _WRITTEN}, key=len, reverse=True))
+    + "|".join(sorted({part.upper() for part in _WRITTEN}, key=len, reverse=True))
     + r")|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+def part_of(name: str) -> str:
+    """Return a date part by any of its names. Raises NotAsRedshift."""
+    part = PARTS.get(name.lower())
+    if part is None:
+        raise NotAsRedshift(f"{name} is no date part that is known here")
+    return part
 
 
 def format_moment(text: str, moment: str) -> str:
@@ -106,7 +104,7 @@ def format_moment(text: str, moment: str) -> str:
     for piece in _PIECES.finditer(text):
         known = piece["known"]
         if known is None:
-            parts.append(_quote(_outside(piece, text)))
+            parts.append(_quote(_plain_text(piece, text)))
             continue
         form = _WRITTEN.get(known if known.upper() in _NAMES else known.upper())
         if form is None:
@@ -120,7 +118,7 @@ def read_format(text: str) -> str:
     parts = []
     for piece in _PIECES.finditer(text):
         if piece["known"] is None:
-            parts.append(_outside(piece, text).replace("%", "%%"))
+            parts.append(_plain_text(piece, text).replace("%", "%%"))
         elif form := _READ.get(piece["known"].upper()):
             parts.append(form)
         else:
@@ -128,8 +126,8 @@ def read_format(text: str) -> str:
     return "".join(parts)
 
 
-def _outside(piece: re.Match[str], text: str) -> str:
-    """Return what a format says beside its dates. A letter would mean something that is not known here."""
+def _plain_text(piece: re.Match[str], text: str) -> str:
+    """Return the text of a piece that is no date part. Raises NotAsRedshift for an unquoted letter."""
     if piece["quoted"] is not None:
         return piece["quoted"]
     if piece["other"].isalpha() and piece["other"] != "T":  # between date and time
@@ -147,19 +145,20 @@ def _quote(text: str) -> str:
 
 def similar_to_regex(pattern: str, escape: str = "\\") -> str:
     """Return a pattern of SIMILAR TO as a regular expression for the whole text."""
-    found, is_escaped, is_listed = [], False, False
-    for each in pattern:
+    parts, is_escaped, is_in_list = [], False, False
+    for character in pattern:
         if is_escaped:
-            found.append(re.escape(each))
+            parts.append(re.escape(character))
             is_escaped = False
-        elif each == escape:
+        elif character == escape:
             is_escaped = True
-        elif is_listed:
-            found.append("\\\\" if each == "\\" else each)
-            is_listed = each != "]"
-        elif each in "%_":
-            found.append("(?s:.*)" if each == "%" else "(?s:.)")
+        elif is_in_list:
+            parts.append("\\\\" if character == "\\" else character)
+            is_in_list = character != "]"
+        elif character in "%_":
+            parts.append("(?s:.*)" if character == "%" else "(?s:.)")
         else:
-            is_listed = each == "["
-            found.append(each if each in "|*+?{}()[]" or each.isalnum() else re.escape(each))
-    return "".join(found)
+            is_in_list = character == "["
+            is_plain = character in "|*+?{}()[]" or character.isalnum()
+            parts.append(character if is_plain else re.escape(character))
+    return "".join(parts)

@@ -1,7 +1,7 @@
-"""What DuckDB runs for each function of Redshift, by name: FUNCTIONS. What is not there is refused.
+"""The functions of Redshift that DuckDB can answer, by name: FUNCTIONS. Any other function is refused.
 
-Most are a row: the type of the answer, and an expression of DuckDB. special.py has those that need more.
-https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html; a test has the documented answers.
+Most are declared as the type of the answer and an expression of DuckDB (`row`). special.py has the others.
+Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tests have its examples.
 """
 
 from sqlglot import exp
@@ -23,8 +23,9 @@ from analytics.warehouse.dialect.kinds import (
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.dialect.special import SPECIAL
 
-NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
-# DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
+NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # in any zone of the session
+# DuckDB takes a comma before a closing bracket, NaN and Infinity for JSON. Within a text they are allowed, so
+# they are searched after all texts have been replaced.
 _LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
 _TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
 _IS_LOOSE = f"regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})"
@@ -60,7 +61,10 @@ def row(kind: AnswerKind, *forms: str) -> Function:
 
 def _arguments(form: str) -> int:
     """Return how many arguments a form has."""
-    return next((at + 1 for at in (2, 1, 0) if f"{{{at}}}" in form or f"{{moment{at}}}" in form), 0)
+    for index in (2, 1, 0):
+        if f"{{{index}}}" in form or f"{{moment{index}}}" in form:
+            return index + 1
+    return 0
 
 
 def _json_row(kind: Kind, expression: str) -> Function:
@@ -83,6 +87,7 @@ def _json_row(kind: Kind, expression: str) -> Function:
 
 
 def _json_path(call: Call, end: int) -> str:
+    """Return the path that the arguments before `end` name, as DuckDB writes it."""
     keys = [call.literal(at, "a path") for at in range(1, end)]
     if not keys:
         raise NotAsRedshift(f"{call.name} needs a path")
@@ -182,8 +187,8 @@ _JSON: dict[str, Function] = {
     ),
     "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
 }
-# With null_if_invalid as their last argument. Of an element that is not there the manual says both, NULL and
-# an empty text; its examples show NULL.
+# Functions with null_if_invalid as their last argument. For a missing element the manual says NULL in one
+# place and an empty text in another. Its examples show NULL.
 _OF_JSON_TEXTS: dict[str, Function] = {
     "JSON_ARRAY_LENGTH": _json_row(
         INT4,
@@ -229,7 +234,7 @@ _WINDOWS: dict[str, Function] = {
     "RANK": row(INT8, "rank(){over}"),
     "ROW_NUMBER": row(INT8, "row_number(){over}"),
 }
-# Of a value in a row of the window.
+# Window functions that return the value of a row of the window.
 VALUES: dict[str, Function] = {
     "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
     "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),

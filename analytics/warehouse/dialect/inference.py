@@ -25,8 +25,8 @@ _KIND = "kind"
 
 def kind_of(node: Any) -> Kind:
     """Return the type that was noted for an expression, also after it was rewritten."""
-    found = node.meta.get(_KIND, UNKNOWN)
-    return found if isinstance(found, Kind) else UNKNOWN
+    kind = node.meta.get(_KIND, UNKNOWN)
+    return kind if isinstance(kind, Kind) else UNKNOWN
 
 
 def set_kind(node: exp.Expr, kind: Kind) -> None:
@@ -40,8 +40,8 @@ def infer_kinds(tree: exp.Expr, catalog: Catalog) -> None:
     if isinstance(tree, exp.Query):
         _infer_query(tree, scope)
         return
-    for each in tree.find_all(exp.Table):
-        scope.sources.setdefault(each.alias_or_name.lower(), _table_columns(each, scope))
+    for table in tree.find_all(exp.Table):
+        scope.sources.setdefault(table.alias_or_name.lower(), _table_columns(table, scope))
     _infer_parts(tree, scope)
 
 
@@ -61,18 +61,16 @@ class _Scope:
         if table in self.sources:
             return self.sources[table].get(name, UNKNOWN)
         if not table:
-            found = [source[name] for source in self.sources.values() if name in source]
-            if found:
-                return found[0]
+            kinds_by_source = [source[name] for source in self.sources.values() if name in source]
+            if kinds_by_source:
+                return kinds_by_source[0]
             if name in self.aliases:
                 return self.aliases[name]
         return self.outer.column(column) if self.outer else UNKNOWN
 
 
-# Queries: each returns its columns, in order.
-
-
 def _infer_query(query: exp.Expr, around: _Scope) -> dict[str, Kind]:
+    """Note the types within a query; returns its columns, in order."""
     scope = _Scope(around.catalog, dict(around.with_queries), outer=around.outer)
     for expression in (query.args.get("with_") or exp.With(expressions=[])).expressions:
         scope.with_queries[expression.alias.lower()] = _infer_with_query(expression, scope)
@@ -84,10 +82,11 @@ def _infer_query(query: exp.Expr, around: _Scope) -> dict[str, Kind]:
 
 
 def _infer_with_query(part: exp.Expr, scope: _Scope) -> Columns:
-    names = [each.name for each in part.args["alias"].args.get("columns") or ()]
+    """Note the types within a part of WITH; returns its columns."""
+    names = [column.name for column in part.args["alias"].args.get("columns") or ()]
     if isinstance(part.this, exp.SetOperation):  # it may read itself: then it has its first branch's columns
-        begun = _infer_query(part.this.this.copy(), scope)
-        scope.with_queries[part.alias.lower()] = _renamed(begun, names)
+        first_branch = _infer_query(part.this.this.copy(), scope)
+        scope.with_queries[part.alias.lower()] = _renamed(first_branch, names)
     return _renamed(_infer_query(part.this, scope), names)
 
 
@@ -97,26 +96,30 @@ def _renamed(columns: Columns, names: Collection[str]) -> Columns:
 
 
 def _infer_set_operation(query: exp.SetOperation, scope: _Scope) -> dict[str, Kind]:
-    one, other = _infer_query(query.this, scope), list(_infer_query(query.expression, scope).values())
+    """Note the types within a UNION or its like; returns its columns: names of the left, types of both."""
+    left, right = _infer_query(query.this, scope), list(_infer_query(query.expression, scope).values())
     _infer_parts(query, scope, {"this", "expression", "with_"})
-    return {name: kinds.common((kind, *other[at : at + 1])) for at, (name, kind) in enumerate(one.items())}
+    columns = {}
+    for index, (name, kind) in enumerate(left.items()):
+        columns[name] = kinds.common((kind, right[index])) if index < len(right) else kind
+    return columns
 
 
 def _infer_select(query: exp.Select, scope: _Scope) -> dict[str, Kind]:
     joins = query.args.get("joins") or []
-    for place in filter(None, [query.args.get("from_"), *joins]):
-        scope.sources[place.this.alias_or_name.lower()] = _source_columns(place.this, scope)
-    found: dict[str, Kind] = {}
-    for at, each in enumerate(query.expressions):
-        if each.is_star:
-            found |= _star_columns(each, scope)
+    for clause in filter(None, [query.args.get("from_"), *joins]):
+        scope.sources[clause.this.alias_or_name.lower()] = _source_columns(clause.this, scope)
+    columns: dict[str, Kind] = {}
+    for index, expression in enumerate(query.expressions):
+        if expression.is_star:
+            columns |= _star_columns(expression, scope)
             continue
-        name, kind = each.alias_or_name.lower(), _infer(each, scope)
-        found[name or f"?{at}"] = scope.aliases[name] = kind
+        name, kind = expression.alias_or_name.lower(), _infer(expression, scope)
+        columns[name or f"?{index}"] = scope.aliases[name] = kind
     for join in joins:
         _infer_parts(join, scope, {"this"})
     _infer_parts(query, scope, {"from_", "joins", "expressions", "with_"})
-    return found
+    return columns
 
 
 def _star_columns(star: exp.Expr, scope: _Scope) -> Columns:
@@ -147,18 +150,16 @@ def _table_columns(table: exp.Table, scope: _Scope) -> Columns:
     return scope.catalog(f"{table.db}.{table.name}".lower().lstrip("."))
 
 
-# Expressions: each follows from its parts.
-
-
 def _infer_parts(node: exp.Expr, scope: _Scope, without: Collection[str] = ()) -> None:
     """Note the types of all expressions below a node, apart from those in some of its arguments."""
     for name, value in node.args.items():
-        for each in value if isinstance(value, list) else [value]:
-            if name not in without and isinstance(each, exp.Expr):
-                _infer(each, scope)
+        for part in value if isinstance(value, list) else [value]:
+            if name not in without and isinstance(part, exp.Expr):
+                _infer(part, scope)
 
 
 def _infer(node: exp.Expr, scope: _Scope) -> Kind:
+    """Note the types of an expression and of all below it; returns that of the expression."""
     if isinstance(node, exp.Query):  # within an expression: its one column
         columns = _infer_query(node, _Scope(scope.catalog, scope.with_queries, outer=scope))
         kind = next(iter(columns.values()), UNKNOWN)
@@ -170,6 +171,7 @@ def _infer(node: exp.Expr, scope: _Scope) -> Kind:
 
 
 def _kind_by_parts(node: exp.Expr) -> Kind:
+    """Return the type of an expression whose parts have theirs."""
     if type(node) in _FIXED:
         return _FIXED[type(node)]
     if type(node) in _BY_PARTS:
@@ -185,8 +187,8 @@ def _kind_of_arithmetic(node: exp.Binary) -> Kind:
 
 
 def _kind_of_case(node: exp.Case) -> Kind:
-    chosen = [each.args["true"] for each in node.args["ifs"]]
-    return kinds.common(map(kind_of, [*chosen, *filter(None, [node.args.get("default")])]))
+    results = [branch.args["true"] for branch in node.args["ifs"]]
+    return kinds.common(map(kind_of, [*results, *filter(None, [node.args.get("default")])]))
 
 
 def _kind_of_decode(node: exp.DecodeCase) -> Kind:
@@ -204,11 +206,11 @@ def _kind_of_call(call: exp.Anonymous) -> Kind:
         return UNKNOWN
     if isinstance(function.kind, Kind):
         return function.kind
-    given = [
+    arguments = [
         expression.expressions[0] if isinstance(expression, exp.Distinct) else expression
         for expression in call.expressions
     ]
-    return function.kind([kind_of(each) for each in given])
+    return function.kind(list(map(kind_of, arguments)))
 
 
 _FIXED: dict[type[exp.Expr], Kind] = {

@@ -1,17 +1,19 @@
-"""Types as Redshift has them: of columns, literals and what is computed from them.
+"""Types as Redshift has them: of columns, of literals, and of expressions of these.
 
-DuckDB divides, averages and adds with types of its own. So what an expression gives on Redshift has to be
-known when it is translated. Source of the rules:
+DuckDB divides, averages and adds with types of its own. So a translation has to know the type that an
+expression has on Redshift. Source of the rules:
 https://docs.aws.amazon.com/redshift/latest/dg/r_numeric_computations201.html
 """
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from sqlglot import exp
 
 DIGITS_MAX = 38
 SUM_OF_BIGINTS = (38, 0)
+# The types of whole numbers, and the digits of the DECIMAL that each becomes beside one
 _DIGITS = {"int2": 5, "int4": 10, "int8": 19}
 _INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
 
@@ -102,29 +104,25 @@ def of_literal(literal: exp.Literal) -> Kind:
 
 def common(kinds: Iterable[Kind]) -> Kind:
     """Return the kind that holds all of these: of a CASE, a COALESCE, a UNION."""
-    some = [kind for kind in kinds if kind != NOTHING]
-    if not some:
-        return NOTHING
-    first, *others = some
-    for other in others:
-        first = _wider(first, other)
-    return first
+    typed = [kind for kind in kinds if kind != NOTHING]
+    return reduce(_wider, typed) if typed else NOTHING
 
 
 def _wider(one: Kind, other: Kind) -> Kind:  # noqa: PLR0911 (a rule each)
+    """Return the kind that holds both; UNKNOWN if nobody can tell."""
     if one.name == other.name and one.name != "decimal":
         return one
     if one.is_number and other.is_number:
         if FLOAT in (one, other):
             return FLOAT
         if one.is_whole and other.is_whole:
-            return max(one, other, key=lambda each: _DIGITS[each.name])
+            return max(one, other, key=lambda kind: _DIGITS[kind.name])
         a, b = one.as_decimal(), other.as_decimal()
         scale = max(a.scale, b.scale)
         return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
     moments = {DATE: 0, TIMESTAMP: 1, TIMESTAMPTZ: 2}
     if one in moments and other in moments:
-        return max(one, other, key=lambda each: moments[each])
+        return max(one, other, key=lambda kind: moments[kind])
     if TEXT in (one, other):  # a text in quotes takes the other's type
         return other if one == TEXT else one
     return UNKNOWN
@@ -159,6 +157,7 @@ def quotient(one: Kind, other: Kind) -> Kind:
 
 
 def _of_moments(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:
+    """Return the kind of a sum or difference of dates, timestamps and intervals."""
     moments = (DATE, TIMESTAMP, TIMESTAMPTZ)
     if operator is exp.Sub and one in moments and other in moments:
         return INT8 if (one, other) == (DATE, DATE) else INTERVAL
@@ -190,5 +189,5 @@ def of_average(kind: Kind) -> Kind:
 
 
 def first(kinds: Sequence[Kind]) -> Kind:
-    """Return the first of them."""
+    """Return the first of some kinds; UNKNOWN if there is none."""
     return kinds[0] if kinds else UNKNOWN

@@ -1,7 +1,7 @@
-"""Makes a statement of Redshift one of DuckDB that answers the same, or refuses it and says why.
+"""Translates a statement of Redshift into one of DuckDB that answers the same, or refuses it with the reason.
 
-What may be asked is a list: functions by name (functions.py), and below the other expressions by
-their kind. What is on no list is refused, because nobody has compared its answers.
+Only listed expressions are translated: functions by name (functions.py), others by their class (below). An
+expression on no list is refused, because nobody has compared its answers.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
 
 DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
-# Expressions that are the same there. Everything else that computes is refused.
+# Expressions that mean the same to DuckDB. Every other one that computes needs a builder, or is refused.
 _SAME = (
     exp.Add,
     exp.All,
@@ -78,10 +78,11 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.TryCast: "TRY_CAST: CASE WHEN ... ~ '^[0-9]+$' THEN CAST(...) END",
 }
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-VARCHAR_DEFAULT = 256
+VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
 _NO_FRAME = frozenset({"LAG", "LEAD"})
-# What a column without a name looks through to find one; and what needs no parentheses beside an operator.
+# An unnamed column that is one of these has the name of what is within.
 _WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
+# These need no parentheses beside an operator.
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
 
@@ -98,7 +99,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
 
 
 def _rewrite(node: exp.Expr) -> None:
-    """Make a node and all below it DuckDB's, from the leaves up. Raises NotAsRedshift."""
+    """Rewrite a node and all below it for DuckDB, from the leaves up. Raises NotAsRedshift."""
     if isinstance(node, exp.Window):
         _rewrite_window(node)
         return
@@ -109,7 +110,7 @@ def _rewrite(node: exp.Expr) -> None:
         _rewrite(child)
     _check(node)
     if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
-        return  # both are written at once
+        return  # the builder of Escape writes both
     if build := _BUILDERS.get(type(node)):
         text = build(node)
         if text is not None:
@@ -117,10 +118,10 @@ def _rewrite(node: exp.Expr) -> None:
 
 
 def _replace(node: exp.Expr, text: str) -> None:
-    """Put SQL of DuckDB in a node's place; what is around it still finds the node's type there."""
-    by = exp.Var(this=text)
-    set_kind(by, kind_of(node))
-    node.replace(by)
+    """Put SQL of DuckDB in a node's place. It has the node's type, which builders of outer nodes need."""
+    replacement = exp.Var(this=text)
+    set_kind(replacement, kind_of(node))
+    node.replace(replacement)
 
 
 def _check(node: exp.Expr) -> None:
@@ -146,7 +147,7 @@ def _sql(node: Any) -> str:
 
 
 def _name_columns(tree: exp.Expr) -> None:
-    """Call a column without a name as Redshift does: after its function or column, else ?column?."""
+    """Name columns without a name as Redshift does: after their function or column, else ?column?."""
     for select in tree.find_all(exp.Select):
         for expression in list(select.expressions):
             if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
@@ -164,10 +165,8 @@ def _column_name(node: exp.Expr) -> str:
     return name_of(inner).lower() if isinstance(inner, exp.Anonymous) else "?column?"
 
 
-# Calls.
-
-
 def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order | None = None) -> str:
+    """Return a call as SQL of DuckDB. over, nulls, order: see Call."""
     name, nodes = name_of(call), call.expressions
     if name in REFUSED:
         raise NotAsRedshift(f"{name}: {REFUSED[name]}")
@@ -196,9 +195,9 @@ def _rewrite_window(window: exp.Window) -> None:
     for part in [*inner.iter_expressions(), *([order] if order else [])]:
         _rewrite(part)
     for name, value in window.args.items():
-        for each in value if isinstance(value, list) else [value]:
-            if name != "this" and isinstance(each, exp.Expr):
-                _rewrite(each)
+        for part in value if isinstance(value, list) else [value]:
+            if name != "this" and isinstance(part, exp.Expr):
+                _rewrite(part)
     if not isinstance(inner, exp.Anonymous):
         raise NotAsRedshift(f"{inner.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
     name = name_of(inner)
@@ -207,9 +206,9 @@ def _rewrite_window(window: exp.Window) -> None:
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
         )
-    place = window.copy()
-    place.set("this", exp.Var(this=""))
-    over = place.sql(dialect=DUCKDB, comments=False).strip()
+    only_over = window.copy()
+    only_over.set("this", exp.Var(this=""))
+    over = only_over.sql(dialect=DUCKDB, comments=False).strip()
     _replace(window, _call(inner, f" {over}", nulls, order))
 
 
@@ -222,25 +221,22 @@ def _rewrite_group(group: exp.WithinGroup) -> None:
     _replace(group, _call(group.this, order=group.expression))
 
 
-# Operators and casts.
-
-
 def _division(node: exp.Div) -> str:
-    one, other = kind_of(node.this), kind_of(node.expression)
     left, right = _sql(node.this), _sql(node.expression)
-    if FLOAT in (one, other):
+    left_kind, right_kind = kind_of(node.this), kind_of(node.expression)
+    if FLOAT in (left_kind, right_kind):
         return f"(CAST({left} AS DOUBLE) / CAST({right} AS DOUBLE))"
-    if NOTHING in (one, other):
+    if NOTHING in (left_kind, right_kind):
         return "NULL"
-    if not (one.is_exact and other.is_exact):
-        unknown = left if not one.is_exact else right
+    if not (left_kind.is_exact and right_kind.is_exact):
+        unknown = right if left_kind.is_exact else left
         raise NotAsRedshift(
             f"/: the type of {unknown} is not known here, and decides what a quotient is: CAST it"
         )
-    if one.is_whole and other.is_whole:
+    if left_kind.is_whole and right_kind.is_whole:
         return f"({left} // {right})"
-    scale = kind_of_arithmetic(exp.Div, one, other).scale
-    return special.decimal_quotient(left, one, right, other, scale)
+    scale = kind_of_arithmetic(exp.Div, left_kind, right_kind).scale
+    return special.decimal_quotient(left, left_kind, right, right_kind, scale)
 
 
 def _concatenation(node: exp.DPipe) -> str:
@@ -257,7 +253,7 @@ def _as_text(node: exp.Expr) -> str:
 
 
 def _literals(node: exp.Concat) -> str:
-    """Return adjacent literals, which are one."""
+    """Return literals that stand side by side. They are one text."""
     return "(" + " || ".join(_sql(expression) for expression in node.expressions) + ")"
 
 
@@ -312,6 +308,7 @@ def _cast(node: exp.Cast) -> str:
 
 
 def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
+    """Return a cast to VARCHAR(size). A text is cut at the size in bytes; any other value must fit."""
     if kind in (FLOAT, BOOLEAN):
         raise NotAsRedshift(
             f"CAST of a {kind.name} to VARCHAR: the manual leaves its text open: DECIMAL first, or CASE"
@@ -320,9 +317,9 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
     if not size.isdecimal():  # VARCHAR(MAX)
         return f"CAST({text} AS VARCHAR)"
     whole = f"CAST({text} AS VARCHAR)"
-    # Bytes count, and no character is cut in two.
-    ends = f"list_filter(range(1, {size} + 1), lambda place: strlen(left({whole}, place)) <= {size})"
-    cut = f"left({whole}, len({ends}))"
+    # The size is in bytes, and no character is cut in two. So the numbers of characters that fit are counted.
+    fitting = f"list_filter(range(1, {size} + 1), lambda place: strlen(left({whole}, place)) <= {size})"
+    cut = f"left({whole}, len({fitting}))"
     if kind == UNKNOWN:
         wrong = f"error('the value is too long for VARCHAR({size})')"
         cut = f"CASE WHEN typeof({text}) IN ('VARCHAR', 'JSON') THEN {cut} ELSE {wrong} END"
@@ -334,10 +331,11 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
 
 
 def _decode(node: exp.DecodeCase) -> str:
+    """Return DECODE(value, search, result, search, result ..., default) as a CASE. It finds a NULL, too."""
     value, *rest = [_sql(expression) for expression in node.expressions]
     whens = [
-        f"WHEN {value} IS NOT DISTINCT FROM {rest[at]} THEN {rest[at + 1]}"
-        for at in range(0, len(rest) - 1, 2)
+        f"WHEN {value} IS NOT DISTINCT FROM {search} THEN {result}"
+        for search, result in zip(rest[::2], rest[1::2], strict=False)
     ]
     default = f" ELSE {rest[-1]}" if len(rest) % 2 else ""
     return f"(CASE {' '.join(whens)}{default} END)"
@@ -367,14 +365,15 @@ def _now(node: exp.CurrentTimestamp) -> str:
 
 def _check_blanks(node: Any) -> None:
     """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
-    some = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
-    if any(isinstance(each, exp.Literal) and each.is_string and each.name.endswith(" ") for each in some):
+    sides = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
+    if any(isinstance(side, exp.Literal) and side.is_string and side.name.endswith(" ") for side in sides):
         raise NotAsRedshift(
             "a text with blanks at its end is compared: Redshift disregards them, DuckDB does not"
         )
 
 
-def _unit_of_interval(node: exp.Interval) -> None:
+def _check_unit(node: exp.Interval) -> None:
+    """Refuse an interval whose unit is no date part that is known here."""
     if node.args.get("unit") is not None:
         part_of(node.args["unit"].name)
 
@@ -383,11 +382,11 @@ def _at_zone(node: exp.AtTimeZone) -> str:
     return f"({_sql(node.this)} AT TIME ZONE {zone(node.args['zone'], _sql(node.args['zone']))})"
 
 
+# A builder returns a node as SQL of DuckDB; None if it has only checked the node, which then stays.
 _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Anonymous: _call,
-    exp.ApproxDistinct: lambda node: (
-        f"count(DISTINCT {_sql(node.this)})"
-    ),  # exact: it is within what Redshift allows
+    # The exact count is within what Redshift allows.
+    exp.ApproxDistinct: lambda node: f"count(DISTINCT {_sql(node.this)})",
     exp.AtTimeZone: _at_zone,
     exp.BitwiseXor: lambda node: f"xor({_sql(node.this)}, {_sql(node.expression)})",
     exp.Cast: _cast,
@@ -401,7 +400,7 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Extract: _extract,
     exp.ILike: _like,
     exp.In: _check_blanks,
-    exp.Interval: _unit_of_interval,
+    exp.Interval: _check_unit,
     exp.Like: _like,
     exp.RegexpILike: _matches,
     exp.RegexpLike: _matches,

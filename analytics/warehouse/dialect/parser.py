@@ -1,8 +1,7 @@
-"""Reads a statement of Redshift and leaves its functions unnamed: sqlglot gives them no meaning of its own.
+"""Parses a statement of Redshift so that each call of a function stays a call under its written name.
 
-sqlglot would make the functions of one dialect those of another where it knows how, and hand on the others.
-Which of them then answer otherwise, nobody would see. Here each call stays a call under the name that was
-written, so that functions.py can say of each name what it is.
+sqlglot by itself translates the functions that it knows into another dialect, and leaves the others as they
+are. Nobody would see which of these then answer otherwise. Here functions.py says what each name is.
 """
 
 from functools import lru_cache
@@ -14,17 +13,21 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.redshift import RedshiftParser
 
 REDSHIFT = "redshift"
-# Grammar of their own: CAST(a AS b), EXTRACT(a FROM b) and their like. They become nodes, and not calls.
+# Functions with a grammar of their own, such as CAST(a AS b): they become nodes of sqlglot, and not calls.
 GRAMMAR = frozenset({"CAST", "CONVERT", "DECODE", "EXTRACT", "POSITION", "SUBSTRING", "TRIM"})
 # sqlglot leaves a call alone if this comment stands before its closing parenthesis (exp.SQLGLOT_ANONYMOUS).
 _ALONE = [exp.SQLGLOT_ANONYMOUS]
-_MARK = "__call"  # after the names of which sqlglot has a grammar and Redshift none
-_AS_NODES = frozenset({"CHAR"})  # CHAR(3) is a type
+_MARK = "__call"  # put after names for which sqlglot has a grammar and Redshift has none
+_TYPES = frozenset({"CHAR"})  # CHAR(3) is a type, and no call
+
+
+class NotAsRedshift(ValueError):
+    """DuckDB is not known to answer an expression as Redshift does. The message names it, and the reason."""
 
 
 @lru_cache(maxsize=4096)
 def parse_statement(sql: str) -> exp.Expr:
-    """Return the tree of one statement; nobody may change it, since it is kept. Raises ParseError."""
+    """Return the tree of one statement. It is cached, so nobody may change it. Raises ParseError."""
     trees = parse_statements(sql)
     if len(trees) != 1:
         raise ParseError(f"these are {len(trees)} statements")
@@ -36,7 +39,7 @@ def parse_statements(sql: str) -> list[exp.Expr]:
     dialect = sqlglot.Dialect.get_or_raise(REDSHIFT)
     tokens = dialect.tokenize(sql)
     _mark(tokens)
-    return [each for each in dialect.parser().parse(tokens, sql) if each is not None]
+    return [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
 
 
 def name_of(call: exp.Anonymous) -> str:
@@ -45,12 +48,13 @@ def name_of(call: exp.Anonymous) -> str:
 
 
 def _mark(tokens: list[Any]) -> None:
-    opened: list[int] = []
-    for at, token in enumerate(tokens):
+    """Change tokens so that sqlglot reads them as Redshift does, and leaves calls alone."""
+    openings: list[int] = []  # the indices of parentheses that are not closed yet
+    for index, token in enumerate(tokens):
         if token.token_type is TokenType.L_PAREN:
-            opened.append(at)
-        elif token.token_type is TokenType.R_PAREN and opened:
-            _leave_alone(tokens, opened.pop(), token)
+            openings.append(index)
+        elif token.token_type is TokenType.R_PAREN and openings:
+            _leave_alone(tokens, openings.pop(), token)
         elif token.token_type is TokenType.VAR and token.text == "#":
             token.token_type = TokenType.HASH  # 5 # 3: for sqlglot it begins the name of a table
         elif token.token_type is TokenType.FLOAT and token.text.upper() == "FLOAT":
@@ -58,21 +62,15 @@ def _mark(tokens: list[Any]) -> None:
 
 
 def _leave_alone(tokens: list[Any], opening: int, closing: Any) -> None:
+    """Mark a call, if a pair of parentheses is that of one. opening: the index of the first of both."""
     if opening == 0:
         return
     token, name = tokens[opening - 1], tokens[opening - 1].text.upper()
     is_approximate = opening > 1 and tokens[opening - 2].text.upper() == "APPROXIMATE"
-    if token.token_type is TokenType.IDENTIFIER or name in GRAMMAR | _AS_NODES or is_approximate:
+    if token.token_type is TokenType.IDENTIFIER or name in GRAMMAR | _TYPES or is_approximate:
         return
     if name in RedshiftParser.FUNCTION_PARSERS:
         token.text += _MARK
         token.token_type = TokenType.VAR
     elif name in RedshiftParser.FUNCTIONS:
         closing.comments = list(_ALONE)
-
-
-# The error of what Redshift would answer and DuckDB would answer otherwise.
-
-
-class NotAsRedshift(ValueError):
-    """An expression is not known to answer here as Redshift does. The message names it, and the reason."""

@@ -1,4 +1,4 @@
-"""Functions of Redshift that need more than a row of a table: a unit, a format or a type decides."""
+"""Builders of the functions whose SQL of DuckDB depends on a unit, a format or a type."""
 
 from sqlglot import exp
 
@@ -70,20 +70,21 @@ def _dateadd(call: Call) -> str:
     unit, times = _STEPS[part]
     size = "INTEGER" if unit in ("years", "months", "days") else "BIGINT"
     steps = f"to_{unit}(CAST({call.texts[1]} * {times} AS {size}))"
-    if unit == "years":  # 29 February and years are 1 March where there is none; and months, 28 February
+    # 29 February and years are 1 March in a year without that day. With months they are 28 February.
+    if unit == "years":
         is_later = f"CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)"
         return f"({start} + {steps} + to_days({is_later}))"
     return f"({start} + {steps})"
 
 
 def _datediff(call: Call) -> str:
-    part, one, other = call.unit(), call.moment(1), call.moment(2)
+    part, start, end = call.unit(), call.moment(1), call.moment(2)
     if part in ("dow", "doy", "epoch"):
         raise NotAsRedshift(f"{call.name} of {part}")
     if part == "week":  # weeks begin on Sundays
-        first, last = (f"(date_diff('day', {_A_SUNDAY}, {each}) // 7)" for each in (one, other))
+        first, last = (f"(date_diff('day', {_A_SUNDAY}, {instant}) // 7)" for instant in (start, end))
         return f"({last} - {first})"
-    return f"date_diff('{part}', {one}, {other})"
+    return f"date_diff('{part}', {start}, {end})"
 
 
 def _date_trunc(call: Call) -> str:
@@ -117,15 +118,16 @@ def _to_timestamp(call: Call) -> str:
 
 
 def _strptime(call: Call) -> str:
+    """Return the timestamp that a text has in a format."""
     form = read_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
 
 def _convert_timezone(call: Call) -> str:
     *zones, start = range(len(call.texts))
-    named = [zone(call.nodes[at], call.texts[at]) for at in zones]
-    one, other = named if len(named) == 2 else ("'UTC'", named[0])
-    return f"((CAST({call.moment(start)} AS TIMESTAMP) AT TIME ZONE {one}) AT TIME ZONE {other})"
+    *before, target = [zone(call.nodes[at], call.texts[at]) for at in zones]
+    source = before[0] if before else "'UTC'"
+    return f"((CAST({call.moment(start)} AS TIMESTAMP) AT TIME ZONE {source}) AT TIME ZONE {target})"
 
 
 def _trunc(call: Call) -> str:
@@ -164,13 +166,13 @@ def _avg(call: Call) -> str:
     )
 
 
-def decimal_quotient(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
+def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, scale: int) -> str:
     """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
 
-    DuckDB would divide floating-point numbers. Whether Redshift cuts off or rounds the manual leaves open.
+    DuckDB would divide floating-point numbers. The manual leaves open whether Redshift cuts off or rounds.
     """
-    shift = scale - of_one.scale + of_other.scale
-    top, below = _as_whole(one, of_one.scale), _as_whole(other, of_other.scale)
+    shift = scale - left_kind.scale + right_kind.scale
+    top, below = _as_whole(left, left_kind.scale), _as_whole(right, right_kind.scale)
     if shift >= 0:
         top = f"{top} * CAST({10**shift} AS HUGEINT)"
     else:
@@ -180,6 +182,7 @@ def decimal_quotient(one: str, of_one: Kind, other: str, of_other: Kind, scale: 
 
 
 def _as_whole(text: str, scale: int) -> str:
+    """Return a decimal number in units of its last digit."""
     if scale == 0:
         return f"CAST({text} AS HUGEINT)"
     return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
@@ -228,13 +231,13 @@ def _sha2(call: Call) -> str:
 
 
 def substring(text: str, start: str, length: str | None) -> str:
-    """Return a part of a text. A start below 1 is so far to the left of the first character."""
+    """Return a part of a text. A start below 1 lies to the left of the first character, which is at 1."""
     if length is None:
         return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
     cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
     whole = f"substring({text}, {start}, {length})"
-    some = f"CASE WHEN {start} >= 1 THEN {whole} WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
-    return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {some} END"
+    part = f"CASE WHEN {start} >= 1 THEN {whole} WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
+    return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {part} END"
 
 
 def _substr(call: Call) -> str:
@@ -242,7 +245,10 @@ def _substr(call: Call) -> str:
 
 
 def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
-    """Return a pattern as RE2 takes it, and the flags beside i and c. Raises NotAsRedshift."""
+    """Return a pattern as RE2 takes it, and the call's flags. allowed: flags beside i and c.
+
+    Raises NotAsRedshift.
+    """
     flags = call.literal(flags_at, "the parameters") if len(call.texts) > flags_at else ""
     if "p" in flags:
         raise NotAsRedshift(f"{call.name}: Perl's patterns (p) are not those of the engine here")
@@ -251,38 +257,39 @@ def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
     return f"('(?i)' || {call.texts[1]})" if "i" in flags else call.texts[1], flags
 
 
-def _from_start(call: Call, at: int) -> None:
+def _check_begins_at_start(call: Call, at: int) -> None:
+    """Refuse a call whose argument, the position from which it searches, is beyond the first character."""
     if len(call.texts) > at and call.whole(at, "the position") > 1:
         raise NotAsRedshift(f"{call.name} from a later position: use SUBSTRING before it")
 
 
 def _regexp_replace(call: Call) -> str:
     pattern, _ = _pattern(call, 4, "")
-    _from_start(call, 3)
+    _check_begins_at_start(call, 3)
     if len(call.texts) == 2:
         return f"regexp_replace({call.texts[0]}, {pattern}, '', 'g')"
-    by = call.nodes[2]
-    if isinstance(by, exp.Literal) and (set(by.name) & set("$\\")):
+    replacement = call.nodes[2]
+    if isinstance(replacement, exp.Literal) and (set(replacement.name) & set("$\\")):
         raise NotAsRedshift("REGEXP_REPLACE: what $ and \\ mean in a replacement is not translated")
     return f"regexp_replace({call.texts[0]}, {pattern}, replace({call.texts[2]}, '\\', '\\\\'), 'g')"
 
 
 def _regexp_count(call: Call) -> str:
     pattern, _ = _pattern(call, 3, "")
-    _from_start(call, 2)
+    _check_begins_at_start(call, 2)
     return f"CAST(len(regexp_extract_all({call.texts[0]}, {pattern})) AS INTEGER)"
 
 
 def _regexp_substr(call: Call) -> str:
     pattern, flags = _pattern(call, 4, "e")
-    _from_start(call, 2)
+    _check_begins_at_start(call, 2)
     group = ", 1" if "e" in flags else ""
     if group and "(" not in call.literal(1, "the pattern"):
         group = ""
-    place = call.texts[3] if len(call.texts) > 3 else "1"
-    found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
-    is_asked = f"{place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL"
-    return f"CASE WHEN {is_asked} THEN coalesce({found}, '') END"
+    occurrence = call.texts[3] if len(call.texts) > 3 else "1"
+    match = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{occurrence}]"
+    is_valid = f"{occurrence} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL"
+    return f"CASE WHEN {is_valid} THEN coalesce({match}, '') END"
 
 
 SPECIAL: dict[str, Function] = {
