@@ -152,7 +152,7 @@ class AmnestyApplier:
         """
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.load(user_id)[0]
-            decision = self.accounts.decide(account, lambda each: decide(each, (), now), amnesties)
+            decision = self.accounts.decision_of(account, lambda each: decide(each, (), now), amnesties)
             result = _result_of(decision, now)
             if is_dry or not result.is_changed:
                 return result

@@ -120,7 +120,7 @@ class StreakReader:
         first: the first date of the earliest period whose days are asked for. Raises AccountContended if the
         profile's archive is damaged.
         """
-        profile = self.accounts.whole(profile)
+        profile = self.accounts.full_profile(profile)
         books, kept = self.book_store.books(), self.store.get(profile.user_id)
         usable = kept if kept and is_usable(kept, profile, books) else unsettled_goals(books)
         upto, since = settled_until(now), first_date_needed(usable)
@@ -139,7 +139,7 @@ class StreakReader:
         books = self.book_store.books()
         pers = {name: per for name, per in periods_of(books, now).items() if name in set(names)}
         if not pers:
-            profile = self.accounts.whole(profile)
+            profile = self.accounts.full_profile(profile)
             return profile, StreakHistory({}, profile.cover, books)
         when = date_at(profile, now)
         first_of_all = min(per.first(when) for per in pers.values())

@@ -52,9 +52,9 @@ class PositionImporter:
             if has_position(account, position):
                 return False
             if account.pending:
-                self.accounts.settle(user, now)
+                self.accounts.finish_pending(user, now)
                 continue
-            decision = self.accounts.decide(account, lambda each: with_position(each, position, now))
+            decision = self.accounts.decision_of(account, lambda each: with_position(each, position, now))
             try:
                 self._commit(decision, position)
             except (HeadMoved, ProjectionMoved):
