@@ -202,7 +202,7 @@ def _parts(config: EngagementSettings) -> EngagementProcessor:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     redis = EngagementCache(config.redis_url)
-    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
+    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).recent
     return EngagementProcessor(accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config))
 
 

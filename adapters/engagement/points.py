@@ -1,5 +1,7 @@
-"""Points that expire, and ledgers that are rated anew. What has expired is written before a command and by
-the hourly run (docs/rules.md, rule 11). A rating appends the points that a ledger lacks by the book (rule 12).
+"""Points that expire, and ledgers that are rated anew.
+
+What has expired is written before a command and by the hourly run (docs/rules.md, rule 11). A rating appends
+the points that a ledger lacks by the book (rule 12).
 """
 
 from collections import Counter

@@ -65,7 +65,7 @@ class PositionImporter:
 
     def _commit(self, decision: Decision, position: OpeningPosition) -> None:
         put = (
-            [self.achievements.put_of(position.user_id, self._with(position))]
+            [self.achievements.put_action(position.user_id, self._with(position))]
             if position.achievements
             else []
         )
