@@ -59,7 +59,10 @@ class RedemptionStore:
     def change_action(
         self, redemption: Redemption, to: Fulfilment, allowed_from: Iterable[Fulfilment], now: str
     ) -> dict[str, Any]:
-        """Return an action that sets a redemption's fulfilment. It fails unless that is one of `allowed_from`."""
+        """Return an action that sets a redemption's fulfilment.
+
+        It fails unless the stored fulfilment is among `allowed_from`.
+        """
         names = {f":was{number}": fulfilment.value for number, fulfilment in enumerate(allowed_from)}
         return {
             "Update": {
