@@ -1,4 +1,4 @@
-"""Rows of the lake, as they go to Firehose; a restore needs items as rows, too (rules/lake/table_items.py)."""
+"""Rows of the lake, as they go to Firehose. A restore needs items as rows (rules/lake/table_items.py)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
