@@ -1,6 +1,6 @@
-"""A standby's tables: takes over the writer's changes, late, twice and in any order (rule 23).
+"""A standby's tables, which take over the writer's changes: late, twice and in any order (rule 23).
 
-Order kept: claim, event, entry, days, profile. Of any other item the newest change wins.
+Claim, event, entry, days and profile come in this order. Of any other item the newest change wins.
 
 Follower goes through a batch of changes in this order: deletions; items that need nothing else, claims and
 days among them; events whose claims are there; entries whose events are there; and last the items that speak
@@ -41,7 +41,7 @@ ATTEMPTS_MAX = 6
 MARK_KEPT = timedelta(days=60)
 IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
 Keys = set[tuple[str, str]]
-SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
+SplitChanges = tuple[list[ItemChange], list[ItemChange]]
 
 
 class FollowedItems:
@@ -62,9 +62,9 @@ class FollowedItems:
         self._dynamodb, self._tables = dynamodb, tables
 
     def put(self, change: ItemChange) -> bool:
-        """Put a changed item if it is newer than what is there; returns whether it was."""
+        """Put a changed item if it is newer than the stored one; returns whether it was."""
         number = {":number": {"S": change.number}}
-        image = {name: dict(each) for name, each in (change.image or {}).items()}
+        image = {name: dict(value) for name, value in (change.image or {}).items()}
         image.pop("applied_through", None)  # a place in the writer's stream, which means nothing here
         try:
             before = self._dynamodb.put_item(
@@ -97,10 +97,10 @@ class FollowedItems:
 
     def _newest_deletion(self, change: ItemChange) -> str:
         """Return the number of the newest deletion of an item; "" if there is none."""
-        found = self._dynamodb.get_item(
+        answer = self._dynamodb.get_item(
             TableName=self._tables[CLAIMS], Key=mark_key(change), ConsistentRead=True
         )
-        return str(found["Item"][FOLLOWED]["S"]) if "Item" in found else ""
+        return str(answer["Item"][FOLLOWED]["S"]) if "Item" in answer else ""
 
     def _delete(self, change: ItemChange, condition: str) -> None:
         with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
@@ -112,44 +112,20 @@ class FollowedItems:
             )
 
 
-def mark_key(change: ItemChange) -> Item:
-    """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
-    values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
-    digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-    return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
-
-
-def claims_of(event: ItemChange, now: datetime) -> Keys:
-    """Return the key of the claim that a changed event needs, if it needs one."""
-    key = claim_needed(event.image or {}, now)
-    return {(event.owner, key)} if key else set()
-
-
-def events_of(entry: ItemChange, now: datetime) -> Keys:
-    """Return the keys of the events that a new entry and those that it names need."""
-    return {(entry.owner, each) for each in events_needed(entries_of(entry), now)}
-
-
-def entries_of(change: ItemChange) -> list[Entry]:
-    """Return a ledger's changed entry behind those that it names."""
-    stored: Item = {name: dict(each) for name, each in (change.image or {}).items()}
-    entry = entry_from(stored)
-    return [*unfold_carrier(entry), entry]
-
-
 class FollowedDays:
-    """The days of a standby: a profile says that its days are written. tables: by name in the template."""
+    """The days of a standby. A profile says that its days are written, so they must come before it.
+
+    tables: by name in the template.
+    """
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str], ledger: LedgerStore) -> None:
         self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
 
     def days_cover_profile(self, change: ItemChange) -> bool:
-        """Whether the days that are here count in all entries that a changed profile counts in.
+        """Whether the stored days count in all entries that a changed profile counts in.
 
-        If so, all of these entries are stored here, too.
-
-        change: of a profile whose newest entry the ledger has. Also true for one that is older than what is
-        there, and changes nothing.
+        If so, stores those of these entries that are missing. change: of a profile whose newest entry the
+        ledger has. True for a profile that is older than the stored one, too: its change is without effect.
         """
         stored = self._profile(change.owner)
         if stored.get(FOLLOWED, "") >= change.number:
@@ -167,12 +143,12 @@ class FollowedDays:
 
     def _are_counted(self, entries: list[Entry]) -> bool:
         needed = days_needed(entries)
-        keys = [{"user_id": entries[0].account_id, "activity_date": each} for each in sorted(needed)]
-        found = (
-            get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head") if keys else []
-        )
-        days = {each["activity_date"]: each["ledger_head"] for each in map(decode_item, found)}
-        return all(days.get(each, "") >= place for each, place in needed.items())
+        if not needed:
+            return True
+        keys = [{"user_id": entries[0].account_id, "activity_date": day} for day in sorted(needed)]
+        items = get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head")
+        head_of_day = {day["activity_date"]: day["ledger_head"] for day in map(decode_item, items)}
+        return all(head_of_day.get(day, "") >= place for day, place in needed.items())
 
     def _profile(self, user_id: str) -> dict[str, Any]:
         answer = self._dynamodb.get_item(
@@ -183,63 +159,68 @@ class FollowedDays:
 
 @dataclass(slots=True)
 class FollowedBatch:
-    """What became of changes."""
+    """What became of the changes of a batch."""
 
-    followed: int = 0
-    waiting: list[ItemChange] = field(default_factory=list)  # they need what is not there yet
-    wrong: list[tuple[ItemChange, str]] = field(default_factory=list)  # each with the reason
+    followed: int = 0  # how many were taken over
+    waiting: list[ItemChange] = field(default_factory=list)  # those that need something that is not there yet
+    wrong: list[tuple[ItemChange, str]] = field(default_factory=list)  # contradictions, each with the reason
 
 
 class Follower:
-    """Whoever writes to a standby's tables. Raises what DynamoDB raises; then the changes must come again."""
+    """Takes changes over into a standby's tables.
+
+    dynamodb: a client that the fence lets through while this region follows. tables: by name in the template.
+    """
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
-        """dynamodb: a client that the fence lets through while this region follows. tables: see
-        FollowedItems.
-        """
         self._dynamodb, self._tables = dynamodb, tables
         self._ledger = LedgerStore(dynamodb, tables[LEDGER])
         self._items = FollowedItems(dynamodb, tables)
         self._days = FollowedDays(dynamodb, tables, self._ledger)
 
     def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
-        """Take over changes, whatever their order: each after what it needs (rules.regions.changes)."""
+        """Take over changes, whatever their order: each after what it needs (rules.regions.changes).
+
+        Raises what DynamoDB raises; then the changes must come again.
+        """
         outcome = FollowedBatch()
-        gone, there = _split_changes(changes, lambda each: each.image is None)
-        entries, items = _split_changes(there, lambda each: each.table == LEDGER)
-        events, items = _split_changes(items, lambda each: each.table == EVENTS)
-        later, first = _split_changes(items, lambda each: bool(place_needed(each.table, each.image or {})))
-        for each in gone:
-            self._items.delete(each, now)
-        for each in first:
-            self._items.put(each)
+        deletions, puts = _split_changes(changes, lambda change: change.image is None)
+        entries, items = _split_changes(puts, lambda change: change.table == LEDGER)
+        events, items = _split_changes(items, lambda change: change.table == EVENTS)
+        dependents, independents = _split_changes(items, _needs_entry)
+        for change in deletions:
+            self._items.delete(change, now)
+        for change in independents:
+            self._items.put(change)
         ready, waiting = self._split_by_need(CLAIMS, [(event, claims_of(event, now)) for event in events])
-        for each in ready:
-            self._items.put(each)
+        for change in ready:
+            self._items.put(change)
         outcome.waiting += waiting
-        outcome.followed += len(gone) + len(first) + len(ready)
+        outcome.followed += len(deletions) + len(independents) + len(ready)
         new = [(entry, events_of(entry, now)) for entry in entries if entry.is_new]
         ready, waiting = self._split_by_need(EVENTS, new)
-        for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
-            self._follow_entry(each, outcome)
+        for change in sorted(ready, key=lambda entry: (entry.owner, _seq(entry))):
+            self._follow_entry(change, outcome)
         outcome.waiting += waiting
         heads: dict[str, str] = {}
-        for each in later:
-            self._follow_after_its_entry(each, heads, outcome)
+        for change in dependents:
+            self._follow_dependent(change, heads, outcome)
         return outcome
 
-    def _split_by_need(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
-        """Return the changes whose needed items of a table are there, and those that must wait for theirs."""
-        first, second = KEYS[name]
-        wanted = sorted({key for _, keys in needed for key in keys})
-        asked = [{first: one, second: two} for one, two in wanted]
-        items = get_all(self._dynamodb, self._tables[name], asked, f"{first}, {second}")
-        there = {(each[first], each[second]) for each in map(decode_item, items)}
-        ready = [change for change, keys in needed if keys <= there]
-        return ready, [change for change, keys in needed if not keys <= there]
+    def _split_by_need(self, table: str, needs: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
+        """Return the changes whose needed items of a table are stored, and those that must wait."""
+        partition_key, sort_key = KEYS[table]
+        item_keys = [
+            {partition_key: owner, sort_key: key}
+            for owner, key in sorted({pair for _, keys in needs for pair in keys})
+        ]
+        items = get_all(self._dynamodb, self._tables[table], item_keys, f"{partition_key}, {sort_key}")
+        stored = {(item[partition_key], item[sort_key]) for item in map(decode_item, items)}
+        ready = [change for change, keys in needs if keys <= stored]
+        return ready, [change for change, keys in needs if not keys <= stored]
 
     def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
-        *_, entry = entries_of(change)
+        *_, entry = _entries_of(change)
         for _ in pauses(ATTEMPTS_MAX):
             newest = self._ledger.newest(entry.account_id)
             head = newest.head if newest else None
@@ -259,17 +240,16 @@ class Follower:
                 return
         outcome.waiting.append(change)
 
-    def _follow_after_its_entry(
-        self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch
-    ) -> None:
-        """Follow an item that must wait for a ledger entry. heads: by owner, the newest entries' places so
-        far.
+    def _follow_dependent(self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch) -> None:
+        """Follow an item that speaks of a ledger entry, once the entry is there.
+
+        heads: by owner, the place of the newest entry, as far as it was read.
         """
-        needed = place_needed(change.table, change.image or {})
-        if needed > heads.get(change.owner, ""):
+        place = place_needed(change.table, change.image or {})
+        if place > heads.get(change.owner, ""):
             newest = self._ledger.newest(change.owner)
             heads[change.owner] = newest.created_at if newest else ""
-            if needed > heads[change.owner]:
+            if place > heads[change.owner]:
                 outcome.waiting.append(change)
                 return
         if change.table == PROFILES and not self._days.days_cover_profile(change):
@@ -279,13 +259,43 @@ class Follower:
         outcome.followed += 1
 
 
+def mark_key(change: ItemChange) -> Item:
+    """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
+    values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
+    digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
+    return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
+
+
+def claims_of(event: ItemChange, now: datetime) -> Keys:
+    """Return the key of the claim that a changed event needs, if it needs one."""
+    key = claim_needed(event.image or {}, now)
+    return {(event.owner, key)} if key else set()
+
+
+def events_of(entry: ItemChange, now: datetime) -> Keys:
+    """Return the keys of the events that a new entry and those that it names need."""
+    return {(entry.owner, event_id) for event_id in events_needed(_entries_of(entry), now)}
+
+
+def _entries_of(change: ItemChange) -> list[Entry]:
+    """Return the entries that a changed entry names, and last the entry itself."""
+    stored: Item = {name: dict(value) for name, value in (change.image or {}).items()}
+    entry = entry_from(stored)
+    return [*unfold_carrier(entry), entry]
+
+
+def _needs_entry(change: ItemChange) -> bool:
+    return bool(place_needed(change.table, change.image or {}))
+
+
 def _seq(change: ItemChange) -> int:
     return int((change.image or {})["seq"]["N"])
 
 
-def _split_changes(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> SplitChanges:
-    wanted: list[ItemChange] = []
-    rest: list[ItemChange] = []
+def _split_changes(changes: Iterable[ItemChange], condition: Callable[[ItemChange], bool]) -> SplitChanges:
+    """Return the changes for which a condition holds, and the others."""
+    matches: list[ItemChange] = []
+    others: list[ItemChange] = []
     for change in changes:
-        (wanted if is_wanted(change) else rest).append(change)
-    return wanted, rest
+        (matches if condition(change) else others).append(change)
+    return matches, others

@@ -130,7 +130,7 @@ def _store(stack: Stack) -> AmnestyStore:
 
 def _numbered(stack: Stack, number: int) -> Amnesty:
     try:
-        return _store(stack).numbered(number)
+        return _store(stack).get(number)
     except NoAmnesty:
         raise RuntimeError(f"there is no amnesty {number}") from None
 

@@ -95,9 +95,9 @@ def rerate(
     """
 
     def rated(profile: Profile) -> RatingResult:
-        asked = rerater.asked(profile, rating)
-        if is_dry or not asked.entries:
-            return asked
+        preview = rerater.preview(profile, rating)
+        if is_dry or not preview.entries:
+            return preview
         return rerater.rate(profile.user_id, rating, datetime.now(UTC))
 
     found = Summary()

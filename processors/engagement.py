@@ -2,8 +2,8 @@
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
 same time. It looks into the ledger only for events that may be applied already (maybe_applied), or if the
-ledger has another head. Around it stand the fence of regions (_parts) and the tombstones of erased users
-(apply).
+ledger has another head. Events of erased users are passed over, and a region that has lost the lead writes
+nothing (fence_writer). The handler then writes the new profiles and days to Redis, too.
 """
 
 from collections import Counter
@@ -63,18 +63,18 @@ class EngagementSettings(ConsumerSettings):
 
 @dataclass(slots=True)
 class AppliedBatch(BatchResult):
-    """What became of a batch. counts: applied, duplicates, erased (their users were)."""
+    """What became of a batch. counts: events applied, duplicates, and those of erased users."""
 
     profiles: dict[str, Profile] = field(default_factory=dict)  # by user, as written
     days: dict[tuple[str, date], Day] = field(default_factory=dict)  # by user and date, as written
-    done: dict[str, list[str]] = field(default_factory=dict)  # by user, ids of events that are applied by now
+    event_ids: dict[str, list[str]] = field(default_factory=dict)  # by user, of the events that are applied
 
     def add(self, other: Self) -> None:
         """Add what became of other records."""
         BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
-        self.done |= other.done
+        self.event_ids |= other.event_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class EngagementProcessor:
 
     accounts: AccountStore
     cache: EngagementCache
-    writers: int = 1  # how many users it writes at the same time
+    writers: int = 1  # users that are written at the same time
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
     erased: ErasureCheck = NO_ERASURES
 
@@ -101,50 +101,53 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        """Apply what is not known to be applied, several users at the same time."""
+        """Apply the events that the cache does not know as applied, several users at the same time."""
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
         processed = self.cache.processed(
             {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
-        work: dict[str, Pairs] = {}
+        new_by_user: dict[str, Pairs] = {}
         for user, pairs in by_user.items():
-            fresh = [pair for pair in pairs if pair[1].event_id not in processed.get(user, ())]
-            outcome.counts["duplicates"] += len(pairs) - len(fresh)
-            if fresh:
-                work[user] = fresh
+            new = [
+                (record, event) for record, event in pairs if event.event_id not in processed.get(user, ())
+            ]
+            outcome.counts["duplicates"] += len(pairs) - len(new)
+            if new:
+                new_by_user[user] = new
 
-        def apply(user: str) -> AppliedBatch:
-            return self._apply_user(accounts[user], work[user], now)
+        def apply_user(user: str) -> AppliedBatch:
+            return self._apply_user(accounts[user], new_by_user[user], now)
 
-        if self.writers == 1 or len(work) == 1:
-            for user in work:
-                outcome.add(apply(user))
+        if self.writers == 1 or len(new_by_user) == 1:
+            for user in new_by_user:
+                outcome.add(apply_user(user))
             return
         with ThreadPoolExecutor(self.writers) as pool:
-            for applied in pool.map(apply, work):
-                outcome.add(applied)
+            for user_outcome in pool.map(apply_user, new_by_user):
+                outcome.add(user_outcome)
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         """Apply a user's events together; after an error each by itself."""
         outcome, user = AppliedBatch(), account.profile.user_id
 
-        def apply(some: Pairs) -> None:
+        def attempt(chosen: Pairs) -> None:
             current = account
-            if some is not pairs:
-                current, _ = self.accounts.load(user, _dates_needed(event for _, event in some))
-            outcome.add(self._apply_pairs(current, some, now))
+            if len(chosen) < len(pairs):  # the attempt of all of them failed, and may have written
+                current, _ = self.accounts.load(user, _dates_needed(event for _, event in chosen))
+            outcome.add(self._apply_once(current, chosen, now))
 
-        outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
+        outcome.attempt(pairs, attempt, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
-    def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
-        known = self._applied_long_ago(account, pairs)
-        if not known and not maybe_applied(account.profile, pairs):
+    def _apply_once(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+        """Apply a user's events. The usual case, in which all of them are new, does not read the ledger."""
+        applied_long_ago = self._applied_long_ago(account, pairs)
+        if not applied_long_ago and not maybe_applied(account.profile, pairs):
             with suppress(HeadMoved, ProjectionMoved):
                 return self._apply_new(account, pairs, now)
-        return self._settle(account, pairs, now, known)
+        return self._apply_by_ledger(account, pairs, now, applied_long_ago)
 
     def _applied_long_ago(self, account: Account, pairs: Pairs) -> AppliedEvents:
         if account.profile.head is None:
@@ -153,46 +156,42 @@ class EngagementProcessor:
         return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
 
     def _apply_new(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
-        """Apply events that nobody has applied yet to the account as it was read: no look at newer entries.
+        """Apply events that nobody has applied yet to the account as it was read.
 
-        Raises HeadMoved or ProjectionMoved if it has changed since.
+        Raises HeadMoved or ProjectionMoved if the account has changed since.
         """
         events = distinct_events(pairs)
-        decision = self.accounts.decide(account, partial(decide, events=events, now=now))
+        decision = self.accounts.decision_of(account, partial(decide, events=events, now=now))
         self.accounts.commit(decision)
-        return self._batch_of(decision, events, pairs)
+        return _batch_of(decision, events, pairs)
 
-    def _settle(self, before: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
+    def _apply_by_ledger(
+        self, before: Account, pairs: Pairs, now: datetime, applied_long_ago: AppliedEvents
+    ) -> AppliedBatch:
         """Bring an account up to its newest entry, then apply the events that have no entry yet.
 
-        before: the account as it was read. known: the events that older entries have applied.
+        before: the account as it was read. applied_long_ago: the events that much older entries have applied.
         """
         user, events = before.profile.user_id, distinct_events(pairs)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
-        known |= self.accounts.ledger.applied_since(user, maybe_applied(before.profile, pairs), head)
-        account, applied = self.accounts.complete(before)
+        applied_before = applied_long_ago | self.accounts.ledger.applied_since(
+            user, maybe_applied(before.profile, pairs), head
+        )
+        account, applied_after_head = self.accounts.with_pending_entries(before)
         for _ in pauses(ATTEMPTS_MAX):
-            applied |= known
-            fresh = [event for event in events if event.event_id not in applied]
-            dated = [(event, applied.get(event.event_id, (None, 0))[0]) for event in events]
-            rule = partial(decide, events=fresh, now=now, observed=dated)
-            decision = self.accounts.decide(account, rule)
+            applied = applied_after_head | applied_before
+            new = [event for event in events if event.event_id not in applied]
+            entry_dates = {event_id: day for event_id, (day, _points) in applied.items()}
+            observed = [(event, entry_dates.get(event.event_id)) for event in events]
+            rule = partial(decide, events=new, now=now, observed=observed)
+            decision = self.accounts.decision_of(account, rule)
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
-                account, applied = self.accounts.load(user, _dates_needed(events), head)
+                account, applied_after_head = self.accounts.load(user, _dates_needed(events), head)
                 continue
-            return self._batch_of(decision, fresh, pairs)
+            return _batch_of(decision, new, pairs)
         raise AccountContended(user)
-
-    def _batch_of(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
-        user = decision.profile.user_id
-        return AppliedBatch(
-            Counter(applied=len(applied), duplicates=len(pairs) - len(applied)),
-            profiles={user: decision.profile},
-            days={(user, when): day for when, day in decision.days.items()},
-            done={user: [event.event_id for _, event in pairs]},
-        )
 
 
 @settings.wiring(EngagementSettings)
@@ -203,7 +202,7 @@ def _parts(config: EngagementSettings) -> EngagementProcessor:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     redis = EngagementCache(config.redis_url)
-    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
+    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).recent
     return EngagementProcessor(accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config))
 
 
@@ -213,7 +212,7 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     engagement = _parts()
     stored = [record for record in records if record["eventName"] == "INSERT"]
     outcome = engagement.apply(stored, now)
-    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
+    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.event_ids)
     engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
     return outcome
 
@@ -224,10 +223,10 @@ def distinct_events(pairs: Pairs) -> list[Event]:
 
 
 def stream_position(record: Record) -> str:
-    """Return a record's place in its stream (rules.engagement.events); "" if it does not say."""
-    _, mark, label = str(record.get("eventSourceARN", "")).partition("/stream/")
+    """Return where a record stands in its stream (rules.engagement.events); "" if the record does not say."""
+    _, separator, label = str(record.get("eventSourceARN", "")).partition("/stream/")
     number = str(record["dynamodb"].get("SequenceNumber", ""))
-    return f"{label}/{number}" if mark and number.isdecimal() else ""
+    return f"{label}/{number}" if separator and number.isdecimal() else ""
 
 
 def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
@@ -242,6 +241,16 @@ def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
         for _, event in pairs
         if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
     }
+
+
+def _batch_of(decision: Decision, new: Sequence[Event], pairs: Pairs) -> AppliedBatch:
+    user = decision.profile.user_id
+    return AppliedBatch(
+        Counter(applied=len(new), duplicates=len(pairs) - len(new)),
+        profiles={user: decision.profile},
+        days={(user, when): day for when, day in decision.days.items()},
+        event_ids={user: [event.event_id for _, event in pairs]},
+    )
 
 
 def _dates_needed(events: Iterable[Event]) -> set[date]:

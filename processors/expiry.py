@@ -1,7 +1,7 @@
-"""Each hour: writes what has expired (docs/rules.md, rule 11), account by account.
+"""Writes each hour what has expired (docs/rules.md, rule 11), account by account.
 
-Nobody waits for it: whoever reads or spends points writes what has expired of the account first. It sees to
-it that also the ledgers of those who stay away, the lake and the liability have it within the hour.
+Nobody waits for it: whoever reads or spends points writes what has expired of the account first. By this run
+the ledgers of those who stay away, the lake and the liability have it within the hour, too.
 """
 
 import time

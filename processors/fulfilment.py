@@ -1,6 +1,7 @@
 """Rewards stream -> the queue Shipments: a message for each redeemed reward (docs/rules.md, rule 13).
 
-The lake gets every change, for restores (rule 21): a stream has at most two readers, so none is added.
+The lake gets every change, for restores (rule 21). It is put here, too, because a stream has at most two
+readers.
 
 A redemption comes on the stream because its transaction has put it there, so none is lost if a process dies.
 A message may be sent twice: its `redemption` is the same, and so is what the worker answers.
@@ -42,9 +43,7 @@ class FulfilmentSettings(ConsumerSettings):
 
 
 def message_of(redemption: Redemption) -> dict[str, Any]:
-    """Return the message about a redemption that a worker gets. `redemption` and `user` are in its answer's
-    path.
-    """
+    """Return the message that a worker gets. The path of its answer has `redemption` and `user`."""
     return {
         "redemption": entry_id(redemption.created_at),
         "user": redemption.user_id,
@@ -67,7 +66,7 @@ def send_shipments(sqs: Callable[[], Any], queue_url: str, records: Iterable[Rec
 
 
 def new_redemption(record: Record) -> Redemption | None:
-    """Return the new redemption that a record of Rewards' stream has; None: there is nothing to send."""
+    """Return the new redemption of a record of Rewards' stream; None if there is nothing to send."""
     image = record["dynamodb"].get("NewImage", {})
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
         return None
@@ -76,24 +75,24 @@ def new_redemption(record: Record) -> Redemption | None:
 
 
 def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
-    """Send messages in one call; returns the places of those that SQS did not take."""
+    """Send messages in one call; returns the indices of those that SQS did not take."""
     entries = [{"Id": str(index), "MessageBody": text} for index, text in enumerate(texts)]
     try:
         answer = sqs().send_message_batch(QueueUrl=queue_url, Entries=entries)
     except Unavailable:
         logger.exception("to come again")
         return set(range(len(texts)))
-    return {int(each["Id"]) for each in answer.get("Failed", [])}
+    return {int(failure["Id"]) for failure in answer.get("Failed", [])}
 
 
-def _kept_rows(
-    kept: TableItemRows, records: Iterable[Record], erased: ErasureCheck
+def _lake_rows(
+    item_rows: TableItemRows, records: Iterable[Record], erased: ErasureCheck
 ) -> Iterator[tuple[Record, RowLine]]:
-    """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
+    """Yield the rows of changes for the lake, without those of erased persons, and without poison."""
     for record in records:
         if "NewImage" in record["dynamodb"] and not is_erased_record(record, erased):
             with suppress(KeyError, TypeError, ValueError):
-                yield from ((record, row) for row in kept.rows(record))
+                yield from ((record, row) for row in item_rows.rows(record))
 
 
 @settings.wiring(FulfilmentSettings)
@@ -109,7 +108,7 @@ def _parts(config: FulfilmentSettings) -> tuple[str, TableItemRows, ErasureCheck
 @stream_consumer("fulfilment", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of Rewards' stream."""
-    queue_url, kept, erased = _parts()
+    queue_url, item_rows, erased = _parts()
     outcome = send_shipments(lambda: client("sqs"), queue_url, records)
-    outcome.again += put_rows(kept.stream, _kept_rows(kept, records, erased))
+    outcome.again += put_rows(item_rows.stream, _lake_rows(item_rows, records, erased))
     return outcome

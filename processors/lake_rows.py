@@ -1,6 +1,4 @@
-"""Rows of the lake, as they go to Firehose; among them those of items that a restore needs
-(rules/lake/table_items.py).
-"""
+"""Rows of the lake, as they go to Firehose. A restore needs items as rows (rules/lake/table_items.py)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ def table_of(record: Record) -> str:
 
 
 def lake_line(row: Mapping[str, Any]) -> RowLine:
-    """Write a row. Raises ValueError for one that Firehose does not take."""
+    """Return a row as a line. Raises ValueError for one that is too long for Firehose."""
     line = row_line(row)
     if len(line.text) > ROW_BYTES_MAX:
         raise ValueError(f"a row of {len(line.text)} bytes: Firehose takes {ROW_BYTES_MAX}")
@@ -34,20 +32,21 @@ def lake_line(row: Mapping[str, Any]) -> RowLine:
 
 
 def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
-    """Put rows, each with its change; returns the changes that come again, with all their rows.
+    """Put rows, each with its change. Returns the sequence numbers of the changes that must come again.
 
     They are those of which Firehose refuses a record, in the stream's order.
     """
-    listed = list(pairs)
-    sent = pack_rows([row for _, row in listed], RECORD_BYTES_MAX)
+    pairs = list(pairs)
+    packed = pack_rows([row for _, row in pairs], RECORD_BYTES_MAX)
     try:
-        refused = stream.put([each.data for each in sent])
+        refused = stream.put([record.data for record in packed])
     except Unavailable:
         logger.exception("to come again")
-        refused = list(range(len(sent)))
+        refused = list(range(len(packed)))
     # Indices grow with the records, so these come in the stream's order.
-    indices = sorted(index for at in refused for index in sent[at].indices)
-    return [sequence_number_of(listed[index][0]) for index in indices]
+    indices = sorted(index for number in refused for index in packed[number].indices)
+    records = [record for record, _ in pairs]
+    return [sequence_number_of(records[index]) for index in indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,10 @@ class TableItemRows:
     stream: DeliveryStream  # where the rows go
 
     def rows(self, record: Record) -> list[RowLine]:
-        """Return the row of a change or removal, if it is kept. Raises KeyError, ValueError for none."""
+        """Return the row of a change or removal; [] for an item that no restore needs.
+
+        Raises KeyError or ValueError for a record that is no change of an item.
+        """
         table, change = table_of(record), record["dynamodb"]
         if table not in self.stores:
             return []
@@ -66,9 +68,9 @@ class TableItemRows:
         arrived = datetime.fromtimestamp(seconds, UTC)
         version = event_version(seconds, sequence_number_of(record))
         store, image = self.stores[table], change.get("NewImage")
-        kept = (
+        item = (
             table_item(store, image, arrived, version)
             if image
             else removed_item(store, change["Keys"], arrived, version)
         )
-        return [lake_line(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
+        return [lake_line(row_of(TABLE_ITEMS, item, arrived))] if item else []

@@ -1,7 +1,7 @@
 """Table streams -> Firehose. Each change of a table becomes one row of the lake; a book version, several.
 
-Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/table_items.py), and
-that it is gone.
+Of some tables the item itself is a row, too, and so is its removal: a restore needs them
+(rules/lake/table_items.py).
 
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
 published twice or out of order. Curation keeps the newest version of each key.
@@ -47,7 +47,7 @@ Row = tuple[DeliveryStream, RowLine]
 
 @dataclass(frozen=True)
 class PublisherSettings(ConsumerSettings):
-    """Where the changes come from, and the rows go."""
+    """The tables that the changes come from, and the streams that the rows go to."""
 
     bp_events_table: str
     daily_activity_table: str
@@ -81,36 +81,39 @@ class PublisherSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes changes, but those of persons who were erased."""
+    """Publishes changes, except those of persons who were erased."""
 
-    # Table name -> the entity of its items, and where its rows go
+    # Table name -> the entity of its items, and the stream of its rows
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
     erased: ErasureCheck = NO_ERASURES
-    kept: TableItemRows | None = None  # the items that are rows themselves
+    item_rows: TableItemRows | None = None  # the items that are rows themselves
 
     def publish(self, records: list[Record]) -> BatchResult:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
         outcome = BatchResult()
         by_stream: dict[DeliveryStream, list[tuple[Record, RowLine]]] = {}
-        theirs = (each for each in records if not is_erased_record(each, self.erased))
-        for record, rows in outcome.read(theirs, self._rows):
+        allowed = (record for record in records if not is_erased_record(record, self.erased))
+        for record, rows in outcome.read(allowed, self._rows):
             for stream, row in rows:
                 by_stream.setdefault(stream, []).append((record, row))
-        again = {put_row for stream, pairs in by_stream.items() for put_row in put_rows(stream, pairs)}
-        sent = dict.fromkeys(
-            sequence_number_of(record) for pairs in by_stream.values() for record, _ in pairs
-        )
-        outcome.again = [each for each in sent if each in again]
-        outcome.counts["published"] = len(sent) - len(again)
+        numbers: dict[str, None] = {}  # in the order of the records
+        refused: set[str] = set()
+        for stream, pairs in by_stream.items():
+            numbers |= dict.fromkeys(sequence_number_of(record) for record, _ in pairs)
+            refused.update(put_rows(stream, pairs))
+        outcome.again = [number for number in numbers if number in refused]
+        outcome.counts["published"] = len(numbers) - len(refused)
         return outcome
 
     def _rows(self, record: Record) -> list[Row]:
         rows = self._entity_rows(record)
-        return rows + [(self.kept.stream, row) for row in self.kept.rows(record)] if self.kept else rows
+        if self.item_rows:
+            rows += [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
+        return rows
 
     def _entity_rows(self, record: Record) -> list[Row]:
         table, change = table_of(record), record["dynamodb"]
-        if self.kept and table not in self.destinations and table in self.kept.stores:
+        if self.item_rows and table not in self.destinations and table in self.item_rows.stores:
             return []
         entity, stream = self.destinations[table]
         if "NewImage" not in change or _has_no_row(entity, attributes := decode_item(change["NewImage"])):
@@ -127,10 +130,10 @@ class Publisher:
 
 
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
-    """Whether an item is none of its entity.
+    """Whether an item has no row in the lake.
 
-    Of days the lake has active dates, and those that were. Of a version of the book one item has the whole.
-    Of subscriptions it has messages whose outcome is known.
+    Of days the lake has those that are active, or were. Of a version of the book one item has the whole. Of
+    subscriptions the lake has messages whose outcome is known.
     """
     if entity is NOTIFICATIONS:
         return "outcome" not in attributes
@@ -167,8 +170,8 @@ def _parts(config: PublisherSettings) -> Publisher:
         config.erasures_table: "Erasures",
         config.subscriptions_table: "Subscriptions",
     }
-    kept = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
-    return Publisher(streams, tombstones_of(config), kept)
+    item_rows = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
+    return Publisher(streams, tombstones_of(config), item_rows)
 
 
 @stream_consumer("publisher", logger)

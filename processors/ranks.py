@@ -1,5 +1,6 @@
-"""Every 5 minutes: makes a snapshot of the boards. Each minute, where there is Redis: the lists of streaks,
-from the index StreakLeaderboard.
+"""Makes a snapshot of the boards every 5 minutes.
+
+Where there is Redis, the lists of the longest streaks are made each minute, from the index StreakLeaderboard.
 """
 
 import time
@@ -34,7 +35,7 @@ class RanksSettings:
 
 @dataclass(frozen=True, slots=True)
 class RankBuilder:
-    """Makes what the leaderboards are read from."""
+    """Makes the snapshots and lists that the leaderboards are read from."""
 
     dynamodb: Any
     profiles_table: str
@@ -48,9 +49,9 @@ class RankBuilder:
         if last and not is_due(last.as_of, last.users, now):
             return {"counted": None}
         until = time.monotonic() + SNAPSHOT_SECONDS
-        counted = count_scores(self.dynamodb, self.profiles_table, now, until)
-        is_newest = write_snapshot(self.dynamodb, self.boards_table, counted)
-        return {"counted": counted.users if is_newest else None}
+        standings = count_scores(self.dynamodb, self.profiles_table, now, until)
+        is_newest = write_snapshot(self.dynamodb, self.boards_table, standings)
+        return {"counted": standings.users if is_newest else None}
 
     def refresh(self, now: datetime) -> dict[str, Any]:
         """Make the lists of the longest streaks anew, which Redis keeps; returns how many lists."""

@@ -1,7 +1,7 @@
 """The queue of changes -> a standby's tables (rule 23).
 
-Changes that speak of entries which are not there yet wait in the queue. Changes of another epoch than is
-followed are dropped: whoever sent them still has them, and is asked when it returns.
+Changes that speak of entries which are not there yet wait in the queue. Changes of an epoch that is not
+followed are dropped: the region that sent them still has them, and is compared when it returns.
 """
 
 import json
@@ -45,8 +45,8 @@ class ChangeReceiver:
     def take(self, message: Mapping[str, Any], register: Register, now: datetime) -> int:
         """Take over a message's changes; returns how many.
 
-        Raises ChangesNotReady if some must come again, and Poison for what no attempt will get past. What was
-        taken stays, and taking it again changes nothing.
+        Raises ChangesNotReady if some must come again, and PoisonMessage if no attempt will succeed. Changes
+        that were taken over stay, and taking them over again changes nothing.
         """
         try:
             changes = changes_of(message)

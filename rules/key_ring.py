@@ -1,5 +1,6 @@
-"""Keys of a keyed hash, how one takes the place of another while many processes hash, and under which hashes
-a person is known: one for each key.
+"""The ring of keys of a keyed hash, and how a new key takes the place of another while many processes hash.
+
+A person is known under several hashes: one for each key.
 """
 
 import json
@@ -87,19 +88,15 @@ def _check_wait(since: str, wait: timedelta, now: datetime) -> None:
         raise StepRefused(f"not before {stamp(earliest)}")
 
 
-# Under which hashes a person is known: one for each key (rules/key_ring.py).
-
-
 @dataclass(frozen=True, slots=True)
 class PersonHashes:
-    """A person's hashes."""
+    """The hashes under which a person is known: one for each key."""
 
     own: str  # under the newest key; answers are stored under it
     older: tuple[str, ...] = ()  # under the keys before, newest first
     upcoming: tuple[str, ...] = ()  # under a key that is announced, if one is
     is_rotated: bool = False  # whether there have been other keys, perhaps retired since
-    # Whether they are of an account, whose owner answers; others are of whom an agent knows
-    is_signed_in: bool = False
+    is_signed_in: bool = False  # whether the person has an account and answers; others are known to an agent
 
     @property
     def all(self) -> tuple[str, ...]:

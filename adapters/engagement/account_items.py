@@ -42,8 +42,8 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
-        "timezone": profile.zone,
-        "timezone_chosen": profile.timezone,
+        "timezone": profile.zone,  # the zone in force
+        "timezone_chosen": profile.timezone,  # the zone that the user set, if any
         "observed_zone": profile.observed_zone,
         "observed_at": profile.observed_at or None,
         "streak_updated_at": profile.updated_at,

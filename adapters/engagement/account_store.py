@@ -1,5 +1,5 @@
-"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7). Which
-accounts are under review, or have points to expire.
+"""A user's account over its three tables: how it is read, and how a decision about it is written (rules 6
+and 7). Two indexes list the accounts under review and those with points to expire.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,15 +47,14 @@ class AccountContended(Exception):
 class AccountStore:
     """Profiles (UserStreaks), days (DailyActivity) and the ledger.
 
-    shards: of a region in the index StreakLeaderboard. amnesties: gives those that are known to whoever
-    decides about an account (rule 17). salts: draws one for a chain of hashes that begins (rule 19).
+    profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard.
     """
 
     def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
         self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
         self.ledger, self.archives = ledger, ArchiveStore(dynamodb, days)
+        # Returns the amnesties that decisions apply (rule 17). A process that applies events sets it.
         self.amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES
-        self.salts: Callable[[], bytes] = partial(token_bytes, SALT_BYTES)
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
@@ -65,11 +64,11 @@ class AccountStore:
         return profile_from(decode_item(answer["Item"])) if "Item" in answer else Profile(user_id)
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
-        """Read many profiles in bulk."""
+        """Read many profiles in bulk, by user; a blank one for a user not seen yet."""
         users = set(user_ids)
         keys = [{"user_id": user} for user in sorted(users)]
-        found = (profile_from(decode_item(each)) for each in get_all(self._dynamodb, self._profiles, keys))
-        by_user = {profile.user_id: profile for profile in found}
+        profiles = (profile_from(decode_item(item)) for item in get_all(self._dynamodb, self._profiles, keys))
+        by_user = {profile.user_id: profile for profile in profiles}
         return {user: by_user.get(user) or Profile(user) for user in users}
 
     def all_profiles(self) -> Iterator[Profile]:
@@ -82,46 +81,48 @@ class AccountStore:
                 yield profile_from(decode_item(item))
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
-        """Read days in bulk."""
-        wanted = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
-        found = (day_from(decode_item(each)) for each in get_all(self._dynamodb, self._days, wanted))
-        return {(day.user_id, day.activity_date): day for day in found}
+        """Read days in bulk, by user and date; those that do not exist are left out."""
+        item_keys = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
+        days = (day_from(decode_item(item)) for item in get_all(self._dynamodb, self._days, item_keys))
+        return {(day.user_id, day.activity_date): day for day in days}
 
     def accounts_of(self, events: Mapping[str, Sequence[Event]]) -> dict[str, Account]:
         """Read users' accounts in bulk, with the days that a decision about their events needs.
 
         events: by user. Profiles are read before days: so days hold all that the profiles have counted in.
+        The days of the events are read first, because they tell which other days are needed.
         """
         profiles = self.profiles(events)
-        own = {user: {event.activity_date for event in some} for user, some in events.items()}
-        days = self.days((user, day) for user, dates in own.items() for day in dates)
-        more = {
-            user: dates_to_read(some, profiles[user].streak, days) | dates_of_caps(some)
-            for user, some in events.items()
+        event_dates = {user: {event.activity_date for event in events[user]} for user in events}
+        days = self.days((user, day) for user, dates in event_dates.items() for day in dates)
+        other_dates = {
+            user: dates_to_read(user_events, profiles[user].streak, days) | dates_of_caps(user_events)
+            for user, user_events in events.items()
         }
-        days |= self.days((user, day) for user, dates in more.items() for day in dates)
-        return {
-            user: Account(profiles[user], {day: days.get((user, day)) for day in own[user] | more[user]})
-            for user in events
-        }
+        days |= self.days((user, day) for user, dates in other_dates.items() for day in dates)
+        accounts: dict[str, Account] = {}
+        for user in events:
+            dates = event_dates[user] | other_dates[user]
+            accounts[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates})
+        return accounts
 
     def history(
         self, profile: Profile, since: date, until: date = date.max, is_strong: bool = True
     ) -> History:
         """Return a user's active dates up to a date, from the newest checkpoint before `since` on.
 
-        They are those of three months at most if since is within the late window, and of a year or so
-        otherwise (rules.engagement.streak); all of them if the profile has no checkpoint before.
+        They span three months at most if `since` is within the late window, and a year or so otherwise
+        (rules.engagement.streak). If the profile has no checkpoint before `since`, they are all dates.
         """
         start = resumed_streak(profile.streak, since)
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
         span = {":first": first.isoformat(), ":last": until.isoformat()}
-        found = self._query_days(
+        items = self._query_days(
             profile.user_id, span, ProjectionExpression="activity_date", ConsistentRead=is_strong
         )
-        return History([date.fromisoformat(each["activity_date"]["S"]) for each in found], start)
+        return History([date.fromisoformat(item["activity_date"]["S"]) for item in items], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
         """Return up to `limit` of a user's active days between two dates, both included, newest first.
@@ -129,14 +130,17 @@ class AccountStore:
         Eventually consistent.
         """
         span = {":first": first.isoformat(), ":last": last.isoformat()}
-        found = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
-        return [day_from(decode_item(each)) for each in islice(found, limit)]
+        items = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
+        return [day_from(decode_item(item)) for item in islice(items, limit)]
 
     def lots(
         self, user_id: str, first: date, is_strong: bool = True
     ) -> Iterable[tuple[date, dict[date, int]]]:
-        """Yield a user's dates from one on, in order, with their points by expiry. Others are left out."""
-        found = query_all(
+        """Yield a user's lots: each earning date from `first` on, in order, with its points by expiry date.
+
+        Dates without lots are left out.
+        """
+        items = query_all(
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date >= :first",
@@ -144,9 +148,9 @@ class AccountStore:
             ProjectionExpression="activity_date, lots",
             ConsistentRead=is_strong,
         )
-        for day in map(decode_item, found):
+        for day in map(decode_item, items):
             if lots := day.get("lots"):
-                by_expiry = {date.fromisoformat(on): points for on, points in lots.items()}
+                by_expiry = {date.fromisoformat(expiry): points for expiry, points in lots.items()}
                 yield date.fromisoformat(day["activity_date"]), by_expiry
 
     def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Iterable[dict[str, Any]]:
@@ -162,20 +166,21 @@ class AccountStore:
     def load(
         self, user_id: str, dates: Iterable[date] = (), since: str = ""
     ) -> tuple[Account, AppliedEvents]:
-        """Read an account; entries that a dead writer has not counted in are its pending ones.
+        """Read an account with its pending entries: those that a writer who died has not counted in.
 
-        dates: the days needed. since: a place in the ledger. Also returns date and points of all events whose
-        entries are newer than that place or the profile's watermark, whichever is older.
+        dates: of the days needed. since: a place in the ledger. Also returns date and points of all events
+        whose entries are newer than that place or the profile's watermark, whichever is older.
         """
         profile = self.profile(user_id)
-        wanted = set(dates)
-        days = self.days((user_id, day) for day in wanted)
-        return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
+        dates = set(dates)
+        days = self.days((user_id, day) for day in dates)
+        account = Account(profile, {day: days.get((user_id, day)) for day in dates})
+        return self.with_pending_entries(account, since)
 
-    def complete(self, account: Account, since: str = "") -> tuple[Account, AppliedEvents]:
-        """Add the pending entries, and the days that they touch, to an account.
+    def with_pending_entries(self, account: Account, since: str = "") -> tuple[Account, AppliedEvents]:
+        """Return an account with its pending entries, and the days that they touch.
 
-        Its days must have been read after its profile. since, and what is returned: see load.
+        Its days must have been read after its profile. since, and what else is returned: see load.
         """
         profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
@@ -186,47 +191,48 @@ class AccountStore:
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
         # The dates beside them show whether one between them was flown over.
-        lacking = dates_beside(touched) - set(account.days)
-        more = self.days((profile.user_id, day) for day in lacking)
-        days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
+        unread = dates_beside(touched) - set(account.days)
+        other_days = self.days((profile.user_id, day) for day in unread)
+        days = {**account.days, **{day: other_days.get((profile.user_id, day)) for day in unread}}
         return Account(profile, days, pending), applied_events(entries)
 
-    def decide(
+    def decision_of(
         self, account: Account, rule: Callable[[Account], Decision], amnesties: Amnesties | None = None
     ) -> Decision:
-        """Apply a rule to an account, reading its history where the rule asks for it.
+        """Return what a rule decides about an account. The account's history is read if the rule asks for it.
 
-        amnesties: others than those that are known. Raises AccountContended if the profile has changed since
-        it was read.
+        amnesties: None for those of the store. Raises AccountContended if the profile has changed since it
+        was read.
         """
         account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
-        head = account.profile.head
-        salt = b"" if head else self.salts()
+        # The first entry of an account begins its chain of hashes with a salt of its own (rule 19).
+        salt = b"" if account.profile.head else token_bytes(SALT_BYTES)
         try:
             decision = rule(account)
         except NeedsHistory as needs:
-            account = self.reaching(account, needs.since)
+            account = self.with_protection_since(account, needs.since)
             decision = rule(replace(account, history=self.history(account.profile, needs.since)))
         return with_proof(decision, salt)
 
-    def reaching(self, account: Account, since: date) -> Account:
-        """Return an account whose profile has what protects its streak from a date on.
+    def with_protection_since(self, account: Account, since: date) -> Account:
+        """Return an account whose profile has what protects its streak (freezes, pauses) from a date on.
 
         Raises AccountContended if the profile has changed since it was read.
         """
         try:
-            return replace(account, profile=self.archives.reaching(account.profile, since))
+            return replace(account, profile=self.archives.with_protection_since(account.profile, since))
         except ArchiveMoved as error:
             raise AccountContended(str(error)) from None
 
-    def whole(self, profile: Profile, since: date = date.min) -> Profile:
-        """Return a profile that has what protects its streak from a date on, to answer with.
+    def full_profile(self, profile: Profile, since: date = date.min) -> Profile:
+        """Return a profile with everything that protects its streak from a date on, for an answer.
 
-        It is read again if it has changed since. Raises AccountContended if its archive is damaged.
+        Reads the profile again if its archive has moved. Raises AccountContended if the archive stays wrong.
         """
         with suppress(AccountContended):
-            return self.reaching(Account(profile, {}), since).profile
-        return self.reaching(Account(self.profile(profile.user_id), {}), since).profile
+            return self.with_protection_since(Account(profile, {}), since).profile
+        current = self.profile(profile.user_id)
+        return self.with_protection_since(Account(current, {}), since).profile
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
@@ -246,6 +252,7 @@ class AccountStore:
     ) -> None:
         """Write a command's entries, profile and days in one transaction, so that all reads agree at once.
 
+        reversed_entry: the entry that the command reverses, which gets its mark. also: further actions.
         Raises HeadMoved if nothing was written; in its `failed`, 0 is the profile, and 1 and up are `also`.
         """
         put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
@@ -254,14 +261,14 @@ class AccountStore:
         ]
         self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also, *archive, *days])
 
-    def settle(self, user_id: str, now: datetime) -> Account:
-        """Finish what is pending on an account, and return it. Raises AccountContended."""
+    def finish_pending(self, user_id: str, now: datetime) -> Account:
+        """Count the pending entries of an account in, and return the account. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
             account, _applied = self.load(user_id)
             if not account.pending:
                 return account
             with suppress(HeadMoved, ProjectionMoved):
-                self.commit(self.decide(account, lambda each: decide(each, (), now)))
+                self.commit(self.decision_of(account, partial(decide, events=(), now=now)))
         raise AccountContended(user_id)
 
     def put_profile(self, profile: Profile, also: Sequence[dict[str, Any]] = ()) -> None:
@@ -283,7 +290,7 @@ class AccountStore:
             raise ProjectionMoved(profile.user_id) from None
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
-        """Return what writes a profile; and its archive, if something is put away."""
+        """Return the arguments of a put of a profile; and those of its archive, if something is put away."""
         stored, put_of_archive = self.archives.split(profile, self.shards)
         put: dict[str, Any] = {
             "TableName": self._profiles,
@@ -296,7 +303,7 @@ class AccountStore:
         return [put, put_of_archive] if put_of_archive else [put]
 
     def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
-        """Return what writes a day in place of the one that was read."""
+        """Return the arguments of a put of a day in place of the one that was read, `before`."""
         put: dict[str, Any] = {
             "TableName": self._days,
             "Item": encode_item(day_attributes(day)),
@@ -325,18 +332,16 @@ class ReviewIndex:
 
         They may be some seconds old.
         """
-        start = (
-            {"ExclusiveStartKey": encode_item({"user_id": after, "review_state": UNDER_REVIEW})}
-            if after
-            else {}
-        )
+        page: dict[str, Any] = {}
+        if after:
+            page["ExclusiveStartKey"] = encode_item({"user_id": after, "review_state": UNDER_REVIEW})
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="UnderReview",
             KeyConditionExpression="review_state = :open",
             ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
             Limit=limit,
-            **start,
+            **page,
         )
         return [decode_item(each) for each in answer["Items"]]
 
@@ -348,11 +353,12 @@ class ExpiryIndex:
         self._dynamodb, self._table = dynamodb, table
 
     def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
-        """Yield the users whose next points expire on a date or before it, those of the oldest first in each
-        shard. They may be some seconds old. first_shard: where to begin, so that runs take turns.
+        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
+
+        They may be some seconds old. first_shard: where to begin, so that runs take turns.
         """
         for number in range(EXPIRY_SHARDS):
-            found = query_all(
+            items = query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName="ByExpiry",
@@ -361,4 +367,4 @@ class ExpiryIndex:
                     {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
                 ),
             )
-            yield from (each["user_id"]["S"] for each in found)
+            yield from (item["user_id"]["S"] for item in items)

@@ -1,11 +1,13 @@
-"""Amnesties, in a partition of the table RuleBooks (`book` is `amnesties`, and `version` the number), and how
-they are applied to one account after the other.
+"""Amnesties (rule 17) in the table RuleBooks, and how they are applied to accounts.
+
+They have a partition of their own: `book` is `amnesties`, and `version` is the amnesty's number.
 """
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
@@ -21,7 +23,7 @@ from rules.engagement.amnesty import NO_AMNESTIES, Amnesties, Amnesty
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import lapse_date, shown_streak
 
-FRESH_SECONDS = 30
+FRESH_SECONDS = 30  # a process decides by amnesties that it has read so long ago
 PARTITION = "amnesties"
 
 
@@ -38,40 +40,41 @@ class AmnestyStore:
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._known, self._refresh = NO_AMNESTIES, Refresh()
+        self._amnesties, self._refresh = NO_AMNESTIES, Refresh()
 
-    def known(self) -> Amnesties:
-        """Return what was declared or revoked half a minute ago, and maybe newer ones.
+    def recent(self) -> Amnesties:
+        """Return all amnesties as they were half a minute ago at most.
 
-        Where the table cannot be read, a process goes on with what it knows.
+        While the table cannot be read, these are the ones that the process has read before. Raises what the
+        reading raises if it has read none.
         """
         self._refresh.renew_if_over(self.look)
-        return self._known
+        return self._amnesties
 
     def look(self) -> Amnesties:
-        """Return all amnesties that are declared by now, by number."""
+        """Read all amnesties anew, and return them by number; strongly consistent."""
         asked_at = time.monotonic()
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="book = :book",
             ExpressionAttributeValues=encode_item({":book": PARTITION}),
             ConsistentRead=True,
         )
-        self._known = Amnesties(tuple(_amnesty(decode_item(each)) for each in found))
+        self._amnesties = Amnesties(tuple(_amnesty(decode_item(item)) for item in items))
         self._refresh.renew(asked_at, FRESH_SECONDS)
-        return self._known
+        return self._amnesties
 
-    def numbered(self, number: int) -> Amnesty:
+    def get(self, number: int) -> Amnesty:
         """Return an amnesty as it is now; raises NoAmnesty."""
-        for each in self.look().known:
-            if each.number == number:
-                return each
+        for amnesty in self.look().known:
+            if amnesty.number == number:
+                return amnesty
         raise NoAmnesty(number)
 
     def declare(self, amnesty: Amnesty, now: datetime) -> Amnesty:
         """Store an amnesty under the number after the newest one. Raises DeclarationConflict."""
-        number = max((each.number for each in self.look().known), default=0) + 1
+        number = max((earlier.number for earlier in self.look().known), default=0) + 1
         declared = replace(amnesty, number=number, declared_at=stamp(now))
         try:
             self._dynamodb.put_item(
@@ -85,43 +88,15 @@ class AmnestyStore:
         return declared
 
     def revoke(self, number: int, now: datetime) -> Amnesty:
-        """Revoke an amnesty; one that is revoked stays as it is. Raises NoAmnesty."""
-        self.numbered(number)
+        """Revoke an amnesty, and return it; one that is revoked stays as it is. Raises NoAmnesty."""
+        self.get(number)
         self._dynamodb.update_item(
             TableName=self._table,
             Key=encode_item({"book": PARTITION, "version": number}),
             UpdateExpression="SET revoked_at = if_not_exists(revoked_at, :now)",
             ExpressionAttributeValues=encode_item({":now": stamp(now)}),
         )
-        return self.numbered(number)
-
-
-def _attributes(amnesty: Amnesty) -> dict[str, Any]:
-    return {
-        "book": PARTITION,
-        "version": amnesty.number,
-        "since": stamp(amnesty.since),
-        "until": stamp(amnesty.until),
-        "zones": sorted(amnesty.zones) or None,
-        "is_listed": amnesty.is_listed or None,
-        "reason": amnesty.reason,
-        "author": amnesty.author,
-        "declared_at": amnesty.declared_at,
-    }
-
-
-def _amnesty(stored: Mapping[str, Any]) -> Amnesty:
-    return Amnesty(
-        stored["version"],
-        unstamp(stored["since"]),
-        unstamp(stored["until"]),
-        frozenset(stored.get("zones") or ()),
-        bool(stored.get("is_listed")),
-        stored["reason"],
-        stored["author"],
-        stored["declared_at"],
-        stored.get("revoked_at") or "",
-    )
+        return self.get(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +105,15 @@ class AmnestyResult:
 
     user_id: str
     is_changed: bool
-    before: int = 0  # before, after: the streak that shows
-    after: int = 0
+    before: int = 0  # the length of the streak as it shows before the amnesty
+    after: int = 0  # the same after it
     freezes: int = 0  # given back; below 0: used
     is_known: bool = True  # False for somebody without an account
 
 
 @dataclass(frozen=True, slots=True)
 class AmnestyApplier:
-    """Applies amnesties to accounts, and takes back those that were revoked."""
+    """Applies amnesties to accounts, and takes revoked ones off them."""
 
     accounts: AccountStore
     cache: EngagementCache
@@ -146,13 +121,14 @@ class AmnestyApplier:
     def forgive(
         self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False
     ) -> AmnestyResult:
-        """Give an account what the named ones of these amnesties come to; is_dry: only say what that is.
+        """Apply amnesties to an account, the ones in `named` to all their dates. is_dry: write nothing.
 
-        Where nothing comes of it, nothing is written. Raises AccountContended.
+        An account that would be the same afterwards is not written. Raises AccountContended.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            account = self.accounts.load(user_id)[0]
-            decision = self.accounts.decide(account, lambda each: decide(each, (), now), amnesties)
+            account, _applied = self.accounts.load(user_id)
+            rule = partial(decide, events=(), now=now)
+            decision = self.accounts.decision_of(account, rule, amnesties)
             result = _result_of(decision, now)
             if is_dry or not result.is_changed:
                 return result
@@ -169,25 +145,34 @@ def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     before, after = decision.before.profile, decision.profile
     notes = [entry.draft.freeze for entry in decision.entries]
     freezes = notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT)
-    shown = _shown_length(before, now), _shown_length(after, now)
     return AmnestyResult(
-        after.user_id, _is_material(decision, now), *shown, freezes, is_known=before.version > 0
+        after.user_id,
+        is_changed=_is_material(decision, now),
+        before=_shown_length(before, now),
+        after=_shown_length(after, now),
+        freezes=freezes,
+        is_known=before.version > 0,
     )
 
 
 def _is_material(decision: Decision, now: datetime) -> bool:
-    """Whether an account is another one after a decision: its streak, now or when it lapses, or its ledger.
+    """Whether a decision changes an account: its streak, now or when it lapses, its days or its ledger.
 
-    What is revoked is taken off an account in any case.
+    A revoked amnesty that is taken off an account is a change in any case.
     """
     before, after = decision.before.profile, decision.profile
-    kept = {number for number, _ in after.amnesties}
-    if decision.entries or decision.days or any(number not in kept for number, _ in before.amnesties):
+    numbers_after = {number for number, _dates in after.amnesties}
+    is_taken_off = any(number not in numbers_after for number, _dates in before.amnesties)
+    if decision.entries or decision.days or is_taken_off:
         return True
     return _outcome(before, now) != _outcome(after, now)
 
 
 def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
+    """Return the streak as it shows now and when it lapses, without the dates that freezes cover by now.
+
+    Those dates are not stored before the next event, and how many freezes are left says what changes.
+    """
     if profile.streak is None:
         return ()
     shown = replace(shown_streak(profile.streak, profile.cover, date_at(profile, now)), spent=())
@@ -196,3 +181,31 @@ def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
 
 def _shown_length(profile: Profile, now: datetime) -> int:
     return shown_streak(profile.streak, profile.cover, date_at(profile, now)).current
+
+
+def _attributes(amnesty: Amnesty) -> dict[str, Any]:
+    return {
+        "book": PARTITION,
+        "version": amnesty.number,
+        "since": stamp(amnesty.since),
+        "until": stamp(amnesty.until),
+        "zones": sorted(amnesty.zones) or None,
+        "is_listed": amnesty.is_listed or None,
+        "reason": amnesty.reason,
+        "author": amnesty.author,
+        "declared_at": amnesty.declared_at,
+    }
+
+
+def _amnesty(attributes: Mapping[str, Any]) -> Amnesty:
+    return Amnesty(
+        number=attributes["version"],
+        since=unstamp(attributes["since"]),
+        until=unstamp(attributes["until"]),
+        zones=frozenset(attributes.get("zones") or ()),
+        is_listed=bool(attributes.get("is_listed")),
+        reason=attributes["reason"],
+        author=attributes["author"],
+        declared_at=attributes["declared_at"],
+        revoked_at=attributes.get("revoked_at") or "",
+    )

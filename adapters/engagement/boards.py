@@ -1,5 +1,6 @@
-"""Leaderboards: their snapshots in the table Boards, the best streaks from the index StreakLeaderboard, and
-under which name a user is on them: an alias, or a pseudonym, never the user id.
+"""Leaderboards: their snapshots in the table Boards, and the best streaks from the index StreakLeaderboard.
+
+A user is on them under an alias or a pseudonym, never under the user id.
 """
 
 import math
@@ -34,10 +35,10 @@ from rules.engagement.boards import (
 )
 
 SNAPSHOTS_KEPT = timedelta(days=1)
-MANIFEST = encode_item({"board": "manifest", "part": "newest"})
+MANIFEST_KEY = encode_item({"board": "manifest", "part": "newest"})
 # A snapshot is made each five minutes; of many users less often (rules.engagement.boards).
 OLD = timedelta(minutes=10)
-# This long a process answers without looking for a newer generation.
+# A process answers so long without looking for a newer generation.
 FRESH_SECONDS = 30
 # Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
 # Beyond these it is left to chance who of many with the same streak is listed.
@@ -45,18 +46,20 @@ READ_MAX = 2000
 NAMES_KEPT = timedelta(minutes=1)
 # Of the table of profiles, read at the same time: one is decoded while others are on their way.
 SEGMENTS = 4
-# `timezone` is a word of DynamoDB's own.
+# What is read of a profile. `timezone` is a word of DynamoDB's own, so it has another name here.
 COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
+
+Scores = list[tuple[str, int]]  # users with their scores, best first
 
 
 @dataclass(frozen=True, slots=True)
 class BoardManifest:
-    """What the manifest says."""
+    """The item that names the newest snapshot, and where to find a score in it."""
 
-    generation: str
-    as_of: datetime
-    users: int
-    expires_at: int
+    generation: str  # begins the sort keys of the snapshot's parts
+    as_of: datetime  # the instant before counting began
+    users: int  # how many were counted
+    expires_at: int  # epoch seconds
     index: dict[str, bytes]  # by "board#region", the packed first scores of its chunks
 
     def is_old(self, now: datetime) -> bool:
@@ -65,7 +68,7 @@ class BoardManifest:
 
 
 class BoardSnapshots:
-    """The newest snapshot, as one process sees it. It keeps what it has read of a generation."""
+    """The newest snapshot, as one process sees it. The process keeps the parts of it that it has read."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -83,14 +86,14 @@ class BoardSnapshots:
         return manifest if manifest and manifest.expires_at > now.timestamp() else None
 
     def _look(self) -> None:
-        """Take the stored manifest, unless a replica has an older one than we have."""
-        found = self._get(MANIFEST)
-        manifest = _manifest_from(found) if found else None
+        """Take the stored manifest, unless the replica that answers has an older one than this process."""
+        item = self._get(MANIFEST_KEY)
+        manifest = _manifest_from(item) if item else None
         if manifest and (self._manifest is None or manifest.as_of > self._manifest.as_of):
             self._manifest, self._parts = manifest, {}
 
     def top(self, manifest: BoardManifest, region: str) -> list[Standing] | None:
-        """Return a snapshot's best rows by points; None if they are gone."""
+        """Return a snapshot's best rows by points, [] where nobody has any; None if they are gone."""
         if f"points#{region}" not in manifest.index:
             return []
         data = self._part(manifest, f"points#{region}", "top")
@@ -110,24 +113,118 @@ class BoardSnapshots:
         if (board, part) not in self._parts:
             key = encode_item({"board": board, "part": part})
             # The manifest may have arrived at a replica before its parts.
-            found = self._get(key) or self._get(key, ConsistentRead=True)
-            if found is None:
+            item = self._get(key) or self._get(key, ConsistentRead=True)
+            if item is None:
                 return None
-            self._parts[board, part] = found["data"]["B"]
+            self._parts[board, part] = item["data"]["B"]
         return self._parts[board, part]
 
     def _get(self, key: Item, **options: Any) -> Item | None:
-        found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, **options).get("Item")
-        return found
+        item: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, **options).get("Item")
+        return item
+
+
+class LeaderboardIndex:
+    """The index StreakLeaderboard. A list of the best reads the first rows of each shard, and no others.
+
+    shards: of a region.
+    """
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def top(self, region: str, now: datetime) -> Scores:
+        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
+        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
+
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
+
+    def count_above(self, region: str, score: int, now: datetime) -> int | None:
+        """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
+        above = 0
+        for partition in self._partitions(region):
+            query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
+            page = self._dynamodb.query(**query, Select="COUNT")
+            if "LastEvaluatedKey" in page:
+                return None
+            above += page["Count"]
+        return above
+
+    def _partitions(self, region: str) -> list[str]:
+        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
+        return [partition for name in regions for partition in partitions_of(name, self._shards)]
+
+    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
+        """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
+        query = self._partition_query(partition, now)
+        items = query_all(self._dynamodb, **query, ScanIndexForward=False, Limit=LISTED_MAX)
+        last_streak = 0
+        for count, row in enumerate(map(decode_item, islice(items, READ_MAX))):
+            if count >= LISTED_MAX and row["current_streak"] < last_streak:
+                return
+            last_streak = row["current_streak"]
+            yield row["user_id"], last_streak
+
+    def _partition_query(
+        self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return a query of a partition's streaks that have not lapsed.
+
+        A streak that has lapsed stands there until the night lowers it. condition: of the key, with values.
+        """
+        all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        return {
+            "TableName": self._table,
+            "IndexName": "StreakLeaderboard",
+            "KeyConditionExpression": f"leaderboard_partition = :partition{condition}",
+            "FilterExpression": "lapses_at > :now",
+            "ExpressionAttributeValues": encode_item(all_values),
+        }
+
+
+class BoardNames:
+    """The names under which users are on the boards. A process keeps those that it has read for a minute."""
+
+    def __init__(self, dynamodb: Any, profiles: str, hashed: KeyedHash) -> None:
+        self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed
+        self._since, self._aliases = EPOCH, dict[str, str]()
+
+    def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
+        """Return the name of each user: `Swift Heron 42` for one without an alias."""
+        users = set(user_ids)
+        if now - self._since > NAMES_KEPT:
+            self._since, self._aliases = now, {}
+        unread = sorted(users - self._aliases.keys())
+        profiles = map(decode_item, self._read([{"user_id": user} for user in unread]))
+        aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
+        self._aliases |= {user: aliases.get(user, "") for user in unread}
+        return {user: self.shown(user, self._aliases[user]) for user in users}
+
+    def shown(self, user_id: str, alias: str | None) -> str:
+        """Return the alias, or the pseudonym of a user without one.
+
+        A pseudonym follows from the key: only who has the key can tell whose it is.
+        """
+        return alias or pseudonym(self._hashed.of(f"board:{user_id}", PSEUDONYM_DIGITS))
+
+    def forget(self, user_id: str) -> None:
+        """Read a user's alias anew."""
+        self._aliases.pop(user_id, None)
+
+    def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
+        return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()
 
 
 def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
-    """Count all users' scores, as they were about a second ago, at half the price.
+    """Count all users' scores. The reads are weak, at half the price: scores are about a second old.
 
     A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
     monotonic second `until`.
     """
-    counted, lock = Standings(now), threading.Lock()
+    standings, lock = Standings(now), threading.Lock()
 
     def count(segment: int) -> None:
         names = {"#zone": "timezone"}
@@ -135,13 +232,47 @@ def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = mat
         for item in scan_all(dynamodb, **scan, Segment=segment, TotalSegments=SEGMENTS):
             if row := _score_row(item):
                 with lock:
-                    counted.add(*row)
+                    standings.add(*row)
             if time.monotonic() >= until:
-                raise TimeoutError(f"{counted.users} users were counted when the time was up")
+                raise TimeoutError(f"{standings.users} users were counted when the time was up")
 
     with ThreadPoolExecutor(SEGMENTS) as pool:
         list(pool.map(count, range(SEGMENTS)))
-    return counted
+    return standings
+
+
+def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
+    """Write a generation, then the manifest; returns whether it is the newest now.
+
+    Raises Unprocessed; then nobody sees what has been written.
+    """
+    as_of = stamp(standings.as_of)
+    generation = f"{as_of}-{uuid4().hex[:8]}"
+    expires_at = int((standings.as_of + SNAPSHOTS_KEPT).timestamp())
+    parts: list[Item] = []
+    index: Item = {}
+    for (board, region), rows, chunks in standings.boards():
+        name = f"{board}#{region}"
+        index[name] = {"B": pack_index(chunks)}
+        data_by_part = {str(number): chunk.data for number, chunk in enumerate(chunks)}
+        if rows:
+            data_by_part["top"] = pack_rows(rows)
+        for part, data in data_by_part.items():
+            key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
+            parts.append({**key, "data": {"B": data}})
+    put_all(dynamodb, table, parts)
+    manifest = {**MANIFEST_KEY, "index": {"M": index}}
+    fields = {"generation": generation, "as_of": as_of, "users": standings.users, "expires_at": expires_at}
+    try:
+        dynamodb.put_item(
+            TableName=table,
+            Item=manifest | encode_item(fields),
+            ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
+            ExpressionAttributeValues=encode_item({":as_of": as_of}),
+        )
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        return False
+    return True
 
 
 def _score_row(profile: Item) -> tuple[str, str, int, int, int, str] | None:
@@ -160,143 +291,15 @@ def _score_row(profile: Item) -> tuple[str, str, int, int, int, str] | None:
         return None
 
 
-def write_snapshot(dynamodb: Any, table: str, counted: Standings) -> bool:
-    """Write a generation, then the manifest; returns whether it is the newest now.
-
-    Raises Unprocessed; then nobody sees what has been written.
-    """
-    as_of = stamp(counted.as_of)
-    generation = f"{as_of}-{uuid4().hex[:8]}"
-    expires_at = int((counted.as_of + SNAPSHOTS_KEPT).timestamp())
-    index: dict[str, bytes] = {}
-    put_all(dynamodb, table, [*_parts_of(counted, generation, expires_at, index)])
-    manifest = {**MANIFEST, "index": {"M": {name: {"B": data} for name, data in index.items()}}}
-    fields = {"generation": generation, "as_of": as_of, "users": counted.users, "expires_at": expires_at}
-    try:
-        dynamodb.put_item(
-            TableName=table,
-            Item=manifest | encode_item(fields),
-            ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
-            ExpressionAttributeValues=encode_item({":as_of": as_of}),
-        )
-    except dynamodb.exceptions.ConditionalCheckFailedException:
-        return False
-    return True
-
-
-def _parts_of(
-    counted: Standings, generation: str, expires_at: int, index: dict[str, bytes]
-) -> Iterator[Item]:
-    """Yield all parts of a generation; fills the index."""
-    for (board, region), rows, chunks in counted.boards():
-        name = f"{board}#{region}"
-        index[name] = pack_index(chunks)
-        parts = {str(number): each.data for number, each in enumerate(chunks)}
-        parts |= {"top": pack_rows(rows)} if rows else {}
-        for part, data in parts.items():
-            key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
-            yield {**key, "data": {"B": data}}
-
-
 def _manifest_from(item: Item) -> BoardManifest:
     return BoardManifest(
         generation=item["generation"]["S"],
         as_of=unstamp(item["as_of"]["S"]),
         users=int(item["users"]["N"]),
         expires_at=int(item["expires_at"]["N"]),
-        index={name: each["B"] for name, each in item["index"]["M"].items()},
+        index={name: data["B"] for name, data in item["index"]["M"].items()},
     )
 
 
-Scores = list[tuple[str, int]]
-
-
-class LeaderboardIndex:
-    """Lists of streaks. They read the first rows of each shard, however many users there are.
-
-    shards: of a region.
-    """
-
-    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
-        self._dynamodb, self._table, self._shards = dynamodb, table, shards
-
-    def top(self, region: str, now: datetime) -> Scores:
-        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        return _first(row for partition in self._partitions(region) for row in self._best(partition, now))
-
-    def tops(self, now: datetime) -> dict[str, Scores]:
-        """Return the first 100 of each region and of all together."""
-        found = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
-        return found | {GLOBAL: _first(row for scores in found.values() for row in scores)}
-
-    def count_above(self, region: str, score: int, now: datetime) -> int | None:
-        """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
-        above = 0
-        for partition in self._partitions(region):
-            asked = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
-            page = self._dynamodb.query(**asked, Select="COUNT")
-            if "LastEvaluatedKey" in page:
-                return None
-            above += page["Count"]
-        return above
-
-    def _partitions(self, region: str) -> list[str]:
-        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
-        return [name for each in regions for name in partitions_of(each, self._shards)]
-
-    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
-        """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
-        asked = self._partition_query(partition, now)
-        rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
-        taken, last = 0, 0
-        for each in map(decode_item, islice(rows, READ_MAX)):
-            if taken >= LISTED_MAX and each["current_streak"] < last:
-                return
-            taken, last = taken + 1, each["current_streak"]
-            yield each["user_id"], last
-
-    def _partition_query(
-        self, partition: str, now: datetime, also: str = "", values: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Return a query of a partition. A streak that has lapsed stands there until the night lowers it."""
-        named = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
-        return {
-            "TableName": self._table,
-            "IndexName": "StreakLeaderboard",
-            "KeyConditionExpression": f"leaderboard_partition = :partition{also}",
-            "FilterExpression": "lapses_at > :now",
-            "ExpressionAttributeValues": encode_item(named),
-        }
-
-
-def _first(rows: Iterable[tuple[str, int]]) -> Scores:
+def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
     return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]
-
-
-class BoardNames:
-    """The names under which users are on the boards. A process keeps those that it has read for a minute."""
-
-    def __init__(self, dynamodb: Any, profiles: str, hashed: KeyedHash) -> None:
-        self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed
-        self._since, self._aliases = EPOCH, dict[str, str]()
-
-    def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
-        """Return the name of each user: `Swift Heron 42` for one without an alias; it follows the key."""
-        users = set(user_ids)
-        if now - self._since > NAMES_KEPT:
-            self._since, self._aliases = now, {}
-        new = [{"user_id": user} for user in sorted(users - self._aliases.keys())]
-        found = {each["user_id"]: each.get("alias", "") for each in map(decode_item, self._read(new))}
-        self._aliases |= {each["user_id"]: found.get(each["user_id"], "") for each in new}
-        return {user: self.shown(user, self._aliases[user]) for user in users}
-
-    def shown(self, user_id: str, alias: str | None) -> str:
-        """Return the alias, or what stands for a user without one: only who has the key can tell for whom."""
-        return alias or pseudonym(self._hashed.of(f"board:{user_id}", PSEUDONYM_DIGITS))
-
-    def forget(self, user_id: str) -> None:
-        """Read a user's alias anew."""
-        self._aliases.pop(user_id, None)
-
-    def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
-        return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()

@@ -101,19 +101,19 @@ class EngagementCache:
         return self._run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
 
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-        """Return, per user, those event ids that are known to be fully applied."""
-        asked = [
+        """Return, per user, those event ids that are known to be fully applied. event_ids: by user."""
+        buckets = [
             (user, key, ids)
             for user in event_ids
             for key, ids in ids_by_bucket(user, event_ids[user]).items()
         ]
-        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in asked])
+        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in buckets])
         if answers is None:
             return {}
-        found: dict[str, set[str]] = {user: set() for user, _, _ in asked}
-        for (user, _, ids), flags in zip(asked, answers, strict=True):
-            found[user] |= {event_id for event_id, known in zip(ids, flags, strict=True) if known}
-        return found
+        processed: dict[str, set[str]] = {user: set() for user, _, _ in buckets}
+        for (user, _, ids), flags in zip(buckets, answers, strict=True):
+            processed[user] |= {event_id for event_id, is_member in zip(ids, flags, strict=True) if is_member}
+        return processed
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
         """Add to a user's events of this minute; returns their number, None without Redis."""
@@ -124,12 +124,12 @@ class EngagementCache:
     def top_list(self, region: str) -> dict[str, Any] | None:
         """Return a list of streaks of the last minute, with `as_of` and `entries`."""
         answers = self._run([["GET", top_list_key(region)]])
-        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return found
+        top_list: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return top_list
 
-    def keep_top_list(self, region: str, made: Mapping[str, Any]) -> None:
+    def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
         """Keep a list of streaks until the next refresh."""
-        self._run([["SET", top_list_key(region), json.dumps(made), "EX", TOP_LIST_SECONDS]])
+        self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
 
 
 def top_list_key(region: str) -> str:

@@ -1,5 +1,6 @@
-"""The BPEvents table. Properties are stored inline, not as an S3 reference, since no consumer resolves one.
-Events that have left their table are found in the lake, by the function PastEventsFunction.
+"""The BPEvents table, and the events that have left it: PastEventsFunction finds those in the lake.
+
+Properties are stored inline, not as an S3 reference, since no consumer resolves one.
 """
 
 import json
@@ -15,10 +16,12 @@ from rules.engagement.events import Event, from_item, to_item
 
 
 class EventStore:
-    """Stored engagement events of all users."""
+    """Stored engagement events of all users.
+
+    expire: whether an event counts as gone when its time to live is over; if not, when its item is deleted.
+    """
 
     def __init__(self, dynamodb: Any, table: str, expire: bool = True) -> None:
-        """expire: whether events are gone when their time to live is over; if not, when they leave."""
         self._dynamodb, self._table, self._expire = dynamodb, table, expire
 
     def put(self, events: Sequence[Event]) -> None:
@@ -28,8 +31,8 @@ class EventStore:
     def missing(self, events: Sequence[Event]) -> list[Event]:
         """Return those events that are not stored."""
         keys = [{"user_id": event.user_id, "event_id": event.event_id} for event in events]
-        found = {each["event_id"]["S"] for each in get_all(self._dynamodb, self._table, keys, "event_id")}
-        return [event for event in events if event.event_id not in found]
+        stored = {item["event_id"]["S"] for item in get_all(self._dynamodb, self._table, keys, "event_id")}
+        return [event for event in events if event.event_id not in stored]
 
     def put_new(self, event: Event) -> None:
         """Store an event unless it is stored: for use while another attempt to store it may be under way."""
@@ -44,15 +47,15 @@ class EventStore:
 
     def get(self, user_id: str, event_id: str) -> Event | None:
         """Return one event, or None."""
-        found = get_all(self._dynamodb, self._table, [{"user_id": user_id, "event_id": event_id}])
-        return from_item(decode_item(found[0])) if found else None
+        items = get_all(self._dynamodb, self._table, [{"user_id": user_id, "event_id": event_id}])
+        return from_item(decode_item(items[0])) if items else None
 
     def newest(self, user_id: str, since: str, until: str, limit: int, now: datetime) -> list[dict[str, Any]]:
         """Return events with since <= event_id < until, newest first, as table attributes.
 
-        Eventually consistent.
+        Attributes and not Events, because those of the lake are mixed in (PastEvents). Eventually consistent.
         """
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :since AND :until",
@@ -60,12 +63,12 @@ class EventStore:
             ScanIndexForward=False,
             Limit=limit + 1,
         )
-        alive = (
-            each
-            for each in map(decode_item, found)
-            if each["event_id"] != until and (each["ttl"] > now.timestamp() or not self._expire)
+        rows = (
+            row
+            for row in map(decode_item, items)
+            if row["event_id"] != until and (row["ttl"] > now.timestamp() or not self._expire)
         )
-        return list(islice(alive, limit))
+        return list(islice(rows, limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,10 @@ class PastEvents:
 
     def newest(self, user_id: str, since: str, until: str, limit: int) -> PastPage:
         """Return events with since <= event_id < until. Raises Unprocessed if the lake did not answer."""
-        asked = {"user_id": user_id, "since": since, "until": until, "limit": limit}
-        answer = self._functions().invoke(FunctionName=self._name, Payload=json.dumps(asked))
+        request = {"user_id": user_id, "since": since, "until": until, "limit": limit}
+        answer = self._functions().invoke(FunctionName=self._name, Payload=json.dumps(request))
         text = answer["Payload"].read()
         if answer.get("FunctionError"):
             raise Unprocessed(f"{self._name}: {text[:200]!r}")
-        found = json.loads(text)
-        return PastPage(found["rows"], found["reached"])
+        page = json.loads(text)
+        return PastPage(page["rows"], page["reached"])

@@ -1,5 +1,7 @@
-"""A user's streaks and achievements that the book declares: what is kept of them, an item of DailyActivity
-each, and how it is read: with the days of two months and the ledger since the month before; once all.
+"""A user's streaks and achievements that the book declares.
+
+What is settled of them is kept in two items of DailyActivity. A reader adds the days of the last two months,
+and the ledger since the month before. Only the first reader of a user reads everything.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,32 +40,32 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 
-# What is kept is renewed when it is this much older than it could be.
+# Settled streaks are renewed when they are this much older than they could be.
 RENEWED_AFTER = timedelta(days=28)
-# Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
-ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
+ENTRIES_MAX = 10_000  # that one request reads of a user whose totals are kept
+WHOLE_MAX = 50_000  # that one request reads of a user of whom nothing is kept yet
 
 
 class GoalStore:
-    """What is settled of users' streaks, and the days that streaks go by (the table DailyActivity)."""
+    """The settled part of users' streaks, and the days that streaks follow from (the table DailyActivity)."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
         self._dynamodb, self._days = dynamodb, days
         self._items = KeptItems(dynamodb, days, GOALS)
 
     def get(self, user_id: str) -> SettledGoals | None:
-        """Return what is settled of a user's streaks; None for nothing, or for a damaged item."""
+        """Return the settled part of a user's streaks; None if there is none, or its item is damaged."""
         return self._items.get(user_id, SettledGoals.of)
 
     def put(self, user_id: str, settled: SettledGoals) -> None:
-        """Keep what is settled."""
+        """Store the settled part of a user's streaks."""
         self._dynamodb.put_item(**self._items.put(user_id, settled.text))
 
     def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
         """Return what each date between two, both included, adds to streaks; dates without are left out."""
         if first > last:
             return {}
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
@@ -75,27 +77,27 @@ class GoalStore:
         )
         return {
             date.fromisoformat(day["activity_date"]): day["measures"]
-            for day in map(decode_item, found)
+            for day in map(decode_item, items)
             if day.get("measures")
         }
 
 
 class AchievementStore:
-    """What readers have kept of users' achievements."""
+    """The snapshots that readers keep of users' achievements."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
         self._dynamodb, self._items = dynamodb, KeptItems(dynamodb, days, ACHIEVEMENTS)
 
     def get(self, user_id: str) -> AchievementSnapshot:
-        """Return what is kept of a user, strongly consistent; an empty one for nothing, or a damaged item."""
+        """Return a user's snapshot, strongly consistent; an empty one if there is none, or it is damaged."""
         return self._items.get(user_id, AchievementSnapshot.of, is_strong=True) or AchievementSnapshot()
 
     def put(self, user_id: str, snapshot: AchievementSnapshot) -> None:
-        """Keep a snapshot."""
-        self._dynamodb.put_item(**self.put_of(user_id, snapshot)["Put"])
+        """Store a snapshot."""
+        self._dynamodb.put_item(**self.put_action(user_id, snapshot)["Put"])
 
-    def put_of(self, user_id: str, snapshot: AchievementSnapshot) -> dict[str, Any]:
-        """Return a transaction's action that keeps a snapshot."""
+    def put_action(self, user_id: str, snapshot: AchievementSnapshot) -> dict[str, Any]:
+        """Return a transaction's action that stores a snapshot."""
         return {"Put": self._items.put(user_id, snapshot.text)}
 
 
@@ -106,7 +108,7 @@ def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
 
 @dataclass(frozen=True, slots=True)
 class StreakReader:
-    """Reads periods of streaks, and keeps what it finds settled."""
+    """Reads periods of streaks, and stores what is settled of them."""
 
     accounts: AccountStore
     store: GoalStore
@@ -115,52 +117,58 @@ class StreakReader:
     def periods(
         self, profile: Profile, first: date, last: date, now: datetime, *, is_strong: bool = False
     ) -> tuple[Profile, KnownPeriods]:
-        """Return a user's whole profile, and all periods up to a date.
+        """Return a user's full profile, and all periods up to a date.
 
         first: the first date of the earliest period whose days are asked for. Raises AccountContended if the
         profile's archive is damaged.
         """
-        profile = self.accounts.whole(profile)
-        books, kept = self.book_store.books(), self.store.get(profile.user_id)
-        usable = kept if kept and is_usable(kept, profile, books) else unsettled_goals(books)
-        upto, since = settled_until(now), first_date_needed(usable)
-        renew = upto - usable.until > RENEWED_AFTER and profile.head is not None
-        until = max(last, upto) if renew else last
-        found = self.store.days(profile.user_id, min(first, since), until, is_strong=renew or is_strong)
-        if renew and profile.head:
-            usable = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
-            self.store.put(profile.user_id, usable)
-        return profile, KnownPeriods(usable, books, {day: each for day, each in found.items() if day <= last})
+        profile = self.accounts.full_profile(profile)
+        books, stored = self.book_store.books(), self.store.get(profile.user_id)
+        goals = stored if stored and is_usable(stored, profile, books) else unsettled_goals(books)
+        settled_to, needed_from = settled_until(now), first_date_needed(goals)
+        is_renewed = settled_to - goals.until > RENEWED_AFTER and profile.head is not None
+        read_to = max(last, settled_to) if is_renewed else last
+        days = self.store.days(
+            profile.user_id, min(first, needed_from), read_to, is_strong=is_renewed or is_strong
+        )
+        if is_renewed and profile.head:
+            goals = KnownPeriods(goals, books, days).settled(settled_to, profile.head.created_at)
+            self.store.put(profile.user_id, goals)
+        days_to_last = {day: measures for day, measures in days.items() if day <= last}
+        return profile, KnownPeriods(goals, books, days_to_last)
 
     def history(
         self, profile: Profile, names: Iterable[str], now: datetime, *, is_strong: bool = False
     ) -> tuple[Profile, StreakHistory]:
-        """Return a user's whole profile, and some streaks up to the newest period over or reached."""
+        """Return a user's full profile, and the streaks of these names up to their newest period.
+
+        Raises AccountContended if the profile's archive is damaged.
+        """
         books = self.book_store.books()
-        pers = {name: per for name, per in periods_of(books, now).items() if name in set(names)}
-        if not pers:
-            profile = self.accounts.whole(profile)
+        period_of = {name: period for name, period in periods_of(books, now).items() if name in set(names)}
+        if not period_of:
+            profile = self.accounts.full_profile(profile)
             return profile, StreakHistory({}, profile.cover, books)
-        when = date_at(profile, now)
-        first_of_all = min(per.first(when) for per in pers.values())
-        profile, known = self.periods(profile, first_of_all, when, now, is_strong=is_strong)
-        periods = {name: known.until(name, per, when) for name, per in pers.items()}
+        today = date_at(profile, now)
+        earliest = min(period.first(today) for period in period_of.values())
+        profile, known = self.periods(profile, earliest, today, now, is_strong=is_strong)
+        periods = {name: known.until(name, period, today) for name, period in period_of.items()}
         return profile, StreakHistory(periods, profile.cover, books)
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementReading:
-    """A user's achievements, and what they follow from."""
+    """A user's achievements, and the history that they follow from."""
 
-    achieved: Mapping[str, str]  # by name, instants of those that the user has
+    achieved: Mapping[str, str]  # by name, the instant at which the user achieved it
     history: UserHistory
     streaks: StreakHistory
-    is_settled: bool  # whether the profile knows all that the ledger has; if not, a streak may lack a period
+    is_settled: bool  # the profile has counted all entries of the ledger; if not, a streak may lack a period
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementReader:
-    """Reads achievements, and keeps what it has read: what was shown of those that are never withdrawn."""
+    """Reads achievements, and keeps a snapshot of them: those that are never withdrawn are nowhere else."""
 
     streaks: StreakReader
     store: AchievementStore
@@ -176,48 +184,64 @@ class AchievementReader:
     ) -> AchievementReading:
         """Return a user's achievements. is_strong: as of all that is written; else some moments old.
 
-        Raises AccountContended if the profile's archive is damaged; if not is_strong, TooManyEntries for who
-        has more than one request may read.
+        Raises AccountContended if the profile's archive is damaged. Raises TooManyEntries, unless is_strong,
+        for a user with more entries than one request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
-        kept = self.store.get(user)
-        if not is_strong and kept.answer_of and kept.answer_of == answer_digest(head, declared, streaks):
-            return AchievementReading(kept.answer, UserHistory((), kept.sums), streaks, is_settled=True)
-        asked = answer_digest("", declared, streaks)
-        if not is_strong and kept.refused == asked:
+        snapshot = self.store.get(user)
+        if (
+            not is_strong
+            and snapshot.answer_of
+            and snapshot.answer_of == answer_digest(head, declared, streaks)
+        ):
+            return AchievementReading(
+                snapshot.answer, UserHistory((), snapshot.sums), streaks, is_settled=True
+            )
+        request = answer_digest("", declared, streaks)
+        if not is_strong and snapshot.refused == request:  # the same request had too many entries before
             raise TooManyEntries(ENTRIES_MAX)
         try:
-            history = self._history(user, kept, now, is_strong=is_strong)
-            if not kept.is_usable(declared, streaks, history):
-                kept = AchievementSnapshot(shown=kept.shown)
-                history = self._history(user, kept, now, is_strong=is_strong)
+            history = self._history(user, snapshot, now, is_strong=is_strong)
+            if not snapshot.is_usable(declared, streaks, history):
+                snapshot = AchievementSnapshot(shown=snapshot.shown)
+                history = self._history(user, snapshot, now, is_strong=is_strong)
         except TooManyEntries:  # it costs thousands of read units to find out
-            self.store.put(user, replace(self.store.get(user), refused=asked))
+            self.store.put(user, replace(self.store.get(user), refused=request))
             raise
-        dated = dated_positions(kept, declared, history, streaks)
-        achieved = shown_achievements(kept, declared, dated)
-        later = next_snapshot(kept, declared, history, streaks, now)
-        # A projection that is behind the ledger may lack a period of a streak.
-        is_settled = bool(head) and head >= later.head
-        is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
-        if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
-            self.store.put(user, later)
+        dated = dated_positions(snapshot, declared, history, streaks)
+        achieved = shown_achievements(snapshot, declared, dated)
+        following = next_snapshot(snapshot, declared, history, streaks, now)
+        is_settled = bool(head) and head >= following.head
+        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
+        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
+        if is_settled and (is_answer_new or is_history_new):
+            self.store.put(user, following)
         return AchievementReading(achieved, history, streaks, is_settled)
 
     def _history(
-        self, user_id: str, kept: AchievementSnapshot, now: datetime, *, is_strong: bool
+        self, user_id: str, snapshot: AchievementSnapshot, now: datetime, *, is_strong: bool
     ) -> UserHistory:
-        most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
-        read_after, place = self.ledger.after, kept.places_from()
-        is_to_be_kept = kept.until < snapshot_until(0, now)
-        entries, _ = read_after(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
-        if not is_to_be_kept and not is_strong and kept.until < snapshot_until(len(entries), now):
-            entries, _ = read_after(user_id, place, most=most)  # once a day, of whom there are many
-        return kept.history_with(entries)
+        """Return the history that the snapshot and the newer entries make; raises TooManyEntries.
+
+        Entries that go into the next snapshot are read strongly.
+        """
+        most_of_user = WHOLE_MAX if snapshot.until == date.min else ENTRIES_MAX
+        most = None if is_strong else most_of_user
+        place = snapshot.places_from()
+        is_due = snapshot.until < snapshot_until(0, now)
+        entries, _ = self.ledger.after(user_id, place, consistent=is_due or is_strong, most=most)
+        # Of a user with many entries a snapshot is due each day. That shows only now, after a weak read.
+        if not is_due and not is_strong and snapshot.until < snapshot_until(len(entries), now):
+            entries, _ = self.ledger.after(user_id, place, most=most)
+        return snapshot.history_with(entries)
 
 
 def _streaks_of(declared: Mapping[str, DeclaredAchievement]) -> set[str]:
+    """Return the names of the streaks that achievements have as conditions."""
     return {
-        condition.streak for one in declared.values() for condition in one.rule.conditions if condition.streak
+        condition.streak
+        for achievement in declared.values()
+        for condition in achievement.rule.conditions
+        if condition.streak
     }

@@ -1,7 +1,7 @@
-"""What is kept of a user beside the profile: an item of DailyActivity each, in the place of a date.
+"""Items that a user has beside the profile, in the table DailyActivity with a word in place of a date.
 
-`archive` is what the profile has put away of the past (rules.engagement.archive), `goals` and `totals` what
-readers have settled of streaks and achievements (adapters/engagement/goals.py).
+`archive` has what the profile has put away of the past (rules.engagement.archive). `goals` and `totals` have
+what readers have settled of streaks and achievements (adapters/engagement/goals.py).
 
 A profile whose item comes close to a kilobyte, which is where a write begins to cost another unit, puts away
 what is settled. Profile and archive are written in one transaction, and the profile names its archive by a
@@ -25,23 +25,23 @@ PROFILE_BYTES_MAX = 800
 # No more is put away than brings a profile below this part of it. So questions about the last years, which
 # are most, do not need the archive.
 PART_KEPT = 0.75
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class KeptItems:
-    """The items of one place, of all users."""
+    """The items of all users under one word. sort_key: the word. days: the table's name."""
 
-    def __init__(self, dynamodb: Any, days: str, place: str) -> None:
-        self._dynamodb, self._days, self._place = dynamodb, days, place
+    def __init__(self, dynamodb: Any, days: str, sort_key: str) -> None:
+        self._dynamodb, self._days, self._sort_key = dynamodb, days, sort_key
 
-    def get(self, user_id: str, read: Callable[[str], Kept], *, is_strong: bool = False) -> Kept | None:
-        """Return what is kept of a user; None for nothing, or for a damaged item.
+    def get(self, user_id: str, read: Callable[[str], Value], *, is_strong: bool = False) -> Value | None:
+        """Return what a user's item says; None if there is none, or it is damaged.
 
-        read: reads the item's text; raises ValueError for one that it did not write.
+        read: reads the item's text; raises ValueError for a text of another form.
         """
         answer = self._dynamodb.get_item(
             TableName=self._days,
-            Key=encode_item({"user_id": user_id, "activity_date": self._place}),
+            Key=encode_item({"user_id": user_id, "activity_date": self._sort_key}),
             ConsistentRead=is_strong,
         )
         try:
@@ -50,8 +50,8 @@ class KeptItems:
             return None
 
     def put(self, user_id: str, text: str) -> dict[str, Any]:
-        """Return the arguments of a put. is_passive keeps it out of the lake, as a day without activity."""
-        item = encode_item({"user_id": user_id, "activity_date": self._place, "is_passive": True})
+        """Return the arguments of a put. is_passive keeps the item out of the lake."""
+        item = encode_item({"user_id": user_id, "activity_date": self._sort_key, "is_passive": True})
         packed: Item = {"packed": {"B": zlib.compress(text.encode())}}
         return {"TableName": self._days, "Item": item | packed}
 
@@ -70,7 +70,7 @@ class ArchiveStore:
         """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
         return self._items.get(user_id, Archive.of, is_strong=True)
 
-    def whole(self, profile: Profile) -> Profile:
+    def full_profile(self, profile: Profile) -> Profile:
         """Return a profile with all that it has put away; raises ArchiveMoved."""
         mark = profile.cover.archived
         if mark is None or profile.streak is None:
@@ -81,31 +81,31 @@ class ArchiveStore:
         streak, cover = with_archive(profile.streak, profile.cover, archive)
         return replace(profile, streak=streak, cover=cover)
 
-    def reaching(self, profile: Profile, since: date) -> Profile:
-        """Return a profile that a fold of dates from `since` on can start from: whole only if it must be.
+    def with_protection_since(self, profile: Profile, since: date) -> Profile:
+        """Return a profile that a fold of dates from `since` on can start from.
 
-        Raises ArchiveMoved.
+        The archive is read only if the profile alone does not reach that far back. Raises ArchiveMoved.
         """
-        return profile if resumed_streak(profile.streak, since) else self.whole(profile)
+        return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
         """Return a profile's item; and a put of its archive if that has to be written with it.
 
         shards: see profile_attributes. Raises nothing for an archive that is damaged: then the profile grows
-        until it is repaired.
+        until the archive is repaired.
         """
-        stored = encode_item(profile_attributes(profile, shards))
-        if item_bytes(stored) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
-            return stored, None
+        item = encode_item(profile_attributes(profile, shards))
+        if item_bytes(item) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
+            return item, None
         try:
-            whole = self.whole(profile)
+            full = self.full_profile(profile)
         except ArchiveMoved:
-            return stored, None
-        assert whole.streak is not None  # noqa: S101 (archivable)
-        smaller, archive = stored, None
-        for until in archivable(whole.streak, whole.cover):
-            (streak, cover), archive = archive_streak(whole.streak, whole.cover, until)
-            smaller = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
-            if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
+            return item, None
+        assert full.streak is not None  # noqa: S101 (archivable)
+        archive = None
+        for until in archivable(full.streak, full.cover):
+            (streak, cover), archive = archive_streak(full.streak, full.cover, until)
+            item = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
                 break
-        return smaller, self._items.put(profile.user_id, archive.text) if archive else None
+        return item, self._items.put(profile.user_id, archive.text) if archive else None

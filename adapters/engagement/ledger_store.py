@@ -25,13 +25,13 @@ from rules.engagement.ledger import (
 )
 
 ATTEMPTS_MAX = 8
-WAITED_MAX = timedelta(days=30)  # an event may have waited in the failure queue, and in the stream before
-LOOK_BACK = 100  # entries a page: a batch that comes twice is among the newest
+WAITED_MAX = timedelta(days=30)  # an event may have waited so long, in the stream and in the failure queue
+PAGE_SIZE = 100  # entries, from the newest back: a batch that comes twice is among them
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
 
 
 class TooManyEntries(Exception):
-    """There are more entries than the caller wants to read."""
+    """There are more than `most` entries to read."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there are over {most} entries to read")
@@ -39,11 +39,11 @@ class TooManyEntries(Exception):
 
 
 class HeadMoved(Exception):
-    """Another writer is first, or a condition in `also` failed: read again, decide again."""
+    """Another writer is first, or a condition of a further action failed: read again, decide again."""
 
     def __init__(self, failed: Sequence[int]) -> None:
         super().__init__(f"conditions failed at {list(failed)}")
-        self.failed = tuple(failed)
+        self.failed = tuple(failed)  # indices of the further actions (`also`) whose condition failed
 
 
 class LedgerStore:
@@ -86,19 +86,20 @@ class LedgerStore:
         """
         newest = unstamp(max(arrivals.values(), default=OPENED_AT))
         latest = stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX)
-        old = [arrival for arrival in arrivals if arrival < latest]
-        if not old:
+        old_ids = [event_id for event_id in arrivals if event_id < latest]  # an id begins with its instant
+        if not old_ids:
             return {}
-        since = stamp(instant_of(min(old)) - FUTURE_MAX)
+        since = stamp(instant_of(min(old_ids)) - FUTURE_MAX)
         until = stamp(newest - RETENTION + WAITED_MAX)
-        stored = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
             ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
         )
-        applied = applied_events(with_carried(map(entry_from, stored))[0])
-        return {each: applied[each] for each in old if each in applied}
+        entries, _missing = with_carried(map(entry_from, items))
+        applied = applied_events(entries)
+        return {event_id: applied[event_id] for event_id in old_ids if event_id in applied}
 
     def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> AppliedEvents:
         """Return date and points of those events that have an entry up to a place.
@@ -107,21 +108,22 @@ class LedgerStore:
         newest entry back ends at the oldest arrival that is still looked for.
         """
         applied: AppliedEvents = {}
-        left = dict(arrivals)
-        span = {":since": min(left.values(), default=until), ":until": until}
-        stored = query_all(
+        unseen = dict(arrivals)  # events that no entry has been found for yet
+        span = {":since": min(unseen.values(), default=until), ":until": until}
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
             ExpressionAttributeValues=encode_item({":account": account_id, **span}),
             ConsistentRead=True,
             ScanIndexForward=False,
-            Limit=LOOK_BACK,
+            Limit=PAGE_SIZE,
         )
-        for entry in map(entry_from, stored if left else ()):
-            found = applied_events([*unfold_carrier(entry), entry])
-            applied |= {each: found[each] for each in found if left.pop(each, None)}
-            if not left or entry.created_at < min(left.values()):
+        for entry in map(entry_from, items if unseen else ()):
+            for event_id, date_and_points in applied_events([*unfold_carrier(entry), entry]).items():
+                if unseen.pop(event_id, None):
+                    applied[event_id] = date_and_points
+            if not unseen or entry.created_at < min(unseen.values()):
                 break
         return applied
 
@@ -141,7 +143,7 @@ class LedgerStore:
                 ScanIndexForward=False,
                 Limit=2,
             )
-            entries = [entry_from(each) for each in answer["Items"]]
+            entries = [entry_from(item) for item in answer["Items"]]
             active = [entry for entry in entries if entry.active]
             if active or not entries:
                 return active[0] if active else None
@@ -186,12 +188,12 @@ class LedgerStore:
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
         carriers, carried = split_carriers(entries)
-        undone = reversed_entry
-        by = next(
-            (carrier for carrier in carriers if undone and carrier.draft.reverses == undone.created_at), None
-        )
-        own = [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)]
-        self._transact([*own, *also], own=len(own))
+        writer = carriers[-1]
+        for carrier in carriers:
+            if reversed_entry and carrier.draft.reverses == reversed_entry.created_at:
+                writer = carrier
+        actions = [*self._deactivate(head, reversed_entry, writer), *map(self._put, carriers)]
+        self._transact(actions, also)
         self.store(carried)
 
     def store(self, entries: Sequence[Entry]) -> None:
@@ -203,9 +205,10 @@ class LedgerStore:
 
         Raises HeadMoved if nothing was written.
         """
-        undone = replace(carrier, created_at=carrier.draft.reverses) if carrier.draft.reverses else None
-        actions = [*self._deactivate(head, undone, carrier), self._put(carrier)]
-        self._transact(actions, own=len(actions))
+        reversed_entry = (
+            replace(carrier, created_at=carrier.draft.reverses) if carrier.draft.reverses else None
+        )
+        self._transact([*self._deactivate(head, reversed_entry, carrier), self._put(carrier)])
         self.store_new(carried)
 
     def store_new(self, entries: Iterable[Entry]) -> None:
@@ -220,31 +223,34 @@ class LedgerStore:
             "Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": condition}
         }
 
-    def _deactivate(self, head: Head | None, undone: Entry | None, by: Entry) -> list[dict[str, Any]]:
-        """Return the updates of the old head and of the reversed entry.
+    def _deactivate(
+        self, head: Head | None, reversed_entry: Entry | None, writer: Entry
+    ) -> list[dict[str, Any]]:
+        """Return the updates of the old head and of the reversed entry. writer: the entry that reverses it.
 
         An item may appear once in a transaction, so if they are the same entry it gets one update.
         """
         actions: list[dict[str, Any]] = []
+        is_same = bool(head and reversed_entry and reversed_entry.created_at == head.created_at)
+        mark: Item = {":by": {"S": writer.created_at}}
         if head:
-            same = undone is not None and undone.created_at == head.created_at
             actions.append(
                 self._update(
-                    by.account_id,
+                    writer.account_id,
                     head.created_at,
-                    "REMOVE active, applied_through" + (" SET reversed_by = :by" if same else ""),
-                    "active = :yes" + (" AND attribute_not_exists(reversed_by)" if same else ""),
-                    {":yes": {"BOOL": True}} | ({":by": {"S": by.created_at}} if same else {}),
+                    "REMOVE active, applied_through" + (" SET reversed_by = :by" if is_same else ""),
+                    "active = :yes" + (" AND attribute_not_exists(reversed_by)" if is_same else ""),
+                    {":yes": {"BOOL": True}} | (mark if is_same else {}),
                 )
             )
-        if undone and not (head and undone.created_at == head.created_at):
+        if reversed_entry and not is_same:
             actions.append(
                 self._update(
-                    by.account_id,
-                    undone.created_at,
+                    writer.account_id,
+                    reversed_entry.created_at,
                     "SET reversed_by = :by",
                     "attribute_exists(account_id) AND attribute_not_exists(reversed_by)",
-                    {":by": {"S": by.created_at}},
+                    mark,
                 )
             )
         return actions
@@ -262,21 +268,23 @@ class LedgerStore:
             }
         }
 
-    def _transact(self, actions: Sequence[dict[str, Any]], own: int) -> None:
+    def _transact(self, actions: Sequence[dict[str, Any]], also: Sequence[dict[str, Any]] = ()) -> None:
+        """Write the ledger's actions and further ones in one transaction; raises HeadMoved."""
         try:
-            self._dynamodb.transact_write_items(TransactItems=actions)
+            self._dynamodb.transact_write_items(TransactItems=[*actions, *also])
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             codes = [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])]
             failed = [index for index, code in enumerate(codes) if code != "None"]
             if any(codes[index] not in CONTENDED for index in failed):
                 raise
+            further = codes[len(actions) :]
             raise HeadMoved(
-                [p - own for p in failed if p >= own and codes[p] == "ConditionalCheckFailed"]
+                [index for index, code in enumerate(further) if code == "ConditionalCheckFailed"]
             ) from None
 
 
-def _at_most(stored: Iterable[Item], most: int) -> Iterator[Item]:
-    for number, each in enumerate(stored):
+def _at_most(items: Iterable[Item], most: int) -> Iterator[Item]:
+    for number, item in enumerate(items):
         if number == most:
             raise TooManyEntries(most)
-        yield each
+        yield item

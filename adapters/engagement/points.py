@@ -1,12 +1,14 @@
-"""Writes what has expired (docs/rules.md, rule 11): before a command, and by the hourly run. Gives ledgers
-what the book says now that they lack (rule 12).
+"""Points that expire, and ledgers that are rated anew.
+
+What has expired is written before a command and by the hourly run (docs/rules.md, rule 11). A rating appends
+the points that a ledger lacks by the book (rule 12).
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import islice
+from functools import partial
 
 from adapters.book import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
@@ -29,7 +31,8 @@ from rules.engagement.points import (
     shortfalls,
 )
 
-ENTRIES_MAX = 20  # of a transaction, which writes as many days
+# Entries of one transaction when rating: it writes as many days, and takes 100 actions.
+ENTRIES_MAX = 20
 
 
 def clock_of(profile: Profile, now: datetime) -> datetime:
@@ -52,35 +55,36 @@ class Settler:
     def settle(self, user_id: str, now: datetime) -> Profile:
         """Write what has expired by now, and return the profile. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
-            account = self.accounts.settle(user_id, now)
-            done = self.of(account.profile, now)
-            if not done.drafts and done.expiry == account.profile.expiry:
+            account = self.accounts.finish_pending(user_id, now)
+            due = self._due_settlement(account.profile, now)
+            if not due.drafts and due.expiry == account.profile.expiry:
                 return account.profile
             try:
-                profile = self._write(account, done, now)
+                profile = self._write(account, due, now)
             except (HeadMoved, ProjectionMoved):
                 continue
             if not is_due(profile, now):
                 return profile
         raise AccountContended(user_id)
 
-    def _write(self, account: Account, done: Settlement, now: datetime) -> Profile:
+    def _write(self, account: Account, due: Settlement, now: datetime) -> Profile:
         profile = account.profile
-        if not done.drafts:
+        if not due.drafts:
             # No transaction notices here that somebody has written entries: their days may have been read,
             # and the profile does not count them yet.
             newest = self.accounts.ledger.newest(profile.user_id)
             if newest and (profile.head is None or newest.created_at != profile.head.created_at):
                 raise HeadMoved(())
-            profile = bump_version(profile, replace(profile, expiry=done.expiry), now)
+            profile = bump_version(profile, replace(profile, expiry=due.expiry), now)
             self.accounts.put_profile(profile)
             return profile
-        decision = self.accounts.decide(account, lambda each: decide(each, (), now, done.drafts))
-        decision = replace(decision, profile=replace(decision.profile, expiry=done.expiry))
+        rule = partial(decide, events=(), now=now, commands=due.drafts)
+        decision = self.accounts.decision_of(account, rule)
+        decision = replace(decision, profile=replace(decision.profile, expiry=due.expiry))
         self.accounts.commit_at_once(decision)
         return decision.profile
 
-    def of(self, profile: Profile, now: datetime) -> Settlement:
+    def _due_settlement(self, profile: Profile, now: datetime) -> Settlement:
         """Return what is to be written of an account none of whose entries are pending."""
         if not is_due(profile, now):
             return Settlement([], profile.expiry)
@@ -100,42 +104,49 @@ class Settler:
         )
 
     def _lots(self, user_id: str, first: date, until: date) -> Counter[date]:
-        """Return the points that expire on a date or later, up to the first such date after `until`."""
+        """Return points by expiry date, from `first` up to the first such date after `until`.
+
+        Lots are read in the order in which they were earned. The reading ends where no lot that is earned
+        later can expire before that first date, by any rule of the books.
+        """
         # A lot of a version that this process does not know yet would be passed over, and never expire.
         rules = expiry_rules(self.books.look())
         longest = max(map(lifetime_days_max, rules), default=DAYS_MAX)
         lots: Counter[date] = Counter()
-        following = date.max
-        for day, some in self.accounts.lots(user_id, first - timedelta(days=longest)):
-            if min((expires_on(rule, day) for rule in rules), default=first) > following:
+        following = date.max  # the first expiry date after `until`
+        for earned_on, points_by_expiry in self.accounts.lots(user_id, first - timedelta(days=longest)):
+            if min((expires_on(rule, earned_on) for rule in rules), default=first) > following:
                 break
-            lots.update({on: points for on, points in some.items() if on >= first})
-            # A lot that was emptied (rule 12) says nothing of what follows.
-            following = min([following, *(on for on in some if on > until and some[on] > 0)])
+            for expiry, points in points_by_expiry.items():
+                if expiry >= first:
+                    lots[expiry] += points
+                # A lot that was emptied (rule 12) says nothing of what follows.
+                if expiry > until and points > 0:
+                    following = min(following, expiry)
         return lots
 
 
 def expiry_rules(books: Books) -> set[str]:
-    """Return the rules of expiry of all versions."""
+    """Return the expiry rules of all versions of the book."""
     return {version.book.expiry for version in books.versions if version.book.expiry}
 
 
 @dataclass(frozen=True, slots=True)
 class Rerating:
-    """What is rated: dates from the Monday `first` on, by some books."""
+    """A rating of all dates from a Monday on."""
 
-    first: date
-    books: Books
-    reason: str  # what the entries say
+    first: date  # the Monday
+    books: Books  # by which dates are rated
+    reason: str  # of the entries
 
     @classmethod
     def since(cls, day: date, books: Books, reason: str) -> "Rerating":
-        """Return the rating of the week of a date, and all later ones: a cap may be over a week."""
+        """Return the rating of the week of a date and of all later ones: a cap may be over a week."""
         return cls(monday_of(day), books, reason)
 
     @property
     def place(self) -> str:
-        """Entries of these dates stand after this place."""
+        """The place in the ledger after which the entries of these dates stand."""
         return place_before(self.first)
 
 
@@ -144,18 +155,18 @@ class RatingResult:
     """What became of an account."""
 
     user_id: str
-    points: int  # the sum of what is appended
-    entries: int
-    before: int  # before, after: its balance
-    after: int
+    points: int  # the sum of the appended entries
+    entries: int  # how many were appended
+    before: int  # the balance before the rating
+    after: int  # the balance after it
 
 
 @dataclass(frozen=True, slots=True)
 class Rerater:
-    """Rates accounts, one at a time: gives their ledgers what they lack by the book (rule 12).
+    """Rates accounts, one at a time: appends to their ledgers what these lack by the book (rule 12).
 
     What a ledger lacks follows from its entries and the book alone. Each transaction appends some of it, on
-    condition that nobody else has written. So a run that died goes on where it was; a second one writes
+    condition that nobody else has written. So a run that died goes on where it was, and a second run writes
     nothing.
     """
 
@@ -163,28 +174,28 @@ class Rerater:
     settler: Settler
     cache: EngagementCache
 
-    def asked(self, profile: Profile, rating: Rerating) -> RatingResult:
-        """Return what would become of an account, as far as is applied by now; writes nothing.
+    def preview(self, profile: Profile, rating: Rerating) -> RatingResult:
+        """Return what would become of an account, as far as its events are applied; write nothing.
 
-        What expires by it is left out.
+        Points that the rating would let expire are left out.
         """
-        changes = self._lacking(profile, rating)
+        changes = self._missing_points(profile, rating)
         points = sum(changes.values())
         balance = profile.balance
         return RatingResult(profile.user_id, points, len(changes), balance, balance + points)
 
     def rate(self, user_id: str, rating: Rerating, now: datetime) -> RatingResult:
-        """Append what an account lacks; then what has expired by it. Raises AccountContended."""
+        """Append what an account lacks, then the expiry of what has expired. Raises AccountContended."""
         before: int | None = None
         points = entries = 0
         for _ in pauses(ATTEMPTS_MAX):
             profile = self.settler.settle(user_id, now)
             before = profile.balance if before is None else before
-            changes = self._lacking(profile, rating)
+            changes = self._missing_points(profile, rating)
             try:
-                for some in _parts(changes):
-                    profile = self._append(profile, some, rating, now)
-                    points, entries = points + sum(some.values()), entries + len(some)
+                for chunk in _chunks_by_week(changes):
+                    profile = self._append(profile, chunk, rating, now)
+                    points, entries = points + sum(chunk.values()), entries + len(chunk)
             except (HeadMoved, ProjectionMoved):
                 continue
             if changes:
@@ -193,7 +204,8 @@ class Rerater:
             return RatingResult(user_id, points, entries, before, profile.balance)
         raise AccountContended(user_id)
 
-    def _lacking(self, profile: Profile, rating: Rerating) -> dict[Slot, int]:
+    def _missing_points(self, profile: Profile, rating: Rerating) -> dict[Slot, int]:
+        """Return the points that an account's ledger lacks by the book, by slot; below 0: it has too many."""
         head = profile.head
         if head is None or head.created_at < rating.place:
             return {}
@@ -206,17 +218,17 @@ class Rerater:
     ) -> Profile:
         drafts = balancing_entries(changes, rating.books.newest.number, rating.reason)
         dates = {slot.activity_date for slot in changes}
-        found = self.accounts.days((profile.user_id, day) for day in dates)
-        days = {day: found.get((profile.user_id, day)) for day in dates}
-        account = Account(profile, days)
-        decision = self.accounts.decide(account, lambda each: decide(each, (), now, drafts))
+        stored_days = self.accounts.days((profile.user_id, day) for day in dates)
+        account = Account(profile, {day: stored_days.get((profile.user_id, day)) for day in dates})
+        rule = partial(decide, events=(), now=now, commands=drafts)
+        decision = self.accounts.decision_of(account, rule)
         self.accounts.commit_at_once(decision)
         self.cache.write_through([decision.profile], decision.days.values())
         return decision.profile
 
 
-def _parts(changes: Mapping[Slot, int]) -> Iterator[dict[Slot, int]]:
-    """Yield what is lacking in parts, those of a week together as far as they fit into a transaction."""
-    left = iter(sorted(changes.items(), key=lambda item: (monday_of(item[0].activity_date), item[0].order)))
-    while some := dict(islice(left, ENTRIES_MAX)):
-        yield some
+def _chunks_by_week(changes: Mapping[Slot, int]) -> Iterator[dict[Slot, int]]:
+    """Yield the changes in chunks for one transaction each, sorted by week."""
+    slots = sorted(changes, key=lambda slot: (monday_of(slot.activity_date), slot.order))
+    for start in range(0, len(slots), ENTRIES_MAX):
+        yield {slot: changes[slot] for slot in slots[start : start + ENTRIES_MAX]}

@@ -17,19 +17,23 @@ from rules.book.rewards import (
     slice_size,
 )
 
-OWN = "of/"  # after all places of redemptions, which begin with a year
+# Begins the sort keys of what a user owns. Those of redemptions begin with a year, and so they come before.
+OWN = "of/"
 
 
 class RedemptionStore:
-    """Redemptions of all users."""
+    """Redemptions of all users, and how many of each limited reward a user has.
+
+    A method `..._action` returns an action of a transaction, and writes nothing itself.
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def get(self, user_id: str, created_at: str) -> Redemption | None:
         """Return a redemption of a reward, or None; strongly consistent."""
-        found = self._item(user_id, created_at)
-        return redemption_from(found) if found else None
+        item = self._item(user_id, created_at)
+        return redemption_from(item) if item else None
 
     def newest(self, user_id: str, before: str, limit: int) -> list[Redemption]:
         """Return up to `limit` redemptions that are older than a place, newest first; some moments old."""
@@ -40,65 +44,72 @@ class RedemptionStore:
             ScanIndexForward=False,
             Limit=limit,
         )
-        return [redemption_from(each) for each in answer["Items"]]
+        return [redemption_from(item) for item in answer["Items"]]
 
-    def put(self, redemption: Redemption) -> dict[str, Any]:
-        """Return a transaction's action that puts a new redemption."""
-        made = redemption_item(redemption)
+    def put_action(self, redemption: Redemption) -> dict[str, Any]:
+        """Return an action that puts a new redemption."""
         return {
             "Put": {
                 "TableName": self._table,
-                "Item": made,
+                "Item": redemption_item(redemption),
                 "ConditionExpression": "attribute_not_exists(holder)",
             }
         }
 
-    def change(
-        self, redemption: Redemption, to: Fulfilment, among: Iterable[Fulfilment], now: str
+    def change_action(
+        self, redemption: Redemption, to: Fulfilment, allowed_from: Iterable[Fulfilment], now: str
     ) -> dict[str, Any]:
-        """Return an update that says what became of a redemption; it fails unless it is one of `among`."""
-        were = {f":was{number}": each.value for number, each in enumerate(among)}
+        """Return an action that sets a redemption's fulfilment.
+
+        It fails unless the stored fulfilment is among `allowed_from`.
+        """
+        names = {f":was{number}": fulfilment.value for number, fulfilment in enumerate(allowed_from)}
         return {
-            "TableName": self._table,
-            "Key": encode_item({"holder": redemption.user_id, "place": redemption.created_at}),
-            "UpdateExpression": "SET fulfilment = :to, changed_at = :now",
-            "ConditionExpression": f"fulfilment IN ({', '.join(were)})",
-            "ExpressionAttributeValues": encode_item({":to": to.value, ":now": now, **were}),
+            "Update": {
+                "TableName": self._table,
+                "Key": encode_item({"holder": redemption.user_id, "place": redemption.created_at}),
+                "UpdateExpression": "SET fulfilment = :to, changed_at = :now",
+                "ConditionExpression": f"fulfilment IN ({', '.join(names)})",
+                "ExpressionAttributeValues": encode_item({":to": to.value, ":now": now, **names}),
+            }
         }
 
-    def changed(self, redemption: Redemption, to: Fulfilment, among: Iterable[Fulfilment], now: str) -> bool:
-        """Write what has become of a redemption; returns whether it was one of `among`."""
+    def set_fulfilment(
+        self, redemption: Redemption, to: Fulfilment, allowed_from: Iterable[Fulfilment], now: str
+    ) -> bool:
+        """Write a redemption's fulfilment. Returns whether the stored one was among `allowed_from`."""
         try:
-            self._dynamodb.update_item(**self.change(redemption, to, among, now))
+            self._dynamodb.update_item(**self.change_action(redemption, to, allowed_from, now)["Update"])
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
 
     def owned(self, user_id: str, reward_id: str) -> int:
         """Return how many a user has of a limited reward; strongly consistent."""
-        found = self._item(user_id, OWN + reward_id)
-        return int(decode_item(found)["taken"]) if found else 0
+        item = self._item(user_id, OWN + reward_id)
+        return int(decode_item(item)["taken"]) if item else 0
 
     def all_owned(self, user_id: str) -> dict[str, int]:
         """Return how many a user has of each limited reward, some moments old."""
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND begins_with(place, :own)",
             ExpressionAttributeValues=encode_item({":user": user_id, ":own": OWN}),
         )
-        return {each["place"].removeprefix(OWN): each["taken"] for each in map(decode_item, found)}
+        counts = map(decode_item, items)
+        return {count["place"].removeprefix(OWN): count["taken"] for count in counts}
 
-    def count(self, user_id: str, reward_id: str, limit: int) -> dict[str, Any]:
-        """Return a transaction's action that counts one more; it fails if that is above the limit."""
+    def add_owned_action(self, user_id: str, reward_id: str, limit: int) -> dict[str, Any]:
+        """Return an action that counts one more reward of a user; it fails if that is above the limit."""
         condition = "attribute_not_exists(taken) OR taken < :limit"
-        return self._add(user_id, reward_id, {":change": 1, ":limit": limit}, condition)
+        return self._owned_action(user_id, reward_id, {":change": 1, ":limit": limit}, condition)
 
-    def uncount(self, user_id: str, reward_id: str) -> dict[str, Any]:
-        """Return a transaction's action that counts one fewer."""
-        return self._add(user_id, reward_id, {":change": -1})
+    def remove_owned_action(self, user_id: str, reward_id: str) -> dict[str, Any]:
+        """Return an action that counts one reward of a user fewer."""
+        return self._owned_action(user_id, reward_id, {":change": -1})
 
-    def _add(
+    def _owned_action(
         self, user_id: str, reward_id: str, values: dict[str, int], condition: str = ""
     ) -> dict[str, Any]:
         update = {
@@ -113,8 +124,8 @@ class RedemptionStore:
         answer = self._dynamodb.get_item(
             TableName=self._table, Key=encode_item({"holder": user_id, "place": place}), ConsistentRead=True
         )
-        found: Item | None = answer.get("Item")
-        return found
+        item: Item | None = answer.get("Item")
+        return item
 
 
 def redemption_item(redemption: Redemption) -> Item:
@@ -136,31 +147,31 @@ def redemption_item(redemption: Redemption) -> Item:
     )
 
 
-def redemption_from(stored: Item) -> Redemption:
-    """Read a redemption; raises KeyError, ValueError for an item that is none."""
-    found = decode_item(stored)
+def redemption_from(item: Item) -> Redemption:
+    """Return the redemption of an item; raises KeyError or ValueError for an item that is none."""
+    attributes = decode_item(item)
     return Redemption(
-        found["holder"],
-        found["place"],
-        found["reward_id"],
-        found["brand"],
-        found["price_points"],
-        found["rules_version"],
-        bool(found.get("from_stock")),
-        bool(found.get("is_limited")),
-        Fulfilment(found["fulfilment"]),
-        found.get("changed_at"),
-        found.get("title", ""),
+        attributes["holder"],
+        attributes["place"],
+        attributes["reward_id"],
+        attributes["brand"],
+        attributes["price_points"],
+        attributes["rules_version"],
+        bool(attributes.get("from_stock")),
+        bool(attributes.get("is_limited")),
+        Fulfilment(attributes["fulfilment"]),
+        attributes.get("changed_at"),
+        attributes.get("title", ""),
     )
 
 
 class RewardStock:
-    """What was taken of each reward's stock (why in slices: rules.book.rewards).
+    """How many were taken of each reward's stock (why in slices: rules.book.rewards).
 
     | holder | place | holds |
     |---|---|---|
-    | mug/2 | 006 | taken: what was taken of a slice; it only grows |
-    | mug/spares | - | spares: what has come back and was not taken again |
+    | mug/2 | 006 | taken: how many were taken of a slice; it only grows |
+    | mug/spares | - | spares: how many have come back and were not taken again |
 
     Holders have a slash, which no user id has: a user's redemptions are in the same table. A process
     remembers which slices are full: they stay so while the stock is the same.
@@ -168,20 +179,22 @@ class RewardStock:
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
+        # By reward and stock, the slices that were not full when they were last read.
         self._open: dict[tuple[str, int], tuple[int, ...]] = {}
 
-    def pick(self, reward_id: str, stock: int, is_again: bool) -> int | None:
-        """Return where to take one from, or None if none is left: then none was, at one instant.
+    def pick(self, reward_id: str, stock: int, has_failed: bool) -> int | None:
+        """Return the slice to take one from, or SPARES, or None.
 
-        is_again: whether the last pick was in vain. A first one trusts what is remembered; if that is wrong,
-        the condition of `take` fails, and nothing is taken. Strongly consistent otherwise.
+        has_failed: whether nothing could be taken from the last pick. A first pick trusts what the process
+        remembers: if that is wrong, the condition of take_action fails. None is certain: every slice was seen
+        full, and no spare is there.
         """
         key = reward_id, stock
-        left = self._open.get(key, open_slices(stock, {}))
-        if left and is_again:
-            left = self._open[key] = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True))
-        if left:
-            return random.choice(left)  # noqa: S311 (no secret)
+        slices = self._open.get(key, open_slices(stock, {}))
+        if slices and has_failed:
+            slices = self._open[key] = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True))
+        if slices:
+            return random.choice(slices)  # noqa: S311 (no secret)
         return SPARES if self._spares(reward_id, is_strong=True) > 0 else None
 
     def left(self, reward_id: str, stock: int) -> int:
@@ -189,20 +202,20 @@ class RewardStock:
         taken = self._taken_by_slice(reward_id, is_strong=False)
         return pieces_left(stock, taken, self._spares(reward_id, is_strong=False))
 
-    def take(self, reward_id: str, stock: int, number: int) -> dict[str, Any]:
-        """Return a transaction's action that takes one from where `pick` said; it fails if none is there."""
+    def take_action(self, reward_id: str, stock: int, number: int) -> dict[str, Any]:
+        """Return an action that takes one from a slice, or from SPARES; it fails if none is there."""
         if number == SPARES:
-            return self._update(reward_id, SPARES, "ADD spares :change", "spares > :none", -1, none=0)
+            return self._stock_action(reward_id, SPARES, "ADD spares :change", "spares > :none", -1, none=0)
         condition = "attribute_not_exists(taken) OR taken < :share"
-        return self._update(
+        return self._stock_action(
             reward_id, number, "ADD taken :change", condition, 1, share=slice_size(stock, number)
         )
 
-    def give_back(self, reward_id: str) -> dict[str, Any]:
-        """Return a transaction's action that puts one to the spares."""
-        return self._update(reward_id, SPARES, "ADD spares :change", "", 1)
+    def give_back_action(self, reward_id: str) -> dict[str, Any]:
+        """Return an action that puts one to the spares."""
+        return self._stock_action(reward_id, SPARES, "ADD spares :change", "", 1)
 
-    def _update(
+    def _stock_action(
         self, reward_id: str, number: int, expression: str, condition: str, change: int, **values: int
     ) -> dict[str, Any]:
         update = {
@@ -210,24 +223,24 @@ class RewardStock:
             "Key": encode_item(_key(reward_id, number)),
             "UpdateExpression": expression,
             "ExpressionAttributeValues": encode_item(
-                {":change": change} | {f":{k}": v for k, v in values.items()}
+                {":change": change} | {f":{name}": value for name, value in values.items()}
             ),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
     def _taken_by_slice(self, reward_id: str, is_strong: bool) -> dict[int, int]:
-        found = (
-            decode_item(each)
-            for group in range(GROUPS)
-            for each in query_all(
+        taken: dict[int, int] = {}
+        for group in range(GROUPS):
+            items = query_all(
                 self._dynamodb,
                 TableName=self._table,
                 KeyConditionExpression="holder = :holder",
                 ExpressionAttributeValues=encode_item({":holder": f"{reward_id}/{group}"}),
                 ConsistentRead=is_strong,
             )
-        )
-        return {int(each["place"]): each["taken"] for each in found}
+            for slice_item in map(decode_item, items):
+                taken[int(slice_item["place"])] = slice_item["taken"]
+        return taken
 
     def _spares(self, reward_id: str, is_strong: bool) -> int:
         key = encode_item(_key(reward_id, SPARES))

@@ -7,16 +7,16 @@ import pyarrow as pa
 
 from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import run_key
-from rules.engagement.reconciliation import HASH_DIGITS, HASHES, share_of
+from rules.turns import HASH_DIGITS, HASHES, share_of
 
-# Twin of rules.engagement.reconciliation.share_of. user: a column of ids; shares: how many there are.
+# Twin of rules.turns.share_of. user: a column of ids; shares: how many there are.
 SHARE = f"(('0x' || substr(md5({{user}}), 1, {HASH_DIGITS}))::INT * {{shares}} // {HASHES})"
 FOLDER = "shares/"
 
 
 @dataclass(frozen=True, slots=True)
 class UserShare:
-    """One of so many shares of all users (rules/engagement/reconciliation.py). Alone it is all users."""
+    """One of so many shares of all users (rules/turns.py). Alone it is all users."""
 
     number: int = 0
     of: int = 1

@@ -14,7 +14,7 @@ from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.user_shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.reconciliation import HASH_DIGITS, share_of_hash
+from rules.turns import HASH_DIGITS, share_of_hash
 
 COLUMNS = (
     "last_activity_date",

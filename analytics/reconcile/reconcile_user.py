@@ -98,7 +98,7 @@ class Reconciler:
                 verdict.is_behind = True
                 if not self.repair:
                     return verdict
-                self.accounts.settle(user_id, now)
+                self.accounts.finish_pending(user_id, now)
                 verdict.is_settled = True
                 continue
             if step is Step.DONE:

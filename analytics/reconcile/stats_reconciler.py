@@ -13,13 +13,7 @@ from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.reconcile.stats_rows import AnswersLake
 from analytics.reconcile.stats_scan import hashes_of, is_moved
 from rules.days import stamp, unstamp
-from rules.engagement.reconciliation import (
-    LAKE_LAG,
-    Doubt,
-    Look,
-    Step,
-    next_step,
-)
+from rules.engagement.reconciliation import LAKE_LAG, Doubt, Look, Step, next_step
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_doubts import doubt_of
 from rules.questions.answer_stats import fold_responses

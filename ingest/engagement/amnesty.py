@@ -89,7 +89,7 @@ class AmnestyCommands:
     def numbered(self, number: str) -> Amnesty:
         """Return an amnesty; raises 404."""
         try:
-            return self.store.numbered(int(number))
+            return self.store.get(int(number))
         except (NoAmnesty, ValueError):
             raise ApiError(404, "not_found", "there is no such amnesty") from None
 

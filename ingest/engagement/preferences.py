@@ -135,7 +135,7 @@ class Preferences:
             pauses = self._pauses_with(profile, (first, last), local, terms)
             return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(pauses))))
 
-        return self.accounts.whole(self._change(user_id, now, paused)), is_new
+        return self.accounts.full_profile(self._change(user_id, now, paused)), is_new
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:
@@ -162,7 +162,7 @@ class Preferences:
         return change_profile(
             self.accounts,
             self.cache,
-            lambda: self.accounts.settle(user_id, now),
+            lambda: self.accounts.finish_pending(user_id, now),
             now,
             lambda account: (change(account), ()),
         )

@@ -223,7 +223,7 @@ class Profiles:
         """
         if profile.streak is None or profile.streak.last <= until:
             return profile
-        return self.accounts.whole(profile, until + DAY)
+        return self.accounts.full_profile(profile, until + DAY)
 
     def _streak(self, profile: Profile, until: date) -> Streak | None:
         """Return the streak with the active dates up to a date."""
@@ -239,7 +239,7 @@ class Profiles:
 
         Each with its reason, as `explain` names it; oldest first.
         """
-        profile = self.accounts.whole(self.get(user_id), first)
+        profile = self.accounts.full_profile(self.get(user_id), first)
         found = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
         return [
             {"date": day.isoformat(), "reason": _date_reason(reason, amnesty_of(profile, day)).value}

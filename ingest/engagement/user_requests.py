@@ -58,7 +58,7 @@ class UserServices:
             config.leaderboard_shards,
         )
         amnesties = AmnestyStore(dynamodb, config.rule_books_table)
-        accounts.amnesties = amnesties.known
+        accounts.amnesties = amnesties.recent
         self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
 
         settler = Settler(accounts, books)

@@ -52,9 +52,9 @@ class PositionImporter:
             if has_position(account, position):
                 return False
             if account.pending:
-                self.accounts.settle(user, now)
+                self.accounts.finish_pending(user, now)
                 continue
-            decision = self.accounts.decide(account, lambda each: with_position(each, position, now))
+            decision = self.accounts.decision_of(account, lambda each: with_position(each, position, now))
             try:
                 self._commit(decision, position)
             except (HeadMoved, ProjectionMoved):
@@ -65,7 +65,7 @@ class PositionImporter:
 
     def _commit(self, decision: Decision, position: OpeningPosition) -> None:
         put = (
-            [self.achievements.put_of(position.user_id, self._with(position))]
+            [self.achievements.put_action(position.user_id, self._with(position))]
             if position.achievements
             else []
         )

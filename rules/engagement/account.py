@@ -27,7 +27,7 @@ from rules.engagement.ledger import (
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-# What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
+# Readers settle what is older (adapters/engagement/goals). Little comes as late: a backfill, or what waited
 # in a device (rule 16).
 SETTLED_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
@@ -36,7 +36,7 @@ DATE_LENGTH = len("2026-05-01")
 
 @dataclass(frozen=True, slots=True)
 class _Observation:
-    """An account with all that is known of it, before its streak is folded."""
+    """An account with its pending entries and new events, before its streak is folded."""
 
     pending: Profile  # the stored profile with the pending entries counted in
     profile: Profile  # the same, with the zones, clocks and flights that events show
@@ -59,23 +59,25 @@ def decide(
     commands: Sequence[Draft] = (),
     observed: Iterable[tuple[Event, date | None]] = (),
 ) -> Decision:
-    """Apply events and commands to an account; forgive it what is declared, and review it (rules 17 and 8).
+    """Return what events and commands make of an account, with its amnesties and its review (rules 17 and 8).
 
-    events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
-    noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
+    events: those in no ledger entry yet. observed: events with the date of their entry, if they have one. The
+    zones and clocks that they claim are noted, because a writer that died may not have done so. Raises
+    NeedsHistory, or InsufficientBalance for a command.
     """
     observed = list(observed)
-    seen = _observe(account, events, commands, [event for event, _ in observed])
-    forgiven = with_amnesties(seen.profile, account.amnesties, seen.first_folded(account))
-    decision = _apply(account, replace(seen, profile=forgiven), commands, now)
-    reviewed = with_review(decision, events, observed, now)
-    return replace(decision, profile=bump_version(account.profile, reviewed, now))
+    observation = _observe(account, events, commands, [event for event, _ in observed])
+    first_folded = observation.first_folded(account)
+    profile = with_amnesties(observation.profile, account.amnesties, first_folded)
+    decision = _apply(account, replace(observation, profile=profile), commands, now)
+    profile = with_review(decision, events, observed, now)
+    return replace(decision, profile=bump_version(account.profile, profile, now))
 
 
 def _observe(
     account: Account, events: Sequence[Event], commands: Sequence[Draft], observed: Sequence[Event]
 ) -> _Observation:
-    """Count in what is pending, and place the events; nothing of theirs is counted in yet."""
+    """Count the pending entries in, and give the events their dates. The events are not counted in yet."""
     pending = apply_entries(account.profile, account.pending)
     changed_days = apply_to_days(account.days, account.pending)
     days = {**account.days, **changed_days}
@@ -88,22 +90,20 @@ def _observe(
     return _Observation(pending, profile, days, changed_days, events, earned, lost)
 
 
-def _apply(account: Account, seen: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
-    """Return what events and commands make of an account.
-
-    The profile has the version that it had before.
-    """
-    streak = _streak_with(account, seen, with_freezes(seen.profile.cover, commands))
+def _apply(account: Account, observation: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
+    """Return what events and commands make of an account. The profile still has its version of before."""
+    streak = _streak_with(account, observation, with_freezes(observation.profile.cover, commands))
     freezes = freeze_drafts(journalled_freezes(account.profile, account.pending), streak)
-    drafts = [*commands, *freezes, *seen.earned]
-    arrival = max((unstamp(event.created_at) for event in seen.events), default=EPOCH)
-    user, head = account.profile.user_id, seen.pending.head
+    drafts = [*commands, *freezes, *observation.earned]
+    events = observation.events
+    arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
+    user, head = account.profile.user_id, observation.pending.head
     entries = append_drafts(user, head, drafts, now, arrival) if drafts else []
-    entries = with_applied_through(entries, seen.pending, seen.events)
-    profile = replace(apply_entries(seen.profile, entries), streak=streak)
-    if seen.events and all(map(is_old_import, seen.events)):
+    entries = with_applied_through(entries, observation.pending, events)
+    profile = replace(apply_entries(observation.profile, entries), streak=streak)
+    if events and all(map(is_old_import, events)):
         profile = replace(profile, backfilled=account.profile.version + 1)
-    days = {**seen.changed_days, **apply_to_days(seen.days, entries)}
+    days = {**observation.changed_days, **apply_to_days(observation.days, entries)}
     return Decision(account, head, entries, days, profile)
 
 
@@ -195,20 +195,20 @@ def lost_dates(
 
     days: with what is pending counted in, and without the commands.
     """
-    undone = Counter(
+    reversals = Counter(
         date.fromisoformat(command.activity_date)
         for command in commands
         if command.kind is EntryKind.CLAWBACK and command.activity_date and not command.is_passive
     )
-    touched = {
+    pending_dates = {
         date.fromisoformat(entry.draft.activity_date)
         for entry in pending
         if entry.draft.kind is EntryKind.CLAWBACK and entry.draft.activity_date
     }
     return {
         when
-        for when in touched | undone.keys()
-        if (day := days.get(when)) and day.events_count - day.passive_events <= undone[when]
+        for when in pending_dates | reversals.keys()
+        if (day := days.get(when)) and day.events_count - day.passive_events <= reversals[when]
     }
 
 
@@ -259,11 +259,11 @@ def _is_of_the_past(entry: Entry) -> bool:
 def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
     """Return entries, the last of which says how far into the stream all events are applied with it.
 
-    Once that is not known of an account it stays so: nobody knows where the events of before stand.
+    Once that is not known of an account it stays so: nobody knows the positions of its earlier events.
     """
     is_known = bool(before.applied_through) or before.head is None
-    places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
-    through = newest_position(places) if is_known and places else ""
+    positions = [*filter(None, [before.applied_through]), *(event.place for event in events)]
+    through = newest_position(positions) if is_known and positions else ""
     return [*entries[:-1], *(replace(entry, applied_through=through) for entry in entries[-1:])]
 
 
@@ -272,17 +272,17 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
 
     The order of events does not matter, and observing an event twice changes nothing.
     """
-    events = sorted(events, key=lambda each: each.event_id)
-    zone, at = profile.observed_zone, profile.observed_at
+    events = sorted(events, key=lambda event: event.event_id)
+    zone, newest_id = profile.observed_zone, profile.observed_at
     skipped = profile.cover.skipped
     for event in events:
         skipped |= _skipped_dates(event)
-        if event.timezone and event.event_id > at:
-            zone, at = event.timezone, event.event_id
-    seen = note_skews(note_zones(profile, events), events)
-    if at != profile.observed_at:
-        seen = replace(seen, observed_zone=zone, observed_at=at)
-    return with_skipped(seen, skipped)
+        if event.timezone and event.event_id > newest_id:
+            zone, newest_id = event.timezone, event.event_id
+    changed = note_skews(note_zones(profile, events), events)
+    if newest_id != profile.observed_at:
+        changed = replace(changed, observed_zone=zone, observed_at=newest_id)
+    return with_skipped(changed, skipped)
 
 
 def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
@@ -307,16 +307,17 @@ def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
             yield draft.event_id, date.fromisoformat(draft.activity_date)
 
 
-def _streak_with(account: Account, seen: _Observation, cover: Cover) -> Streak | None:
+def _streak_with(account: Account, observation: _Observation, cover: Cover) -> Streak | None:
     """Return the streak with the dates of pending entries and of the events added, under a cover."""
-    # Days may hold what is pending, and the streak does not.
-    pending = active_dates(account.pending).difference(seen.lost)
-    changed = [*pending, *seen.lost, *_changed_before_the_last(account.profile, cover)]
-    came = {event.activity_date for event in seen.events if not event.is_passive}
-    new = {day for day in came if day in seen.lost or not is_active(account.days.get(day))}
+    lost = observation.lost
+    # Days may have counted pending entries in, and the streak has not.
+    pending = active_dates(account.pending).difference(lost)
+    changed = [*pending, *lost, *_changed_before_the_last(account.profile, cover)]
+    event_dates = {event.activity_date for event in observation.events if not event.is_passive}
+    new = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
     history = account.history
-    if history and seen.lost:
-        history = replace(history, dates=[day for day in history.dates if day not in seen.lost])
+    if history and lost:
+        history = replace(history, dates=[day for day in history.dates if day not in lost])
     return streak_after(account.profile.streak, cover, new | pending, history, changed)
 
 
@@ -333,13 +334,13 @@ def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
 
 
 def streak_after(
-    old: Streak | None,
+    streak: Streak | None,
     cover: Cover,
     new_dates: Iterable[date],
     history: History | None,
     changed: Iterable[date] = (),
 ) -> Streak | None:
-    """Return the streak with new dates added.
+    """Return a streak with new dates added.
 
     history: active dates, if they were read. changed: dates already folded that may count differently now.
     Raises NeedsHistory if the past must be folded again and history is None.
@@ -347,12 +348,12 @@ def streak_after(
     dates = sorted(new_dates)
     if history is not None:
         return fold([*history.dates, *dates], cover, history.start)
-    anew = [*changed, *(day for day in dates if old and day < old.last)]
-    if anew:
-        raise NeedsHistory(min(anew))
+    refolded = [*changed, *(day for day in dates if streak and day < streak.last)]
+    if refolded:
+        raise NeedsHistory(min(refolded))
     for day in dates:
-        old = advance(old, day, cover)
-    return old
+        streak = advance(streak, day, cover)
+    return streak
 
 
 def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, stamp, zone
+from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, MICROSECOND, stamp, zone
 
 if TYPE_CHECKING:
     from rules.engagement.account_state import Profile
 
-TICK = timedelta(microseconds=1)
 # A longer outage is declared in parts: nobody makes a year neutral by a slip of a digit.
 LENGTH_MAX = timedelta(days=14)
 
@@ -21,30 +20,30 @@ class Amnesty:
     """One amnesty, as it was declared."""
 
     number: int
-    since: datetime  # since, until: when the outage began and was over
-    until: datetime
+    since: datetime  # when the outage began
+    until: datetime  # when it was over
     zones: frozenset[str] = frozenset()  # names of the zones whose users it concerns; none: all
-    is_listed: bool = False  # it concerns those alone for whom it is applied by name
+    is_listed: bool = False  # it concerns only users for whom it is applied by name
     reason: str = ""
-    author: str = ""
-    declared_at: str = ""  # declared_at, author, reason: when, by whom, why
-    revoked_at: str = ""  # since when it is none any more; "": it is one
+    author: str = ""  # who declared it
+    declared_at: str = ""
+    revoked_at: str = ""  # "": it is in force
 
-    def dates_in(self, name: str) -> frozenset[date]:
+    def dates_in(self, zone_name: str) -> frozenset[date]:
         """Return the local dates of a zone that the outage touched; none if it does not concern the zone."""
-        if self.zones and name not in self.zones:
+        if self.zones and zone_name not in self.zones:
             return frozenset()
-        there = zone(name)
-        day, last = (each.astimezone(there).date() for each in (self.since, self.until - TICK))
-        return frozenset(day + timedelta(days=number) for number in range((last - day).days + 1))
+        tz = zone(zone_name)
+        first, last = self.since.astimezone(tz).date(), (self.until - MICROSECOND).astimezone(tz).date()
+        return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Amnesties:
-    """All that are known."""
+    """The amnesties that a decision about an account goes by."""
 
-    known: tuple[Amnesty, ...] = ()
-    named: frozenset[int] = frozenset()  # numbers of those that are applied by name to the account at hand
+    known: tuple[Amnesty, ...] = ()  # all that were ever declared, also the revoked ones
+    named: frozenset[int] = frozenset()  # numbers of those that an admin applies to this account by name
 
 
 NO_AMNESTIES = Amnesties()
@@ -53,7 +52,7 @@ NO_AMNESTIES = Amnesties()
 def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
     """Return the first and the last date that the outage touched in any zone there is."""
     first = amnesty.since.astimezone(UTC) + LEAST_OFFSET
-    last = amnesty.until.astimezone(UTC) - TICK + GREATEST_OFFSET
+    last = amnesty.until.astimezone(UTC) - MICROSECOND + GREATEST_OFFSET
     return first.date(), last.date()
 
 
@@ -62,54 +61,57 @@ def zone_at(profile: Profile, at: datetime) -> str:
 
     That is the zone that the user had set by then, else the one that events named by then, else today's.
     """
-    chosen = [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]
-    if chosen:
-        return chosen[-1]
-    seen = [name for since, name in profile.zones_seen if since <= stamp(at)]
-    if seen and not profile.timezone:
-        return seen[-1]
+    set_by_user = [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]
+    if set_by_user:
+        return set_by_user[-1]
+    from_events = [name for since, name in profile.zones_seen if since <= stamp(at)]
+    if from_events and not profile.timezone:
+        return from_events[-1]
     return profile.zone
 
 
 def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profile:
     """Return a profile for which the dates of amnesties are neutral, and those of revoked ones are not.
 
-    since: the first date that is folded anyway. What lies before it and before the last active date is left
-    as it is, unless the amnesty is applied by name: then no event costs the reading of the past.
+    since: the first date that is folded anyway. An amnesty makes dates from `since` on neutral, and dates
+    after the last active one. Only an amnesty that is applied by name makes earlier dates neutral: so no
+    event costs the reading of the past.
     """
     if not amnesties.known:
         return profile
-    marks = {number: frozenset(dates) for number, dates in profile.amnesties}
-    own = profile.cover.skipped.difference(*marks.values())
-    last = profile.streak.last if profile.streak else date.max
-    for each in amnesties.known:
-        if each.revoked_at:
-            marks.pop(each.number, None)
+    dates_by_number = {number: frozenset(dates) for number, dates in profile.amnesties}
+    otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
+    last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
+    for amnesty in amnesties.known:
+        if amnesty.revoked_at:
+            dates_by_number.pop(amnesty.number, None)
             continue
-        is_named = each.number in amnesties.named
-        is_new = not is_named and each.number not in marks
-        if is_new and (each.is_listed or each.until.date() + DAY < min(since, last)):
+        is_named = amnesty.number in amnesties.named
+        is_new = not is_named and amnesty.number not in dates_by_number
+        # Where it is tomorrow already, the outage has touched one date more than in UTC.
+        is_past = amnesty.until.date() + DAY < min(since, last_active)
+        if is_new and (amnesty.is_listed or is_past):
             continue
-        touched = (
+        neutral = {
             day
-            for day in each.dates_in(zone_at(profile, each.since))
-            if is_named or day >= since or day > last
-        )
-        if dates := marks.get(each.number, frozenset()).union(touched) - own:
-            marks[each.number] = dates
-    return _with_neutral_dates(profile, own, sorted(marks.items()))
-
-
-def _with_neutral_dates(
-    profile: Profile, own: frozenset[date], marks: list[tuple[int, frozenset[date]]]
-) -> Profile:
-    noted = tuple((number, tuple(sorted(dates))) for number, dates in marks)
-    if noted == profile.amnesties:
-        return profile
-    skipped = own.union(*(dates for _, dates in marks))
-    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=noted)
+            for day in amnesty.dates_in(zone_at(profile, amnesty.since))
+            if is_named or day >= since or day > last_active
+        }
+        if dates := dates_by_number.get(amnesty.number, frozenset()).union(neutral) - otherwise_skipped:
+            dates_by_number[amnesty.number] = dates
+    return _with_neutral_dates(profile, otherwise_skipped, dates_by_number)
 
 
 def amnesty_of(profile: Profile, day: date) -> int | None:
     """Return the number of the first amnesty that makes a date neutral for the user; None for none."""
     return next((number for number, dates in profile.amnesties if day in dates), None)
+
+
+def _with_neutral_dates(
+    profile: Profile, otherwise_skipped: frozenset[date], dates_by_number: dict[int, frozenset[date]]
+) -> Profile:
+    in_order = tuple((number, tuple(sorted(dates))) for number, dates in sorted(dates_by_number.items()))
+    if in_order == profile.amnesties:
+        return profile
+    skipped = otherwise_skipped.union(*dates_by_number.values())
+    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=in_order)

@@ -7,6 +7,10 @@ away, and the rules know no other.
 
 A user of ten years with a freeze each fortnight has a profile of 0.9 KB so, one write unit for each event; it
 would have 3.1 KB and cost four.
+
+Dates are stored as one short text: `2026-05-01 2 14` is 1, 3 and 17 May. A number is the days since the one
+before. What belongs to a date stands behind it. `2026-05-01/2 14` is 1, 2, 3 and 15 May: two dates follow the
+first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0` pauses of four dates and of one.
 """
 
 import hashlib
@@ -28,12 +32,6 @@ from rules.engagement.streak import (
     net_freezes,
     with_checkpoint,
 )
-
-# Dates as one short text: `2026-05-01 2 14` is 1, 3 and 17 May. A number is the days since the one before.
-#
-# What belongs to a date stands behind it. `2026-05-01/2 14` is 1, 2, 3 and 15 May: two dates follow the
-# first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0` pauses of four dates and of one.
-
 
 ISO_LENGTH = len("2026-05-01")
 LATER = re.compile(r"(\d+)(.*)", re.ASCII)

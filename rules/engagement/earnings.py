@@ -1,5 +1,7 @@
-"""What an event earns: its date (docs/rules.md, rule 8: one instant never earns a user more than one), and
-what a user's events have earned so far under each cap (rule 5), as days hold it.
+"""The date and the points that an event earns.
+
+One instant never earns a user more than one date (docs/rules.md, rule 8). Points are limited by what the
+user's events have earned under the same cap before, as days have it (rule 5).
 """
 
 from collections import defaultdict
@@ -15,12 +17,12 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import Streak
 
-NEAR = timedelta(hours=8)
-OPENED_NEAR_MAX = 1
+NEAR = timedelta(hours=8)  # first events of two dates that are less apart are near each other
+OPENED_NEAR_MAX = 1  # dates that may begin near an event which begins another one
 DATES_A_WEEK = 7
 
 
-@lru_cache(maxsize=4096)  # placing asks for an event's several times
+@lru_cache(maxsize=4096)  # assign_dates asks for an event's several times
 def instant_of(event_id: str) -> datetime:
     """Return when an event occurred, which its id begins with."""
     return unstamp(event_id.partition("#")[0])
@@ -36,22 +38,23 @@ def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day
 
     Between the last event of one date and the first of the date after next lie less than 24 hours. So no
     whole date lies between them, and the one that the calendars name is no miss. One calendar alone never
-    gives this, and more events only bring the two closer. events: ids and dates, as they were placed.
-    days: see place.
+    gives this, and more events only bring the two closer. events: ids, with the dates that they earn.
+    days: see assign_dates.
     """
-    first: dict[date, datetime] = {}
-    last: dict[date, datetime] = {}
-    seen = [
-        (when, instant_of(at)) for when, day in days.items() if day and day.is_active for at in _ends(day)
-    ]
+    instants: dict[date, list[datetime]] = defaultdict(list)
+    for when, day in days.items():
+        if day and day.is_active:
+            instants[when] += map(instant_of, _ends(day))
     dates = set()
     for event_id, when in events:
-        seen.append((when, instant_of(event_id)))
+        instants[when].append(instant_of(event_id))
         dates.add(when)
-    for when, at in seen:
-        first[when], last[when] = min(at, first.get(when, at)), max(at, last.get(when, at))
-    pairs = {(day + n * DAY, day + (n + 2) * DAY) for day in dates for n in (-2, 0)}
-    return {a + DAY for a, b in pairs if a in last and b in first and first[b] - last[a] < DAY}
+    gaps = set()
+    for before in {day - 2 * DAY for day in dates} | dates:
+        after = before + 2 * DAY
+        if before in instants and after in instants and min(instants[after]) - max(instants[before]) < DAY:
+            gaps.add(before + DAY)
+    return gaps
 
 
 def _ends(day: Day) -> tuple[str, str]:
@@ -67,39 +70,43 @@ def dates_to_read(
     """
     if streak is None:
         return set()
-    asked = set()
-    for event in (each for each in events if not each.is_passive):
+    undecided = set()  # dates of events that depend on the dates beside them
+    for event in events:
         day = days.get((event.user_id, event.activity_date))
-        if (
+        if not event.is_passive and (
             day is None
             or not day.is_active
             or event.activity_date < streak.last
             or event.event_id < day.first_event_id
         ):
-            asked.add(event.activity_date)
+            undecided.add(event.activity_date)
     dates = {event.activity_date for event in events}
-    return {day for day in dates_beside(asked) - dates if day <= streak.last}
+    return {day for day in dates_beside(undecided) - dates if day <= streak.last}
 
 
 def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
     """Return the events, in their order, each with the date that it earns. A passive one has its own.
 
+    An event earns the date that it claims if that date is active already. It opens a new one unless another
+    date began at the same instant, or several began near it: then it earns the nearest of these.
     days: the stored days of the events' dates and of those beside them; None where there is none.
     """
-    opened = {when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active}
+    first_instants = {
+        when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active
+    }
     placed = {event.event_id: event for event in events if event.is_passive}
-    for event in sorted(
-        (each for each in events if not each.is_passive),
-        key=lambda each: (instant_of(each.event_id), each.activity_date, each.event_id),
-    ):
-        at, when = instant_of(event.event_id), event.activity_date
-        if when not in opened:
-            near = sorted(
-                (abs(at - first), other) for other, first in opened.items() if abs(at - first) < NEAR
-            )
-            if near and (near[0][0] == timedelta() or len(near) > OPENED_NEAR_MAX):
-                when = near[0][1]
-        opened[when] = min(at, opened.get(when, at))
+    active = [event for event in events if not event.is_passive]
+    active.sort(key=lambda event: (instant_of(event.event_id), event.activity_date, event.event_id))
+    for event in active:
+        instant, when = instant_of(event.event_id), event.activity_date
+        if when not in first_instants:
+            distances = ((abs(instant - first), other) for other, first in first_instants.items())
+            near = sorted((distance, other) for distance, other in distances if distance < NEAR)
+            if near:
+                least, nearest = near[0]
+                if least == timedelta() or len(near) > OPENED_NEAR_MAX:
+                    when = nearest
+        first_instants[when] = min(instant, first_instants.get(when, instant))
         placed[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
     return [placed[event.event_id] for event in events]
 
@@ -131,36 +138,37 @@ def dates_of_caps(events: Iterable[Event]) -> set[date]:
 
 
 class CappedPoints:
-    """What a user's events have earned under each cap so far, in each period. days: see Account."""
+    """The points that a user's events have earned under each cap, in each period. days: see Account."""
 
     def __init__(self, days: Mapping[date, Day | None] | None = None) -> None:
         self._days = days or {}
         self._earned: dict[tuple[str, date, bool], dict[int, int]] = {}
 
     def add(self, event_type: str, day: date, cap: Cap, points: int) -> None:
-        """Count points in that are under a cap, or are taken back from what is."""
-        earned = self._of(event_type, day, cap)
+        """Count in points under a cap; below 0: points that are taken back."""
+        earned = self._earned_by_cap(event_type, day, cap)
         earned[cap.points] = earned.get(cap.points, 0) + points
 
     def award(self, event_type: str, day: date, worth: int, cap: Cap | None) -> int:
-        """Return the points that its cap leaves of an event's, and count them in."""
+        """Return the points that a cap leaves of an event's `worth`, and count them in."""
         if cap is None:
             return worth
-        earned = self._of(event_type, day, cap)
+        earned = self._earned_by_cap(event_type, day, cap)
         points = points_left(worth, cap.points, earned)
         earned[cap.points] = earned.get(cap.points, 0) + points
         return points
 
-    def _of(self, event_type: str, day: date, cap: Cap) -> dict[int, int]:
+    def _earned_by_cap(self, event_type: str, day: date, cap: Cap) -> dict[int, int]:
+        """Return the points earned in a period of a cap, by the caps' points; the days' are read once."""
         is_weekly = cap.per is Period.WEEK
         first = cap.first(day) if is_weekly else day
-        place = event_type, first, is_weekly
-        if (earned := self._earned.get(place)) is None:
-            earned = self._earned[place] = {}
+        key = event_type, first, is_weekly
+        if (earned := self._earned.get(key)) is None:
+            earned = self._earned[key] = {}
             if self._days:
                 dates = week_of(first) if is_weekly else [first]
-                known = filter(None, map(self._days.get, dates))
-                earned |= _points_by_cap(event_type, cap.per, known)
+                stored = filter(None, map(self._days.get, dates))
+                earned |= _points_by_cap(event_type, cap.per, stored)
         return earned
 
 
@@ -174,7 +182,7 @@ def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int
 
 
 def _points_by_cap(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
-    """Return what a type's events of some days have earned, by their cap of a kind."""
+    """Return the points that a type's events earned under caps of a period, by the caps' points."""
     earned: dict[int, int] = defaultdict(int)
     for day in days:
         for key, points in day.points_by_cap.items():

@@ -1,5 +1,7 @@
-"""An engagement event as it is stored: ingest writes this shape, and processors read it. What it contributes
-to streaks (docs/rules.md, rule 14), and when it happened by a right clock (rule 16).
+"""An engagement event as it is stored: ingest writes this shape, and processors read it.
+
+Beside the shape: the measures, by which an event contributes to streaks (docs/rules.md, rule 14), the
+position of an event in its table's stream, and the correction of a device's clock that is wrong (rule 16).
 """
 
 import hashlib
@@ -37,21 +39,17 @@ NUMBERS = ("points_awarded", "rules_version")
 OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "properties")
 
 
-# What an event contributes to streaks (docs/rules.md, rule 14). It is fixed when the event is accepted.
-#
-# As a text: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes: sums are in
-# thousandths. A day adds them up by event type: `{"READ": 2, "READ minutes": 45000}`.
-
-
 def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:
-    """Return an event's measures; None where nothing is counted. measured: see Book.measured.
+    """Return what an event contributes to streaks (rule 14); None where nothing is counted.
 
-    A property that is missing, or is no number, adds nothing.
+    It is fixed when the event is accepted. It is a text: `n` for an event that is counted, `n,minutes=30500`
+    for one of 30.5 minutes, because sums are in thousandths. measured: see Book.measured. A property that is
+    missing, or is no number, adds nothing.
     """
     if measured is None:
         return None
-    said = {name: _amount((properties or {}).get(name)) for name in measured}
-    return ",".join([COUNTED, *(f"{name}={amount}" for name, amount in said.items() if amount)])
+    amount_of = {name: _amount((properties or {}).get(name)) for name in measured}
+    return ",".join([COUNTED, *(f"{name}={amount}" for name, amount in amount_of.items() if amount)])
 
 
 def _amount(value: Any) -> int:
@@ -66,15 +64,18 @@ def day_key(event_type: str, summed: str | None = None) -> str:
 
 
 def amounts(event_type: str, measures: str) -> dict[str, int]:
-    """Return what an event adds to its day; raises ValueError for a text that is no measures."""
+    """Return what an event adds to its day, by day_key: `{"READ": 1, "READ minutes": 30500}`.
+
+    Raises ValueError for a text that is no measures.
+    """
     counted, *sums = measures.split(",")
     if counted != COUNTED:
         raise ValueError(f"no measures: {measures!r}")
-    found = {day_key(event_type): 1}
-    for each in sums:
-        name, _, amount = each.partition("=")
-        found[day_key(event_type, name)] = int(amount)
-    return found
+    by_key = {day_key(event_type): 1}
+    for text in sums:
+        name, _, amount = text.partition("=")
+        by_key[day_key(event_type, name)] = int(amount)
+    return by_key
 
 
 def with_measures(
@@ -116,23 +117,21 @@ class Event:
     occurred_at: str
     activity_date: date  # the date that it claims
     zone: str  # the zone that this date was read in
-    points_awarded: int  # points_awarded, cap: by that version; the points are those before the cap
+    points_awarded: int  # by the version of the book that judges it, before the cap
     source: str
     created_at: str
     rules_version: int = 1  # the version of the book that judges it
-    cap: Cap | None = None
+    cap: Cap | None = None  # by that version
     is_passive: bool = False  # whether it makes no date an active one
     expiry: str | None = None  # by which rule its points expire (rule 11)
     by_server: bool = False  # whether only a server may declare it
-    # What it adds to streaks (rules.engagement.events), None where nothing is counted
-    measures: str | None = None
+    measures: str | None = None  # what it adds to streaks (measures_of), None where nothing is counted
     device_time: str | None = None  # when the event occurred by its device's own clock, if that was wrong
     # Since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16)
     offline_since: str | None = None
     timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
-    # Where it stands in its table's stream (newer_position), if read there; it is not stored
-    place: str = ""
+    place: str = ""  # its position in its table's stream (newer_position), if read there; it is not stored
 
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
@@ -245,45 +244,41 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
     return value
 
 
-# An event's place in its table's stream: which of two records is newer.
-#
-# A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
-# `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
-
-
 def newer_position(one: str, other: str) -> str:
-    """Return the newer of two places."""
-    return max(one, other, key=_place_key)
+    """Return the newer of two positions in a table's stream.
+
+    A position is the stream's label, which is the time when it was made, and a record's sequence number, such
+    as `2026-03-01T00:00:00.000/300000000000000499659`. "" is an unknown position, and is older than all.
+    """
+    return max(one, other, key=_position_key)
 
 
-def newest_position(places: Sequence[str]) -> str:
-    """Return the newest of some places; "" if one of them is unknown."""
-    return reduce(newer_position, places) if all(places) else ""
+def newest_position(positions: Sequence[str]) -> str:
+    """Return the newest of some positions; "" if one of them is unknown."""
+    return reduce(newer_position, positions) if all(positions) else ""
 
 
-def is_beyond(place: str, other: str) -> bool:
-    """Whether a place is newer than another one of the same stream."""
-    label, number = _place_key(place)
-    other_label, reached = _place_key(other)
-    return bool(place) and label == other_label and number > reached
+def is_beyond(position: str, other: str) -> bool:
+    """Whether a position is newer than another one of the same stream."""
+    label, number = _position_key(position)
+    other_label, other_number = _position_key(other)
+    return bool(position) and label == other_label and number > other_number
 
 
-def _place_key(place: str) -> tuple[str, int]:
-    label, _, number = place.partition("/")
+def _position_key(position: str) -> tuple[str, int]:
+    label, _, number = position.partition("/")
     return label, int(number or 0)
-
-
-# How wrong a device's clock is, and when its events happened by a right one (rule 16).
-#
-# A batch says when it was sent, by the clock that its events were read from. Whatever that clock is off by
-# when the batch arrives, it was off by when the events happened.
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceClock:
-    """What is known of the clock that a batch's events were read from."""
+    """The clock by which a batch's events occurred (rule 16).
 
-    skew: timedelta = timedelta()  # what has to be added to its times
+    A batch says when it was sent, by that clock. Whatever the clock is off by when the batch arrives, it was
+    off by when the events happened.
+    """
+
+    skew: timedelta = timedelta()  # to be added to its times
 
 
 RIGHT_CLOCK = DeviceClock()

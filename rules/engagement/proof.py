@@ -1,5 +1,9 @@
 """Proofs (rule 19): an account's chain recomputed from its entries, the tree over all accounts' heads, and
 the small file that proves one entry.
+
+The tree is RFC 6962's, in 256 buckets. A bucket has the accounts whose hash of the user id has the same first
+two digits, in the order of their names in the tree. The tree of all buckets' roots is always full. So a night
+hashes only the buckets that have changed.
 """
 
 import hashlib
@@ -41,11 +45,10 @@ class LedgerLink:
     """An entry as any copy of the ledger has it."""
 
     seq: int
-    place: str  # created_at, or what stays of it
-    # shown, hidden: encoded fields; hidden is None where an erasure has left the commitment alone
-    shown: bytes
-    hidden: bytes | None
-    committed: bytes = b""
+    place: str  # created_at; of an erased person's entry, the part of it that stays
+    shown: bytes  # encoded fields that outlive an erasure
+    hidden: bytes | None  # encoded fields that an erasure takes away; None: it has
+    committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
     begins: bytes = b""  # at the first entry: the salt of the chain
     stored: bytes = b""  # the hash that the copy has; b"": it has none
     name: bytes = b""  # at the first entry, of an erased person: the account in the tree
@@ -68,16 +71,17 @@ def link_of(entry: Entry) -> LedgerLink:
 
 @dataclass(slots=True)
 class AccountChain:
-    """What an account's entries come to."""
+    """The chain of hashes of an account's entries."""
 
     name: bytes  # the account in the tree
     salt: bytes  # b"" of an erased person
-    seq: int = -1
-    fold: bytes = ZERO
-    hashes: dict[int, bytes] = field(default_factory=dict)  # hashes, contents, commitments: by seq
-    contents: dict[int, bytes] = field(default_factory=dict)
-    commitments: dict[int, bytes] = field(default_factory=dict)
-    breaks: list[int] = field(default_factory=list)  # their stored hash does not follow, or they name a salt
+    seq: int = -1  # of the newest entry
+    fold: bytes = ZERO  # the hash of the newest entry
+    hashes: dict[int, bytes] = field(default_factory=dict)  # by seq, of the chain up to that entry
+    contents: dict[int, bytes] = field(default_factory=dict)  # by seq, digests of the entries alone
+    commitments: dict[int, bytes] = field(default_factory=dict)  # by seq, to the hidden fields
+    # Seq of entries whose stored hash does not follow, or that begin a chain in the middle of this one
+    breaks: list[int] = field(default_factory=list)
 
     @property
     def leaf(self) -> bytes:
@@ -95,24 +99,24 @@ def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | Non
         return None
     salt = links[0].begins
     chain = AccountChain(links[0].name or tag_of(salt, account_id), salt)
-    for number, each in enumerate(links):
-        committed = each.commitment(salt)
-        digest = content_digest(each.shown, committed)
-        chain.fold, chain.seq = link_hash(chain.fold, digest), each.seq
-        chain.hashes[each.seq], chain.commitments[each.seq] = chain.fold, committed
-        chain.contents[each.seq] = digest
-        if each.stored not in (b"", chain.fold) or (number and (each.begins or each.name)):
-            chain.breaks.append(each.seq)
+    for number, link in enumerate(links):
+        committed = link.commitment(salt)
+        digest = content_digest(link.shown, committed)
+        chain.fold, chain.seq = link_hash(chain.fold, digest), link.seq
+        chain.hashes[link.seq], chain.commitments[link.seq] = chain.fold, committed
+        chain.contents[link.seq] = digest
+        if link.stored not in (b"", chain.fold) or (number and (link.begins or link.name)):
+            chain.breaks.append(link.seq)
     return chain
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LedgerFault:
-    """What is wrong with a copy of an account's ledger, and where: seq and place of the entry."""
+    """A fault of a copy of an account's ledger."""
 
-    seq: int
-    what: str
-    place: str = ""
+    seq: int  # of the entry
+    what: str  # FLIPPED, DROPPED, ADDED or REORDERED
+    place: str = ""  # of the entry
 
     @property
     def text(self) -> str:
@@ -146,18 +150,19 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     if faults := order_faults(links):
         return faults
     chain = chain_of(account_id, links)
-    # Hashes without a chain: what it begins with was taken away.
-    lone = (link.seq for link in links if link.stored or link.begins or link.name)
-    broken = chain.breaks if chain else list(lone)
+    if chain:
+        broken = chain.breaks
+    else:  # hashes without a chain: the salt that it begins with was taken away
+        broken = [link.seq for link in links if link.stored or link.begins or link.name]
     places = {link.seq: link.place for link in links}
-    return [LedgerFault(each, FLIPPED, places[each]) for each in broken[:1]]
+    return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
 
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
     by_seq = {link.seq: link for link in sound}
     faults = set(order_faults(links))
-    proven = {link.seq for link in links}
+    seqs = {link.seq for link in links}
     for link in links:
         other = by_seq.get(link.seq)
         if other is None:
@@ -167,7 +172,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
             other.hidden,
         ):
             faults.add(LedgerFault(link.seq, FLIPPED, other.place))
-    faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in proven)
+    faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in seqs)
     return sorted(faults)
 
 
@@ -176,14 +181,7 @@ def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
     return [fault.text for fault in faults]
 
 
-# The tree over all accounts' heads (rule 19): RFC 6962's, in 256 buckets.
-#
-# A bucket is the accounts whose hash of the user id has the same first two digits, in the order of their
-# names in the tree. The tree of all buckets' roots is always full. So a night hashes the buckets that have
-# changed.
-
-
-Path = list[tuple[str, bytes]]
+Path = list[tuple[str, bytes]]  # the neighbours of a leaf up to the root, each with its side
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +206,15 @@ def packed_leaves(leaves: Mapping[bytes, TreeLeaf]) -> bytes:
 
 
 def leaves_from_bytes(rows: bytes) -> Leaves:
-    """Read what packed() wrote; raises ValueError for bytes that are cut off."""
+    """Return the leaves that packed_leaves wrote; raises ValueError for bytes that are cut off."""
     if len(rows) % ROW_BYTES:
         raise ValueError(f"leaves of {len(rows)} bytes, which are cut off")
-    found: Leaves = {}
+    leaves: Leaves = {}
     for start in range(0, len(rows), ROW_BYTES):
         row = rows[start : start + ROW_BYTES]
         seq = int.from_bytes(row[DIGEST_BYTES:-DIGEST_BYTES], "big")
-        found[row[:DIGEST_BYTES]] = TreeLeaf(seq, row[-DIGEST_BYTES:])
-    return found
+        leaves[row[:DIGEST_BYTES]] = TreeLeaf(seq, row[-DIGEST_BYTES:])
+    return leaves
 
 
 def digests_of(leaves: Mapping[bytes, TreeLeaf]) -> list[bytes]:
@@ -272,6 +270,6 @@ def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: byt
             "salt": entry_salt(chain.salt, seq).hex(),
             "previous": (chain.hashes[seq - 1] if seq else ZERO).hex(),
         },
-        "after": [chain.contents[each].hex() for each in range(seq + 1, head + 1)],
+        "after": [chain.contents[later].hex() for later in range(seq + 1, head + 1)],
         "path": [[side, beside.hex()] for side, beside in path],
     }

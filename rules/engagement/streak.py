@@ -1,5 +1,6 @@
 """The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
-Where a fold of it can be taken up again, whether it is settled, and why a date counts or does not.
+
+A fold of all active dates gives it. The fold can go on from a checkpoint, so nobody reads all dates again.
 """
 
 from collections import Counter
@@ -55,11 +56,11 @@ class Checkpoint:
 
 def with_checkpoint(checkpoints: tuple[Checkpoint, ...], checkpoint: Checkpoint) -> tuple[Checkpoint, ...]:
     """Add a month's checkpoint. The third newest goes, unless it is the last of its year."""
-    kept = [*checkpoints, checkpoint]
+    with_new = [*checkpoints, checkpoint]
     third = -NEWEST_KEPT - 1
-    if len(kept) > NEWEST_KEPT and kept[third].last.year == kept[third + 1].last.year:
-        del kept[third]
-    return tuple(kept)
+    if len(with_new) > NEWEST_KEPT and with_new[third].last.year == with_new[third + 1].last.year:
+        del with_new[third]
+    return tuple(with_new)
 
 
 def ends_month(last: date, later: date) -> bool:
@@ -68,8 +69,9 @@ def ends_month(last: date, later: date) -> bool:
 
 
 def checkpoint_index(checkpoints: tuple[Checkpoint, ...], since: date) -> int | None:
-    """Return which checkpoint is the newest before a date; None if there is none."""
-    return max((place for place, each in enumerate(checkpoints) if each.last < since), default=None)
+    """Return the index of the newest checkpoint before a date; None if there is none."""
+    indices = (index for index, checkpoint in enumerate(checkpoints) if checkpoint.last < since)
+    return max(indices, default=None)
 
 
 class StreakStatus(StrEnum):
@@ -199,12 +201,13 @@ def resumed_streak(state: Streak | None, since: date) -> Streak | None:
 
     It is right as long as neither active dates nor cover have changed before that date.
     """
-    known = state.checkpoints if state else ()
-    place = checkpoint_index(known, since)
-    if state is None or place is None:
+    checkpoints = state.checkpoints if state else ()
+    index = checkpoint_index(checkpoints, since)
+    if state is None or index is None:
         return None
-    at = known[place]
-    return Streak(at.last, at.length, at.longest, at.active_days, state.spent[: at.spent], known[:place])
+    start = checkpoints[index]
+    spent = state.spent[: start.spent]
+    return Streak(start.last, start.length, start.longest, start.active_days, spent, checkpoints[:index])
 
 
 def shown_streak(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
@@ -261,9 +264,10 @@ def return_date(state: Streak | None, cover: Cover, granted: date, today: date) 
     and return add up to nothing. One that has been used stays used, and is gone from today on.
     """
     as_of = max(today, state.last) if state else today
-    left = replace(cover, freezes=(*cover.freezes, (granted, -1)))
+    without = replace(cover, freezes=(*cover.freezes, (granted, -1)))
     covered = enumerate(shown_streak(state, cover, as_of).spent)
-    return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)
+    is_unused = all(without.granted(day) > spent_before for spent_before, day in covered)
+    return granted if is_unused else max(today, granted)
 
 
 class DateReason(StrEnum):
@@ -312,16 +316,17 @@ def covered_dates(
     if streak is None:
         return []
     spent = set(shown_streak(streak, cover, max(today, streak.last)).spent)
-    found, (day, last) = [], span
+    covered: list[tuple[date, DateReason]] = []
+    day, last = span
     while day <= min(last, today):
         if day in cover.skipped:
-            found.append((day, DateReason.SKIPPED))
+            covered.append((day, DateReason.SKIPPED))
         elif cover.is_neutral(day):
-            found.append((day, DateReason.PAUSE))
+            covered.append((day, DateReason.PAUSE))
         elif day in spent:
-            found.append((day, DateReason.FREEZE))
+            covered.append((day, DateReason.FREEZE))
         day += DAY
-    return found
+    return covered
 
 
 def cover_until(cover: Cover, last: date) -> Cover:
@@ -330,9 +335,9 @@ def cover_until(cover: Cover, last: date) -> Cover:
     Example: of a pause from 1 to 31 March, up to 10 March, it is 1 to 10 March.
     """
     return Cover(
-        net_freezes(freez for freez in cover.freezes if freez[0] <= last),
+        net_freezes((since, change) for since, change in cover.freezes if since <= last),
         tuple(sorted((first, min(end, last)) for first, end in cover.pauses if first <= last)),
-        frozenset(each for each in cover.skipped if each <= last),
+        frozenset(day for day in cover.skipped if day <= last),
         opening=cover.opening,
     )
 

@@ -1,5 +1,10 @@
 """Changes of items on their way from the writer to the standby (rule 23): their text, and what must be there
 before the standby takes one over.
+
+The writer writes one after the other, and a standby takes them over in the same order:
+
+    an event's claim -> the event -> its ledger entry -> its day -> the profile
+                                     a command's entry -> the command's claim
 """
 
 import binascii
@@ -77,14 +82,6 @@ def number_of(epoch: int, at: int) -> str:
     return f"{epoch:08d}/{at:017d}"
 
 
-# Changes as text, on their way from one region to the other (rule 23).
-#
-#     {"epoch": 3, "changes": [{"table": "BPEvents", "at": 1767225600000001, "key": {...}, "image": {...},
-#     "new": 1}]}
-#
-# Values are as DynamoDB writes them, bytes in base64. Long ones are compressed: a text in place of the list.
-
-
 class TooLarge(ValueError):
     """A change that no message can hold."""
 
@@ -101,33 +98,39 @@ def change_text(change: ItemChange) -> str:
 
 
 def change_messages(epoch: int, changes: Iterable[str]) -> Iterator[str]:
-    """Yield messages with the texts of changes of one epoch, in their order."""
-    held: list[str] = []
+    """Yield messages with the texts of changes of one epoch, in their order.
+
+        {"epoch": 3, "changes": [{"table": "BPEvents", "at": 1767225600000001, "key": {...}, "image": {...},
+        "new": 1}]}
+
+    Values are as DynamoDB writes them, bytes in base64. A long list is compressed: a text is in its place.
+    """
+    batch: list[str] = []
     size = 0
     for text in changes:
-        if held and size + len(text) > LONG_BYTES:
-            yield _message(epoch, held)
-            held, size = [], 0
-        held.append(text)
+        if batch and size + len(text) > LONG_BYTES:
+            yield _message(epoch, batch)
+            batch, size = [], 0
+        batch.append(text)
         size += len(text)
-    if held:
-        yield _message(epoch, held)
+    if batch:
+        yield _message(epoch, batch)
 
 
 def _message(epoch: int, changes: list[str]) -> str:
-    listed = f"[{','.join(changes)}]"
-    if len(listed) > LONG_BYTES + len(changes) + 1:
-        listed = json.dumps(b64encode(zlib.compress(listed.encode())).decode())
-    return f'{{"epoch":{epoch},"changes":{listed}}}'
+    json_list = f"[{','.join(changes)}]"
+    if len(json_list) > LONG_BYTES + len(changes) + 1:
+        json_list = json.dumps(b64encode(zlib.compress(json_list.encode())).decode())
+    return f'{{"epoch":{epoch},"changes":{json_list}}}'
 
 
 def changes_of(message: Mapping[str, Any]) -> list[ItemChange]:
-    """Return the changes of a message, read from its text as JSON. Raises ValueError with what is wrong."""
+    """Return the changes of a message, read from its text as JSON. Raises ValueError, with the reason."""
     try:
-        listed = message["changes"]
-        if isinstance(listed, str):
-            listed = json.loads(zlib.decompress(b64decode(listed)))
-        return [_change(int(message["epoch"]), each) for each in listed]
+        changes = message["changes"]
+        if isinstance(changes, str):
+            changes = json.loads(zlib.decompress(b64decode(changes)))
+        return [_change(int(message["epoch"]), fields) for fields in changes]
     except (KeyError, TypeError, AttributeError, zlib.error, binascii.Error) as error:
         raise ValueError(f"no message of changes: {type(error).__name__}") from None
 
@@ -149,28 +152,20 @@ def _change(epoch: int, fields: Mapping[str, Any]) -> ItemChange:
 
 def with_bytes(image: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return an item of JSON with bytes where it has some: as DynamoDB's client takes it."""
-    return {name: _value(each) for name, each in image.items()}
+    return {name: _value(typed) for name, typed in image.items()}
 
 
 def _value(typed: Mapping[str, Any]) -> dict[str, Any]:
-    ((kind, some),) = typed.items()
+    ((kind, value),) = typed.items()
     if kind == "B":
-        return {"B": b64decode(some)}
+        return {"B": b64decode(value)}
     if kind == "M":
-        return {"M": with_bytes(some)}
-    return {kind: [_value(each) for each in some] if kind == "L" else some}
+        return {"M": with_bytes(value)}
+    return {kind: [_value(element) for element in value] if kind == "L" else value}
 
 
 def _base64(data: bytes) -> str:
     return b64encode(data).decode()
-
-
-# What must be there before a change may be taken over.
-#
-# The writer writes one after the other, and a standby takes them over in the same order:
-#
-#     an event's claim -> the event -> its ledger entry -> its day -> the profile
-#                                      a command's entry -> the command's claim
 
 
 def claim_needed(event: Image, now: datetime) -> str:
@@ -196,9 +191,7 @@ def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
 
 
 def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the dates that entries count for, each with the place of the newest entry that its day counts
-    in.
-    """
+    """Return the dates that entries count for, each with the place that its day must have reached."""
     return {
         entry.draft.activity_date: entry.created_at
         for entry in entries

@@ -1,5 +1,13 @@
-"""Which region writes (rule 23): one item, which all regions read as it is now, how it changes, and how long
-a process may go by what it has read of it.
+"""The register (rule 23): one item that says which region writes, and how it changes.
+
+A process goes by a reading of it for LEASE_SECONDS. No two machines' clocks are compared: a process counts
+the seconds since it *began* to read. Whoever changes the register waits, after the change, for longer than
+anybody may count. Then no process goes by the register of before.
+
+    a process:   |--- may write ---------------|
+                 began to read          LEASE_SECONDS
+    a promotion:      |--- waits ------------------------------------|
+                      has written                        QUIET_SECONDS
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +22,11 @@ QUIET_SECONDS = 20.0
 
 
 class Phase(StrEnum):
-    """How far a promotion is; OPEN: none is under way."""
+    """How far a promotion is."""
 
-    OPEN = "open"
-    DRAINING = "draining"
-    CLOSED = "closed"
+    OPEN = "open"  # none is under way
+    DRAINING = "draining"  # nobody writes; the new writer still takes over what the former one has sent
+    CLOSED = "closed"  # nobody writes, and nothing more is taken over
 
 
 class NotPossible(ValueError):
@@ -115,18 +123,6 @@ def _check_open(register: Register) -> None:
         raise NotPossible(f"{register.writer} is being promoted: let that end first")
 
 
-# How long a process may go by what it has read of the register (rule 23).
-#
-# No two machines' clocks are compared. A process counts the seconds since it *began* to read. Whoever changes
-# the register waits, after the change, for longer than anybody may count: then no process goes by what was
-# before.
-#
-#     a process:   |--- may write ---------------|
-#                  began to read          LEASE_SECONDS
-#     a promotion:      |--- waits ------------------------------------|
-#                       has written                        QUIET_SECONDS
-
-
 @dataclass(frozen=True, slots=True)
 class Clocks:
     """Two clocks of one machine, in seconds."""
@@ -141,10 +137,10 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class RegisterReading:
-    """What a process has read."""
+    """The register as a process has read it."""
 
     register: Register
-    began: Clocks  # when it asked
+    began: Clocks  # when the process began to read
 
     def is_stale(self, now: Clocks) -> bool:
         """Whether it is time to read again."""

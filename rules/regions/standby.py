@@ -1,5 +1,8 @@
-"""A standby's ledger (rule 23): how it grows by the writer's own entries; and once the standby writes itself,
-what becomes of what the old writer's ledger has beyond it.
+"""A standby's ledger (rule 23): how it grows by the writer's own entries, and what becomes of unseen ones.
+
+Once the standby writes itself, both ledgers of an account have one beginning. What the old writer's has
+beyond it is *unseen*. Its points were promised to somebody, so nothing of it is thrown away: it is applied by
+the rules that hold for everybody, or it is listed by name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,20 +13,20 @@ from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head, unfold_c
 from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)
-# What a person sets, of a profile.
+# The attributes of a profile that a person sets.
 SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
 
 
 class LedgerContradiction(ValueError):
-    """An entry does not follow from those before it: a fault, that no waiting mends. The text says which."""
+    """An entry does not follow from those before it, which no waiting mends. The text says the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedEntries:
-    """What to write."""
+    """The entries that a standby writes when it follows one of the writer's."""
 
     carrier: Entry | None  # the new head, or None if the ledger has it
-    carried: Sequence[Entry] = ()  # entries that it names
+    carried: Sequence[Entry] = ()  # entries that the carrier names
 
 
 def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
@@ -33,57 +36,50 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
     writer's stream events are applied is left out: the standby has a stream of its own, so it looks into its
     ledger instead. Raises LedgerContradiction where balance or hash is not what the entries lead to.
     """
-    on = head or NO_HEAD
+    base = head or NO_HEAD
     entries = [*unfold_carrier(entry), entry]
-    if entry.seq <= on.seq:
+    if entry.seq <= base.seq:
         return FollowedEntries(None, entries[:-1])
-    new = [each for each in entries if each.seq > on.seq]
-    if new[0].seq != on.seq + 1:
+    new = [candidate for candidate in entries if candidate.seq > base.seq]
+    if new[0].seq != base.seq + 1:
         return None
-    balance = on.balance + sum(each.draft.points for each in new)
+    balance = base.balance + sum(new_entry.draft.points for new_entry in new)
     if balance != entry.balance:
         raise LedgerContradiction(
             f"seq {entry.seq}: balance {entry.balance}, and the points lead to {balance}"
         )
-    chain = _chain(on, new)
+    chain = _chain(base, new)
     if entry.chain and chain and entry.chain != chain:
         raise LedgerContradiction(f"seq {entry.seq}: its hash is not that of its predecessors")
     followed = replace(entry, active=True, reversed_by=None, applied_through="", chain=entry.chain or chain)
     return FollowedEntries(followed, entries[:-1])
 
 
-def _chain(on: Head, new: Sequence[Entry]) -> bytes:
+def _chain(base: Head, new: Sequence[Entry]) -> bytes:
     """Return the last entry's hash and salt; b"" if its chain has not begun."""
-    before, salt = on.chain[:DIGEST_BYTES], on.chain[DIGEST_BYTES:]
+    digest, salt = base.chain[:DIGEST_BYTES], base.chain[DIGEST_BYTES:]
     for entry in new:
         if entry.begins:
-            before, salt = ZERO, entry.begins
+            digest, salt = ZERO, entry.begins
         if salt:
-            before = link_hash(before, content_of(entry, salt))
-    return before + salt if salt else b""
-
-
-# What a region wrote that the new writer never saw, and what becomes of it (rule 23).
-#
-# Both ledgers of an account have one beginning. What the old writer's has beyond it is *unseen*. Its points
-# were promised to somebody, so nothing of it is thrown away: it is applied by the rules that hold for
-# everybody, or it is listed by name.
+            digest = link_hash(digest, content_of(entry, salt))
+    return digest + salt if salt else b""
 
 
 class UnseenFate(StrEnum):
     """What becomes of an unseen entry."""
 
     EVENT = "event"  # its event goes to the new writer, as a late one
-    REDEEM = "redeem"  # is asked for again, under its key
-    REVERSE = "reverse"  # is asked for again
-    FOLLOWS = "follows"  # from events and rules: the new writer writes its own
+    REDEEM = "redeem"  # the command is sent again, under its key
+    REVERSE = "reverse"  # the command is sent again
+    FOLLOWS = "follows"  # it follows from events and rules: the new writer writes its own
     UNDONE = "undone"  # it and its reversal are both unseen: nothing is left of it
     LISTED = "listed"  # somebody must decide
 
 
 @dataclass(frozen=True, slots=True)
 class UnseenEntry:
-    """An unseen entry."""
+    """An entry of the old writer that the new writer never saw."""
 
     entry: Entry
     fate: UnseenFate
@@ -91,32 +87,35 @@ class UnseenEntry:
     reason: str = ""  # why it is listed
 
 
-def common_length(theirs: Sequence[Entry], ours: Sequence[Entry]) -> int:
+def common_length(old_entries: Sequence[Entry], new_entries: Sequence[Entry]) -> int:
     """Return how many entries two ledgers of an account have in common. Both: all entries, oldest first."""
     count = 0
-    for one, other in zip(theirs, ours, strict=False):
-        if (one.created_at, one.seq, one.balance, one.draft) != (
-            *(other.created_at, other.seq, other.balance, other.draft),
-        ):
+    for old, new in zip(old_entries, new_entries, strict=False):
+        old_content = (old.created_at, old.seq, old.balance, old.draft)
+        if old_content != (new.created_at, new.seq, new.balance, new.draft):
             break
         count += 1
     return count
 
 
 def unseen_entries(
-    theirs: Sequence[Entry], ours: Sequence[Entry], keys: Mapping[str, str]
+    old_entries: Sequence[Entry], new_entries: Sequence[Entry], keys: Mapping[str, str]
 ) -> list[UnseenEntry]:
-    """Return what the old writer's ledger has beyond the new one's, oldest first. keys: place -> key."""
-    beyond = theirs[common_length(theirs, ours) :]
-    places = {each.created_at for each in beyond}
-    reversals = [each.draft.reverses for each in beyond if each.draft.kind is EntryKind.REVERSE]
-    undone = {reversal for reversal in reversals if reversal in places}
-    return [_unseen_entry(each, places, undone, keys.get(each.created_at, "")) for each in beyond]
+    """Return what the old writer's ledger has beyond the new writer's, oldest first.
+
+    Both: all entries of an account, oldest first. keys: place -> key of the command that wrote the entry.
+    """
+    unseen = old_entries[common_length(old_entries, new_entries) :]
+    places = {entry.created_at for entry in unseen}
+    reversals = [entry.draft.reverses for entry in unseen if entry.draft.kind is EntryKind.REVERSE]
+    undone = {place for place in reversals if place in places}
+    return [_unseen_entry(entry, places, undone, keys.get(entry.created_at, "")) for entry in unseen]
 
 
 def _unseen_entry(  # noqa: PLR0911 (a kind each)
     entry: Entry, places: set[str], undone: set[str], key: str
 ) -> UnseenEntry:
+    """places: of all unseen entries of the account. undone: those of them whose reversal is unseen, too."""
     draft = entry.draft
     if draft.kind is EntryKind.EARN:
         return UnseenEntry(entry, UnseenFate.EVENT)
@@ -141,16 +140,16 @@ def _unseen_entry(  # noqa: PLR0911 (a kind each)
     return UnseenEntry(entry, UnseenFate.LISTED, key, f"{draft.kind}: to be declared again")
 
 
-def settings_unseen(theirs: Mapping[str, object], ours: Mapping[str, object]) -> list[str]:
-    """Return which settings of a profile differ. Both: attributes; {} for no profile."""
-    return [name for name in SETTINGS if theirs.get(name) != ours.get(name)]
+def settings_unseen(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    """Return which settings differ between two regions' profiles. Both: attributes; {} for no profile."""
+    return [name for name in SETTINGS if old.get(name) != new.get(name)]
 
 
 class UnseenPolicy(StrEnum):
     """What is done about items of a table that the old writer has and the new one has not."""
 
     CARRIED = "carried"  # put: they never change, and whoever reads them does what is to be done
-    LISTED = "listed"
+    LISTED = "listed"  # named in the report: somebody must decide
     DERIVED = "derived"  # the new writer has made its own, or will
 
 

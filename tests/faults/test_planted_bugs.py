@@ -75,10 +75,10 @@ def swallowed_partial_failure(patch: Patch) -> None:
 
 
 def forgotten_duplicates(patch: Patch) -> None:
-    real = adapters.engagement.account_store.AccountStore.complete
+    real = adapters.engagement.account_store.AccountStore.with_pending_entries
     patch.setattr(
         adapters.engagement.account_store.AccountStore,
-        "complete",
+        "with_pending_entries",
         lambda self, *args: (real(self, *args)[0], {}),
     )
 

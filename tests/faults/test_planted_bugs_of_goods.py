@@ -42,7 +42,7 @@ def clawback_leaves_the_date_active(patch: Patch) -> None:
 
 def stock_by_read_and_write(patch: Patch) -> None:
     """What was read is trusted, and nothing holds at the write."""
-    real = RewardStock.take
+    real = RewardStock.take_action
 
     def take(*arguments: Any) -> Any:
         action = real(*arguments)
@@ -51,12 +51,12 @@ def stock_by_read_and_write(patch: Patch) -> None:
             action["Update"]["ExpressionAttributeValues"].pop(name, None)
         return action
 
-    patch.setattr(RewardStock, "take", take)
+    patch.setattr(RewardStock, "take_action", take)
 
 
 def limit_is_not_in_the_transaction(patch: Patch) -> None:
     """It is counted by a write of its own."""
-    real = RedemptionStore.count
+    real = RedemptionStore.add_owned_action
 
     def taken(self: Any, reward: Any, real_taken: Any = Sale._take_actions) -> Any:
         actions = real_taken(self, reward)
@@ -71,13 +71,13 @@ def limit_is_not_in_the_transaction(patch: Patch) -> None:
 
 def stock_comes_back_twice(patch: Patch) -> None:
     """By a write of its own, and by the transaction."""
-    real = RewardStock.give_back
+    real = RewardStock.give_back_action
 
     def give_back(self: Any, reward_id: str) -> Any:
         self._dynamodb.update_item(**real(self, reward_id)["Update"])
         return real(self, reward_id)
 
-    patch.setattr(RewardStock, "give_back", give_back)
+    patch.setattr(RewardStock, "give_back_action", give_back)
 
 
 def rerate_on_a_stale_head(patch: Patch) -> None:

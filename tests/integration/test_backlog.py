@@ -132,7 +132,7 @@ def test_what_a_dead_writer_has_applied_is_known(lane: Lane, monkeypatch: pytest
         patch.setattr(AccountStore, "commit_projections", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             lane.processor.apply(records[1:], now)
-    lane.accounts.settle(lane.user, now)
+    lane.accounts.finish_pending(lane.user, now)
     assert lane.accounts.profile(lane.user).applied_through.endswith(f"/{10**20 + 8}")
     assert lane.apply(records, now) == (0, 9)
     assert len(lane.earned()) == 9
@@ -148,7 +148,7 @@ def test_two_dead_writers_in_turn_hide_nothing(lane: Lane, monkeypatch: pytest.M
         for some in (records[4:], records[1:4]):
             with pytest.raises(KeyboardInterrupt):
                 lane.processor.apply(some, now)
-    lane.accounts.settle(lane.user, now)
+    lane.accounts.finish_pending(lane.user, now)
     assert lane.apply(records[::-1], now) == (0, 6)
     assert len(lane.earned()) == 6
 

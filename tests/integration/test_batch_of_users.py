@@ -101,7 +101,7 @@ def test_one_user_s_poison_is_told_and_all_others_are_applied(
 ) -> None:
     crowd = Crowd(engine, 5)
     crowd.apply(crowd.records(ONE), NOW)
-    bad, real = crowd.users[2], crowd.accounts.decide
+    bad, real = crowd.users[2], crowd.accounts.decision_of
 
     def decide(account: Any, rule: Any) -> Any:
         if account.profile.user_id == bad:
@@ -109,7 +109,7 @@ def test_one_user_s_poison_is_told_and_all_others_are_applied(
         return real(account, rule)
 
     with monkeypatch.context() as patch:
-        patch.setattr(crowd.accounts, "decide", decide)
+        patch.setattr(crowd.accounts, "decision_of", decide)
         assert crowd.apply(crowd.records(TWO)) == (4, 1)
     assert crowd.apply(crowd.records(TWO)) == (1, 0)
     crowd.check(2)
@@ -157,7 +157,7 @@ def test_a_profile_and_a_day_that_have_changed_since_are_read_again(
             profile = crowd.accounts.profile(user)
             crowd.accounts.put_profile(replace(profile, version=profile.version + 1, alias="renamed"))
         if user == counted:  # another one has already finished what these entries say
-            crowd.accounts.settle(user, ARRIVED[TWO])
+            crowd.accounts.finish_pending(user, ARRIVED[TWO])
 
     monkeypatch.setattr(crowd.accounts.ledger, "append", append_first)
     assert crowd.apply(crowd.records(TWO)) == (2, 0)

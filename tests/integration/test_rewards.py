@@ -416,7 +416,7 @@ def test_a_stock_by_read_and_write_would_be_seen(api: Site, monkeypatch: pytest.
     publish(api, with_rewards(**{mug: {"stock": 3}}))
     dynamodb, now = api.engine.client("dynamodb"), datetime.now(UTC)
     shop = process(dynamodb)
-    take = shop.stock.take
+    take = shop.stock.take_action
 
     def unchecked(*at: Any) -> Any:
         action = take(*at)
@@ -424,6 +424,6 @@ def test_a_stock_by_read_and_write_would_be_seen(api: Site, monkeypatch: pytest.
         action["Update"]["ExpressionAttributeValues"].pop(":share", None)
         return action
 
-    monkeypatch.setattr(shop.stock, "take", unchecked)
+    monkeypatch.setattr(shop.stock, "take_action", unchecked)
     at_once(lambda number: shop.redeem(buyers[number], mug, "r", now).entry.seq, 32)
     assert taken(dynamodb, mug).out > 3

@@ -47,10 +47,10 @@ class ArchivedWorld(World):
             self.table.stored = archive["Item"]
 
     def reaching(self, since: date) -> Profile:
-        return self.archives.reaching(self.profile, since)
+        return self.archives.with_protection_since(self.profile, since)
 
     def whole(self) -> Profile:
-        return self.archives.whole(self.profile)
+        return self.archives.full_profile(self.profile)
 
 
 class OneUser(AccountStore):

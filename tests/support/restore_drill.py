@@ -222,7 +222,7 @@ class Drill:
         streams = {name: DeliveryStream(each, name) for name, each in boxes.items()}
         kept = TableItemRows({name: name for name in KEYS}, streams["table_items"])
         places = {table: (entity, streams[entity.name]) for table, entity in ENTITIES_OF.items()}
-        publisher = Publisher(places, kept=kept)
+        publisher = Publisher(places, item_rows=kept)
         for records in self._changes(tables or tuple(self.streams)):
             if records:
                 outcome = publisher.publish([each for each in records if is_published(each)])

@@ -149,7 +149,7 @@ class Commands:
         command = make(account)
         drafts = [*command.entries_before, command.draft]
         account = replace(account, days={**account.days, **command.days})
-        decision = self.accounts.decide(account, lambda each: decide(each, (), now, drafts))
+        decision = self.accounts.decision_of(account, lambda each: decide(each, (), now, drafts))
         decision = _respect_holds(decision, command, clock_of(account.profile, now))
         entry = next(each for each in decision.entries if each.draft is command.draft)
         freeze_claim = command.free_freeze and (command.free_freeze, "taken")

@@ -123,13 +123,13 @@ class Sale:
             number = self.stock.pick(self.reward_id, reward.stock, self.attempts > 1)
             if number is None:
                 raise ApiError(409, "sold_out", f"nothing is left of {self.reward_id}")
-            taken.append(self.stock.take(self.reward_id, reward.stock, number))
+            taken.append(self.stock.take_action(self.reward_id, reward.stock, number))
         if reward.limit_per_user is not None:
-            taken.append(self.store.count(self.user_id, self.reward_id, reward.limit_per_user))
+            taken.append(self.store.add_owned_action(self.user_id, self.reward_id, reward.limit_per_user))
         return taken
 
     def _put(self, entry: Entry, reward: Reward) -> dict[str, Any]:
-        return self.store.put(
+        return self.store.put_action(
             Redemption(
                 self.user_id,
                 entry.created_at,
@@ -191,7 +191,7 @@ class Redemptions:
     def fulfilled(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
         """Note that a user has the reward. Raises 403, 404, or 409 redemption_ended if it was reversed."""
         redemption = self._redemption_to_report(user_id, created_at, by)
-        if self.store.changed(redemption, Fulfilment.FULFILLED, OPEN, stamp(now)):
+        if self.store.set_fulfilment(redemption, Fulfilment.FULFILLED, OPEN, stamp(now)):
             return FulfilmentResult(self.get(user_id, created_at))
         redemption = self.get(user_id, created_at)
         if redemption.fulfilment is not Fulfilment.FULFILLED:
@@ -236,9 +236,13 @@ class Redemptions:
             if redemption.fulfilment not in among:
                 raise _redemption_ended(redemption)
             return [
-                {"Update": self.store.change(redemption, to, among, stamp(now))},
-                *([self.stock.give_back(redemption.reward_id)] if redemption.from_stock else []),
-                *([self.store.uncount(user_id, redemption.reward_id)] if redemption.is_limited else []),
+                self.store.change_action(redemption, to, among, stamp(now)),
+                *([self.stock.give_back_action(redemption.reward_id)] if redemption.from_stock else []),
+                *(
+                    [self.store.remove_owned_action(user_id, redemption.reward_id)]
+                    if redemption.is_limited
+                    else []
+                ),
             ]
 
         return self.rewards.reverse(user_id, created_at, now, further_actions)

@@ -116,7 +116,7 @@ class Rewards:
             entry = self._entry_to_reverse(user_id, created_at)
             if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
                 granted = date.fromisoformat(entry.draft.freeze_date)
-                account = self.commands.accounts.reaching(account, granted)
+                account = self.commands.accounts.with_protection_since(account, granted)
             actions = further_actions(entry)
 
             def command(read: Account) -> Command:

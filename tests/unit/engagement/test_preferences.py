@@ -23,14 +23,14 @@ class Settled:
     def __init__(self) -> None:
         self.account = Account(Profile("u"), {})
 
-    def settle(self, user_id: str, now: datetime) -> Account:
+    def finish_pending(self, user_id: str, now: datetime) -> Account:
         return self.account
 
     def put_profile(self, profile: Profile, also: Any = ()) -> None:
         assert profile.version == self.account.profile.version + 1
         self.account = Account(profile, {})
 
-    def whole(self, profile: Profile) -> Profile:
+    def full_profile(self, profile: Profile) -> Profile:
         return profile
 
 

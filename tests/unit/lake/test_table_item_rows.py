@@ -101,11 +101,11 @@ def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch:
     made = publisher._parts()
     publisher._parts.cache_clear()
     names = {entity.name: stream._name for entity, stream in made.destinations.values()}
-    assert made.kept
-    names["table_items"] = made.kept.stream._name
+    assert made.item_rows
+    names["table_items"] = made.item_rows.stream._name
     published = (name for name, entity in ENTITIES.items() if not entity.is_of_nights)
     assert names == {name: f"{name}_delivery_stream" for name in published}
-    assert made.kept.stores == {f"{snake(each)}_table": each for each in KEYS if each != "Rewards"}
+    assert made.item_rows.stores == {f"{snake(each)}_table": each for each in KEYS if each != "Rewards"}
 
 
 def snake(name: str) -> str:
