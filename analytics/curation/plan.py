@@ -20,9 +20,9 @@ from analytics.curation.curate import Task
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping_of
 from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
-from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
+from rules.turns import dates_due
 
 # For one call of the curating function. A backfill of years is thousands of hours with a row or two. A task
 # that is larger gets the large function.
@@ -197,7 +197,7 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files whose turn it is (rules.engagement.reconciliation.dates_due)."""
+    """Return the curated files whose turn it is (rules.turns.dates_due)."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         found = list(pool.map(lambda each: list(objects.below(each)), folders))

@@ -14,7 +14,7 @@ from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.user_shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.reconciliation import HASH_DIGITS, share_of_hash
+from rules.turns import SHARE_DIGITS, share_of_digits
 
 COLUMNS = (
     "last_activity_date",
@@ -27,7 +27,7 @@ COLUMNS = (
 )
 OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
 GROUPS_MAX = 20
-GROUP = f"SUBSTRING(MD5(user_id), 1, {HASH_DIGITS})"
+GROUP = f"SUBSTRING(MD5(user_id), 1, {SHARE_DIGITS})"
 # DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
 # the sums would be equal.
 SUMS = f"""
@@ -67,7 +67,7 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
 
 
 def _is_of(share: UserShare, group: str) -> bool:
-    return share_of_hash(group, share.of) == share.number
+    return share_of_digits(group, share.of) == share.number
 
 
 def _differing_users(

@@ -24,9 +24,10 @@ from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
 from analytics.reconcile.stats_rows import AnswersLake, StatsRows
 from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
-from rules.engagement.reconciliation import LAKE_LAG, slice_of, slices_due
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 from rules.questions.answer_doubts import LakeAnswers
+from rules.turns import slice_of, slices_due
 
 RESULT = "answer_stats.json"
 

@@ -27,9 +27,8 @@ from rules.engagement.reconciliation import (
     days_of,
     entries_up_to,
     profile_of,
-    slice_of,
-    slices_due,
 )
+from rules.turns import slice_of, slices_due
 
 # The fields of a draft that are texts, where an entry has them.
 TEXTS = (

@@ -21,10 +21,11 @@ from analytics.lake.layout import LEADS_COMPARED
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY, stamp
-from rules.engagement.reconciliation import LAKE_LAG, slices_due, turn_digits
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.entities import LEAD_FEATURES, row_of
 from rules.lake.lead_entities import state_column
 from rules.leads.features import Input
+from rules.turns import slices_due, turn_digits
 
 LEAD, STATES = "lead_organization_id", tuple(state_column(each) for each in Input)
 COMPARED_COLUMNS = tuple(

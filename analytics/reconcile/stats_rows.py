@@ -18,13 +18,11 @@ from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import curated_files as files_of
 from analytics.reconcile.differences import Difference
 from rules.days import stamp
-from rules.engagement.reconciliation import (
-    LAKE_LOST,
-    dates_due,
-)
+from rules.engagement.reconciliation import LAKE_LOST
 from rules.lake.entities import ANSWER_STATS, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_doubts import LakeAnswers
+from rules.turns import dates_due
 
 ENTITY = ANSWER_STATS.name
 STATS_ENTITY = f"lake.{ENTITY}"

@@ -19,7 +19,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
-from rules.engagement.reconciliation import NIGHTS
+from rules.turns import NIGHTS
 
 BEGIN_SECONDS_MAX = 100.0  # after the call's start
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six

@@ -19,8 +19,8 @@ from local.plan.traffic import Traffic
 from rules.engagement.boards import PAUSE_MAX, USERS_A_SECOND
 from rules.engagement.events import RETENTION
 from rules.engagement.proof import BUCKETS
-from rules.engagement.reconciliation import NIGHTS
 from rules.outgoing.notices import KEPT
+from rules.turns import NIGHTS
 
 Amounts = dict[str, float]
 Part = tuple[float, Functions]

@@ -13,7 +13,7 @@ from infra.template_text import parse
 from local.paths import ROOT
 from local.plan.month import DAYS_A_MONTH, GB, SECONDS_A_DAY
 from local.plan.price_list import fact
-from rules.engagement.reconciliation import NIGHTS
+from rules.turns import NIGHTS
 
 Properties = Mapping[str, Any]
 SIZES = ("small", "standard", "large")

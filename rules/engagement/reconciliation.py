@@ -1,11 +1,12 @@
-"""A reconciliation of accounts: what an account must be by its ledger alone (rule 6), whether a ledger and
-its copy in the lake are one journal (rule 7), what follows for one account, and whose turn it is.
+"""An account against its own ledger (rule 6), and the ledger against its copy in the lake (rule 7).
+
+The functions say what the stored projections must be, what speaks against a journal, and what to do about it.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
@@ -19,36 +20,87 @@ from rules.engagement.streak import fold
 LAKE_LAG = timedelta(hours=2)
 # Firehose tries for a day. What is not in the lake then will not come by itself.
 LAKE_LOST = timedelta(hours=24)
-# This many nights pass at most until a ledger that nobody writes to is compared again.
-NIGHTS = 28
-# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
-# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
-MANY_MIN = 20
-MANY_SHARE = 100  # one account of this many
-SEPARATOR = "\x1f"
-HEXADECIMAL = 16
-TURN_DIGITS = slice(3, 6)  # those before them are the share (rules/engagement/reconciliation.py)
-DIGEST_BITS = 64
-# What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
+# A lake that lacks entries of more accounts than these has lost something itself. Chains of more accounts do
+# not break by themselves: the code that makes or reads them is wrong. Redemptions wait for neither.
+SYSTEMIC_MIN = 20
+SYSTEMIC_SHARE = 100  # one account of this many
+# A difference counts when a second look shows it again: the first may have met a writer at work.
 LOOKS_MIN = 2
-HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
-HASHES = 4096  # this many values have three digits
-SHARES = 8  # of all users in a night, whatever their number: a share keeps what it knows from night to night
+SEPARATOR = "\x1f"
+DIGEST_BITS = 64
+
+
+class Doubt(StrEnum):
+    """What speaks against a journal.
+
+    An entry never changes, so a ledger and its copy in the lake must hold the same entries. Where they
+    contradict each other, nobody knows which is right. Nothing is repaired, and redemptions wait for an
+    admin.
+    """
+
+    NONE = ""
+    LATE = "late"  # the lake lacks entries that should be there after LAKE_LAG
+    LACKING = "lacking"  # the lake has lacked entries for LAKE_LOST
+    # Ledger and lake are one, but the chain of hashes is broken, or contradicts the last root (rule 19).
+    UNPROVEN = "unproven"
+    CONTRADICTED = "contradicted"  # ledger and lake differ, or the ledger breaks rule 6
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFigures:
+    """The lake's copy of an account's journal, in figures."""
+
+    head: str = ""  # when the newest entry was made, as its created_at says; "" if there is none
+    entries: int = 0  # how many there are
+    points: int = 0  # the sum of all entries
+    earned: int = 0  # the sum of the entries that earn
+    seq: int | None = None  # of the newest entry
+    balance: int = 0  # of the newest entry
+    digest: int = 0  # see digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionState:
+    """A stored profile or day."""
+
+    place: str  # the newest entry that it says it counts, "" for none
+    # Whether it is stored exactly as the entries up to that place say. What cannot be read is not.
+    is_right: bool
+
+
+WRONG_STATE = ProjectionState("", is_right=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at an account showed."""
+
+    differs: bool  # something stored is not what the whole journal says
+    is_behind: bool  # it is right as of earlier entries
+    doubt: Doubt = Doubt.NONE  # of its journal
+
+
+class Step(StrEnum):
+    """What to do after a look."""
+
+    DONE = "done"  # everything is right
+    SETTLE = "settle"  # finish what a writer has begun
+    LOOK_AGAIN = "look again"
+    TELL = "tell"  # it is wrong, and to be left as it is
+    REPAIR = "repair"
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
-    """Return the profile that follows from all entries of an account, oldest first.
+    """Return the profile that follows from all entries of an account, oldest first. It has no archive.
 
-    settings: a profile with what the ledger does not hold: zones, all pauses, skipped dates, version. What is
-    returned has put nothing away.
+    settings: a profile with what the ledger does not hold: zones, all pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=(), archived=None)
-    absorbed = apply_entries(
-        replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
-    )
+    empty = replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through="")
+    profile = apply_entries(empty, entries)
     return replace(
-        absorbed,
-        streak=fold(active_dates(entries), absorbed.cover),
+        profile,
+        streak=fold(active_dates(entries), profile.cover),
         expiry=expiry_of(entries, settings.holds, settings.expiry, settings.updated_at),
     )
 
@@ -84,78 +136,12 @@ def chain_faults(entries: Sequence[Entry]) -> list[str]:
     return faults + _mark_faults(entries)
 
 
-def _mark_faults(entries: Sequence[Entry]) -> list[str]:
-    """Return where the mark of a reversed entry and its reversal do not name each other.
-
-    A redemption whose mark is gone could be reversed a second time. An event could not (rule 12), and its
-    mark may be gone: the writer of a carried entry that was late puts it as it was.
-    """
-    reversals = {(entry.draft.reverses, entry.created_at) for entry in entries if entry.draft.reverses}
-    marked = {(entry.created_at, entry.reversed_by) for entry in entries if entry.reversed_by}
-    must = {
-        (entry.draft.reverses, entry.created_at)
-        for entry in entries
-        if entry.draft.reverses and entry.draft.kind is not EntryKind.CLAWBACK
-    }
-    return [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(must - marked)] + [
-        f"{undone} is marked as reversed by {by}, which does not say so"
-        for undone, by in sorted(marked - reversals)
-    ]
-
-
-# Whether a ledger and its copy in the lake are one journal (docs/rules.md, rule 7), and whose turn it is.
-#
-# An entry never changes, so both must hold the same entries. A digest of them compares whole journals. Where
-# they disagree, nobody knows which is right: nothing is repaired, and redemptions wait for an admin.
-
-
-class Doubt(StrEnum):
-    """What speaks against a journal. late: the lake lacks entries that should be there by now.
-
-    lacking: it has lacked them for a day. unproven: ledger and lake are one, and its chain of hashes is
-    broken, or contradicts the last root (rule 19). contradicted: ledger and lake differ, or
-    the ledger breaks rule 6.
-    """
-
-    NONE = ""
-    LATE = "late"
-    LACKING = "lacking"
-    UNPROVEN = "unproven"
-    CONTRADICTED = "contradicted"
-
-
-@dataclass(frozen=True, slots=True)
-class LakeFigures:
-    """What the lake's copy of an account's journal comes to."""
-
-    head: str = ""  # head, seq, balance: of the newest entry; head is "" where there is none
-    entries: int = 0
-    points: int = 0  # the sum of all entries
-    earned: int = 0  # of those that earn
-    seq: int | None = None
-    balance: int = 0
-    digest: int = 0  # see digest_of
-
-
 def digest_of(entries: Sequence[Entry]) -> int:
     """Return a number of 64 bits that distinguishes journals: the sum of the hashes of all their entries.
 
     The opening entry is left out, because it has no time of its own.
     """
-    return sum(map(_hash, (entry for entry in entries if entry.seq > 0))) % (1 << DIGEST_BITS)
-
-
-def _hash(entry: Entry) -> int:
-    draft = entry.draft
-    values: tuple[object, ...] = (
-        *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
-        *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
-        *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
-        *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
-        *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
-    )
-    text = SEPARATOR.join("" if value is None else str(value) for value in values)
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
+    return sum(map(_hash_of, (entry for entry in entries if entry.seq > 0))) % (1 << DIGEST_BITS)
 
 
 def doubt_of(
@@ -167,8 +153,7 @@ def doubt_of(
 ) -> Doubt:
     """Return what speaks against a journal.
 
-    faults: how it breaks rule 6. unproven: what its chain, or the last root,
-    says against it.
+    faults: how it breaks rule 6. unproven: what its chain of hashes, or the last root, says against it.
     """
     if faults or contradictions(entries, lake):
         return Doubt.CONTRADICTED
@@ -180,116 +165,42 @@ def doubt_of(
 
 
 def disagreements(entries: Sequence[Entry], lake: LakeFigures, now: datetime) -> list[str]:
-    """Return where a sound journal and the lake's copy of it differ, in words."""
-    found = contradictions(entries, lake)
-    if lost := missing_count(entries, lake, now - LAKE_LAG):
-        found.append(f"the lake lacks {lost} entries")
-    return found
+    """Return, in words, where a sound journal and the lake's copy of it differ."""
+    texts = contradictions(entries, lake)
+    if missing := missing_count(entries, lake, now - LAKE_LAG):
+        texts.append(f"the lake lacks {missing} entries")
+    return texts
 
 
-def missing_count(entries: Sequence[Entry], lake: LakeFigures, since: datetime) -> int:
-    """Return how many entries that are older than an instant are not in the lake."""
-    settled = stamp(since)
+def missing_count(entries: Sequence[Entry], lake: LakeFigures, before: datetime) -> int:
+    """Return how many entries from before an instant are not in the lake.
+
+    It may lack some of those up to its newest one, and it lacks all that are newer. An opening entry alone is
+    never missed, because its time does not say how old it is.
+    """
+    instant = stamp(before)
     covered = entries_up_to(entries, lake.head)
-    lost = max(0, sum(each.created_at < settled for each in covered) - lake.entries)
-    return lost + sum(OPENED_AT < entry.created_at < settled for entry in entries[len(covered) :])
+    lost = max(0, sum(entry.created_at < instant for entry in covered) - lake.entries)
+    return lost + sum(OPENED_AT < entry.created_at < instant for entry in entries[len(covered) :])
 
 
 def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
-    """Return what cannot be true of a journal and the lake's copy at once, in words."""
+    """Return, in words, what cannot be true of a journal and the lake's copy at once."""
     covered = entries_up_to(entries, lake.head)
     if len(covered) < lake.entries:
         return [f"the lake has {lake.entries - len(covered)} entries that the table lacks"]
     return _other_figures(covered, lake) if covered and len(covered) == lake.entries else []
 
 
-def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
-    """Compare two journals that have the same number of entries."""
-    points = sum(entry.draft.points for entry in covered)
-    earned = sum(entry.draft.points for entry in covered if entry.draft.kind in EARNING)
-    if (points, earned) != (lake.points, lake.earned):
-        return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
-    if (covered[-1].seq, covered[-1].balance) != (lake.seq, lake.balance):
-        return [f"the entry {lake.head} differs in the lake"]
-    if digest_of(covered) != lake.digest:
-        return [f"entries up to {lake.head} differ in the lake"]
-    return []
-
-
-def is_no_fault_of_theirs(accounts: int, users: int) -> bool:
-    """Whether so many accounts are in one doubt that the lake, or the code of hashes, is what is wrong."""
-    return accounts > max(MANY_MIN, users // MANY_SHARE)
-
-
-def slices_due(last: date | None, today: date) -> frozenset[int]:
-    """Return which of NIGHTS slices of all accounts are to be compared. last: when it was done before.
-
-    Nights that were left out are made good by the next one.
-    """
-    nights = NIGHTS if last is None else min(NIGHTS, (today - last).days)
-    return frozenset((today.toordinal() - night) % NIGHTS for night in range(nights))
-
-
-def dates_due(dates: Collection[date], last: date | None, today: date) -> set[date]:
-    """Return the dates whose turn has come since the last night, of all dates of an entity.
-
-    A date has its turn once in 28 nights; of 56 dates or more each once in 56; of 112 or more each once in
-    112; and so on. So about one is due a night. Nights that were left out are made good. last: None: all are
-    due.
-    """
-    nights = NIGHTS
-    while 2 * nights <= len(dates):
-        nights *= 2
-    since = nights if last is None else (today - last).days
-    return {each for each in dates if (today - each).days % nights < since}
-
-
-def slice_of(user_id: str) -> int:
-    """Return the slice that an account is in: by three digits of a hash that the warehouse has too."""
-    digest = hashlib.md5(user_id.encode(), usedforsecurity=False).hexdigest()
-    return int(digest[TURN_DIGITS], HEXADECIMAL) % NIGHTS
-
-
-def turn_digits(slices: Collection[int]) -> list[str]:
-    """Return the digits (three, hexadecimal) of all accounts in some slices, as SQL compares them."""
-    return [f"{value:03x}" for value in range(HEXADECIMAL**3) if value % NIGHTS in slices]
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectionState:
-    """A stored profile or day."""
-
-    place: str  # the newest entry that it says it counts, "" for none
-    # Whether it is stored exactly as the entries up to that place say. What cannot be read is not.
-    is_right: bool
-
-
-WRONG_STATE = ProjectionState("", is_right=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one look at an account showed."""
-
-    differs: bool  # something stored is not what the whole journal says
-    is_behind: bool  # it is right as of earlier entries
-    doubt: Doubt = Doubt.NONE  # of its journal
-
-
-class Step(StrEnum):
-    """What to do after a look."""
-
-    DONE = "done"  # everything is right
-    SETTLE = "settle"  # finish what a writer has begun
-    LOOK_AGAIN = "look again"
-    TELL = "tell"  # it is wrong, and to be left as it is
-    REPAIR = "repair"
+def is_systemic(accounts: int, users: int) -> bool:
+    """Whether so many accounts of all users are in one doubt that the lake, or our code, is what is wrong."""
+    return accounts > max(SYSTEMIC_MIN, users // SYSTEMIC_SHARE)
 
 
 def next_step(look: Look, times: int, may_repair: bool) -> Step:
     """Return what to do after a look. times: how many looks, this one included, have shown something wrong.
 
-    Of a journal in doubt nothing is counted in or repaired: nobody knows what is right.
+    While its journal is in doubt, an account is neither settled nor repaired: nobody knows what is right.
     """
     if look.doubt is Doubt.NONE:
         if not look.differs:
@@ -309,9 +220,9 @@ def is_behind(
 ) -> bool:
     """Whether all that is stored is right as of earlier entries, and only later ones are not counted yet.
 
-    profile: None where there is none. has_had_profile: the lake knows one, so where none is stored, it is
-    gone and not late. days: those that are stored, by ISO date. A writer finishes the days before the
-    profile, so no day may count less than the profile does.
+    profile: None if there is none. has_had_profile: the lake has one, so a profile that is not stored is lost
+    and not late. days: the stored ones, by ISO date. A writer finishes the days before the profile, so no day
+    may count less than the profile does.
     """
     if (profile is None and has_had_profile) or (profile is not None and not profile.is_right):
         return False
@@ -326,20 +237,51 @@ def is_behind(
 
 
 def has_lapsed(lapses_at: int | None, now: datetime) -> bool:
-    """Whether a streak shows 0 by now. lapses_at: epoch seconds, None without a streak."""
+    """Whether a streak shows 0 at this time. lapses_at: epoch seconds, None without a streak."""
     return lapses_at is not None and lapses_at <= now.timestamp()
 
 
-# Which share of all users a user is in. Each night's comparison is done share by share, whatever their number
-# is: a share keeps what it knows of its users from night to night. A share is a range of hashes.
+def _mark_faults(entries: Sequence[Entry]) -> list[str]:
+    """Return where the mark of a reversed entry and its reversal do not name each other.
+
+    A redemption that has lost its mark could be reversed a second time. The event of a clawback could not
+    (rule 12). Its mark may be missing: the writer of a carried entry that was late stores it without one.
+    """
+    reversals = {(entry.draft.reverses, entry.created_at) for entry in entries if entry.draft.reverses}
+    marks = {(entry.created_at, entry.reversed_by) for entry in entries if entry.reversed_by}
+    needed_marks = {
+        (entry.draft.reverses, entry.created_at)
+        for entry in entries
+        if entry.draft.reverses and entry.draft.kind is not EntryKind.CLAWBACK
+    }
+    missing = [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(needed_marks - marks)]
+    return missing + [
+        f"{undone} is marked as reversed by {by}, which does not say so"
+        for undone, by in sorted(marks - reversals)
+    ]
 
 
-def share_of(user_id: str, shares: int) -> int:
-    """Return the number of a user's share, from 0. shares: how many there are, 4,096 at most."""
-    digits = hashlib.md5(user_id.encode(), usedforsecurity=False).hexdigest()[:HASH_DIGITS]
-    return share_of_hash(digits, shares)
+def _hash_of(entry: Entry) -> int:
+    draft = entry.draft
+    values: tuple[object, ...] = (
+        *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
+        *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
+        *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
+        *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
+        *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
+    )
+    text = SEPARATOR.join("" if value is None else str(value) for value in values)
+    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
 
-def share_of_hash(digits: str, shares: int) -> int:
-    """Return the number of the share that has these first three digits of an MD5."""
-    return int(digits, HEXADECIMAL) * shares // HASHES
+def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
+    """Return, in words, how two journals with the same number of entries differ."""
+    points = sum(entry.draft.points for entry in covered)
+    earned = sum(entry.draft.points for entry in covered if entry.draft.kind in EARNING)
+    if (points, earned) != (lake.points, lake.earned):
+        return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
+    if (covered[-1].seq, covered[-1].balance) != (lake.seq, lake.balance):
+        return [f"the entry {lake.head} differs in the lake"]
+    if digest_of(covered) != lake.digest:
+        return [f"entries up to {lake.head} differ in the lake"]
+    return []

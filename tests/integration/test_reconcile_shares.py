@@ -10,7 +10,7 @@ import pytest
 
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
-from rules.engagement.reconciliation import share_of
+from rules.turns import share_of
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
 from tests.support.ledger_corruptions import LEDGER

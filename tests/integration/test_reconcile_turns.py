@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rules.engagement.reconciliation import NIGHTS
+from rules.turns import NIGHTS
 from tests.support.corruptions import HAND, lost_day
 from tests.support.engine import Engine
 from tests.support.town import Town, lived_in

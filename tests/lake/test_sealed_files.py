@@ -13,8 +13,8 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.seals import BrokenSeal, is_broken
 from analytics.lake.layout import Place, curated_files, curated_key
-from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import ENTITIES
+from rules.turns import NIGHTS
 from tests.support.lake_corruptions import spoil
 from tests.support.lake_story import Story
 from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw, rows

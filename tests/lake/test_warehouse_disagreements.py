@@ -11,7 +11,7 @@ import pytest
 
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import COLUMNS, disagreements
-from rules.engagement.reconciliation import share_of
+from rules.turns import share_of
 
 if TYPE_CHECKING:
     from analytics.warehouse.warehouse import Warehouse

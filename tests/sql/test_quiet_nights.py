@@ -23,7 +23,7 @@ from analytics.warehouse import night as quiet_nights
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
-from rules.engagement.reconciliation import NIGHTS
+from rules.turns import NIGHTS
 from tests.sql.test_function import planned
 
 MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)

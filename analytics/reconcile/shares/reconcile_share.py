@@ -22,10 +22,11 @@ from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
-from rules.engagement.reconciliation import LAKE_LAG, NIGHTS, slices_due
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
+from rules.turns import NIGHTS, slices_due
 
 USERS_AT_ONCE = 256
 ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late

@@ -21,7 +21,8 @@ from analytics.reconcile.shares.findings import PROGRESS, Findings, failed_share
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
 from analytics.reconcile.user_goals import GoalRows
-from rules.engagement.reconciliation import SHARES, Doubt, is_no_fault_of_theirs
+from rules.engagement.reconciliation import Doubt, is_systemic
+from rules.turns import SHARES
 
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
@@ -101,7 +102,7 @@ def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dic
     entries lake and ledger agree on, the code is.
     """
     numbers = {each: sum(len(found.of_doubt(each)) for found in by_share.values()) for each in SPARED}
-    return {each.value: number for each, number in numbers.items() if is_no_fault_of_theirs(number, users)}
+    return {each.value: number for each, number in numbers.items() if is_systemic(number, users)}
 
 
 def _to_freeze(

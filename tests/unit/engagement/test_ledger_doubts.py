@@ -12,16 +12,14 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append_
 from rules.engagement.reconciliation import (
     LAKE_LAG,
     LAKE_LOST,
-    NIGHTS,
     Doubt,
     LakeFigures,
     digest_of,
     disagreements,
     doubt_of,
-    is_no_fault_of_theirs,
-    slice_of,
-    slices_due,
+    is_systemic,
 )
+from rules.turns import NIGHTS, slice_of, slices_due
 from tests.support.drafts import NOW, OLD, SMALL, YOUNG, drafts, journal
 
 
@@ -153,5 +151,5 @@ def test_a_lake_that_lacks_very_much_is_at_fault_itself() -> None:
     entries = journal([Draft(EntryKind.ADJUST, 1)], YOUNG)
     assert doubt_of((), entries, LakeFigures(), NOW, ["a chain"]) is Doubt.UNPROVEN
     assert doubt_of(["a fault"], entries, LakeFigures(), NOW, ["a chain"]) is Doubt.CONTRADICTED
-    assert [is_no_fault_of_theirs(lacking, 100) for lacking in (0, 20, 21)] == [False, False, True]
-    assert [is_no_fault_of_theirs(lacking, 10**6) for lacking in (10**4, 10**4 + 1)] == [False, True]
+    assert [is_systemic(lacking, 100) for lacking in (0, 20, 21)] == [False, False, True]
+    assert [is_systemic(lacking, 10**6) for lacking in (10**4, 10**4 + 1)] == [False, True]

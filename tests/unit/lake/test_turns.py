@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.reconciliation import NIGHTS, dates_due
+from rules.turns import NIGHTS, dates_due
 
 BEGIN = date(2026, 1, 1)
 DATES = st.sets(st.dates(BEGIN, BEGIN + timedelta(days=500)), max_size=400)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.recompute.user_shares import SHARE
-from rules.engagement.reconciliation import share_of
+from rules.turns import share_of
 from tests.support.examples import examples
 
 DB = duckdb.connect()

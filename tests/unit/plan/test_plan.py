@@ -29,7 +29,7 @@ from local.plan.price_list import BadPriceList, Price, PriceList, fact, prices_o
 from local.plan.report import as_json, table
 from local.plan.standing import fires_a_day, resources
 from local.plan.traffic import BadTraffic, Traffic
-from rules.engagement.reconciliation import NIGHTS
+from rules.turns import NIGHTS
 from tests.support.declared import indexes_of
 
 PRICES = ROOT / "local" / "plan" / "prices"
