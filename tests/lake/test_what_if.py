@@ -406,7 +406,7 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_claims")
+    without(monkeypatch, "_places_dates")
 
 
 def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,7 +420,7 @@ def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_rates")
+    without(monkeypatch, "_rates_anew")
 
 
 def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
