@@ -183,7 +183,7 @@ class Night:
     def fold(
         self, files: Mapping[str, list[StoredObject]], known: pa.Table, users: Collection[str] = ()
     ) -> None:
-        """Count in the rows of some files. known: the folds before. users: only these; (): the whole share."""
+        """Count in the rows of some files. known: the folds before. users: only these; (): the share's."""
         db = connect()
         for entity, user in FOLDED.items():
             with arrow_table(db, "read", self._read(entity, user, files[entity], users)):
