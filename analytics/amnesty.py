@@ -1,4 +1,4 @@
-"""Who may have lost something by an outage (rule 17): named by the lake, so nobody else is read."""
+"""The users who may have lost something by an outage (rule 17). The lake names them: no other is read."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -34,9 +34,10 @@ ORDER BY user_id
 
 
 def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
-    """Yield the users whom an amnesty may concern, by id; of a revoked one, those who may have it.
+    """Yield the ids of the users whom an amnesty may concern, in order.
 
-    The account itself decides whether it changes anything: its zone decides which dates are touched.
+    They are those who may have lost something; for a revoked amnesty, those who may have it.
+    The account itself decides whether anything changes, because its zone decides which dates are touched.
     """
     first, last = outage_dates(amnesty)
     entity, sql = ("streaks", HOLDING) if amnesty.revoked_at else ("daily_activity", CONCERNED)
@@ -46,4 +47,4 @@ def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
     with table_of(db := connect(), entity, objects, entity):
         reader = db.sql(sql, params=values).to_arrow_reader(BATCH_ROWS)
         for batch in reader:
-            yield from (each for each in batch.column(0).to_pylist() if not is_residue(each))
+            yield from (user for user in batch.column(0).to_pylist() if not is_residue(user))

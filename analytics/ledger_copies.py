@@ -54,9 +54,10 @@ def copy_faults(
 ) -> Iterator[CopyFault]:
     """Yield what is wrong with the copies of one account, and where.
 
-    The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
-    sound, because it alone has hashes; else another that agrees with the leaf. leaf: None: no root has the
-    account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
+    A copy is sound if its chain has no fault and leads to the leaf of the last root. The others are compared
+    with the table's if it is sound, because it alone has hashes; otherwise with another sound one.
+    leaf: None: no root has the account. until: by copy, up to which seq it must be whole. Later entries may
+    be on their way.
     """
     names = sorted(copies, key=lambda name: name != TABLE)
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
@@ -73,7 +74,7 @@ def copy_faults(
 def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
-    """Yield what in each copy contradicts itself, where none of them leads to the root."""
+    """Yield how each copy contradicts itself, or the root. None of them is sound."""
     for name, links in copies.items():
         faults = own_faults(account, links)
         yield from (CopyFault(account, name, fault) for fault in faults)
@@ -94,12 +95,12 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 
 def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
     """Return a row of the lake or the warehouse."""
-    first, _, name = (row["seal"] or "").partition(" ")
-    seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
-    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN_FIELDS))
-    place = {name: value for name, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
+    seal_text, _, name = (row["seal"] or "").partition(" ")
+    seal, is_erased = bytes.fromhex(seal_text), is_residue(row["account_id"])
+    hidden = None if is_erased else encoded_fields(fields_of(row, HIDDEN_FIELDS))
+    place = {field: value for field, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
     shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
-    if gone:
+    if is_erased:
         return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
     return LedgerLink(row["seq"], place, shown, hidden, begins=seal)
 
@@ -107,12 +108,13 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
 def lake_copies(
     objects: Objects, accounts: Collection[str], files: Iterable[StoredObject] | None = None
 ) -> Copies:
-    """Return what the lake has of some accounts; it reads the ledger's whole history, or these files."""
-    asked = pa.array(sorted(accounts), pa.string())
+    """Return what the lake has of some accounts. files: to read; None: all of the ledger."""
+    wanted = pa.array(sorted(accounts), pa.string())
     rows: list[Mapping[str, Any]] = []
-    found = layout.curated_files(objects, "ledger") if files is None else files
-    for _, table in curated_files.tables(objects, "ledger", found, COLUMNS):
-        rows += table.filter(pc.is_in(table["account_id"], asked)).to_pylist()
+    if files is None:
+        files = layout.curated_files(objects, "ledger")
+    for _, table in curated_files.tables(objects, "ledger", files, COLUMNS):
+        rows += table.filter(pc.is_in(table["account_id"], wanted)).to_pylist()
     return _by_account(rows)
 
 
@@ -120,8 +122,8 @@ def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
     """Return what the warehouse has of some accounts."""
     rows = list[Mapping[str, Any]]()
     names = ", ".join(f'"{column}"' for column in COLUMNS)
-    for some in literal_lists(sorted(accounts)):
-        rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
+    for ids in literal_lists(sorted(accounts)):
+        rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({ids})")  # noqa: S608 (quoted)
     return _by_account(rows)
 
 

@@ -1,8 +1,8 @@
-"""What is known of all accounts' heads since the last night: a file for each bucket of the tree.
+"""The tree over the heads of all accounts' ledgers, as the last night has left it (rule 19).
 
-state/heads/ROOT.leaves   the leaves of a bucket with this root: a file never changes
-state/heads.json          the buckets' roots, and the root over them. It is put last, so it is true of files
-                          that are all there; a night that died before is as if it had not been.
+state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes.
+state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
+                          names are there. A night that died before changes nothing.
 """
 
 import json
@@ -34,11 +34,11 @@ from rules.engagement.proof import (
 )
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
-# By then every account has been looked at, and has a leaf.
-KNOWN_AFTER = timedelta(days=30)
+# After so long every account has been looked at, and has a leaf.
+ALL_HAVE_LEAVES_AFTER = timedelta(days=30)
 ROOTS = "roots/"
 LATEST = f"{ROOTS}latest.json"
-Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
+Head = list[str | int]  # bucket, name (hex), seq, digest (hex): as findings keep it
 
 
 @dataclass(slots=True)
@@ -60,21 +60,21 @@ class Heads:
     def read(cls, objects: Objects) -> "Heads":
         """Return what the last night has left."""
         try:
-            held = json.loads(objects.get(HEADS))
+            values = json.loads(objects.get(HEADS))
         except NoObject:
             return cls()
-        roots = list(map(bytes.fromhex, held["roots"]))
-        return cls(roots, held["accounts"], held["at"], held["run_id"], held["since"])
+        roots = list(map(bytes.fromhex, values["roots"]))
+        return cls(roots, values["accounts"], values["at"], values["run_id"], values["since"])
 
     def leaves(self, objects: Objects, bucket: int) -> Leaves:
         """Return a bucket's leaves; raises ValueError if they do not give its root."""
         root = self.roots[bucket]
         if root == EMPTY:
             return {}
-        found = leaves_from_bytes(objects.get(_key(root)))
-        if root_of(digests_of(found)) != root:
+        leaves = leaves_from_bytes(objects.get(_key(root)))
+        if root_of(digests_of(leaves)) != root:
             raise ValueError(f"the leaves of bucket {bucket} do not give its root: {_key(root)} was changed")
-        return found
+        return leaves
 
     def path(self, leaves: Leaves, bucket: int, name: bytes) -> Path:
         """Return what leads from an account's leaf to the root."""
@@ -86,14 +86,14 @@ class Heads:
     ) -> "Heads":
         """Return the heads after a night; only buckets with changes are read and written."""
         roots, accounts = list(self.roots), list(self.accounts)
-        for bucket, some in changed.items():
-            leaves = {**self.leaves(objects, bucket), **some}
+        for bucket, new_leaves in changed.items():
+            leaves = {**self.leaves(objects, bucket), **new_leaves}
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
             objects.put(_key(roots[bucket]), packed_leaves(leaves))
-        made = Heads(roots, accounts, at, run_id, self.since or at)
-        objects.put(HEADS, json.dumps(made._fields()).encode())
+        heads = Heads(roots, accounts, at, run_id, self.since or at)
+        objects.put(HEADS, json.dumps(heads._fields()).encode())
         objects.delete([_key(root) for root in set(self.roots) - {*roots, EMPTY}])
-        return made
+        return heads
 
     def _fields(self) -> dict[str, Any]:
         roots = [root.hex() for root in self.roots]
@@ -112,28 +112,28 @@ def _key(root: bytes) -> str:
 
 
 class PreviousTree:
-    """What last night's tree says against a journal, and the head that a sound journal brings to tonight's.
+    """Compares journals with last night's tree, and collects the heads of sound journals for tonight's.
 
-    The night reads the whole journal of whoever is looked at anyway: of all who have changed, and of a slice
-    of the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
+    The night reads whole journals anyway: of all accounts that have changed, and of a slice of the others
+    (rule 7). So a chain is recomputed from its beginning, and no history is read for it.
     """
 
     def __init__(self, objects: Objects) -> None:
         self._objects, self._heads = objects, Heads.read(objects)
-        self._known: dict[int, Leaves] = {}
-        self._brought: dict[str, Head] = {}
+        self._leaves: dict[int, Leaves] = {}  # by bucket
+        self._new_heads: dict[str, Head] = {}  # by account
 
     def faults(self, account_id: str, entries: Sequence[Entry]) -> list[str]:
         """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night."""
         links = list(map(link_of, entries))
-        if own := own_faults(account_id, links):
-            return fault_texts(own)
+        if faults := own_faults(account_id, links):
+            return fault_texts(faults)
         chain = chain_of(account_id, links)
         if chain is None:
             return []
         leaf = self._leaf(account_id, chain)
         if leaf is None:
-            return self._unknown(entries)
+            return self._faults_without_leaf(entries)
         if leaf.seq > chain.seq:
             return [f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"]
         if chain.leaf_at(leaf.seq) != leaf.digest:
@@ -142,51 +142,52 @@ class PreviousTree:
 
     def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:
         bucket = bucket_of(account_id)
-        if bucket not in self._known:
-            self._known[bucket] = self._heads.leaves(self._objects, bucket)
-        return self._known[bucket].get(chain.name)
+        if bucket not in self._leaves:
+            self._leaves[bucket] = self._heads.leaves(self._objects, bucket)
+        return self._leaves[bucket].get(chain.name)
 
-    def _unknown(self, entries: Sequence[Entry]) -> list[str]:
-        """A chain that began long ago has a leaf: without one it is not the chain that was published."""
-        begun = [entry.created_at for entry in entries if entry.created_at > OPENED_AT]
-        if not self._heads.since or not begun:
+    def _faults_without_leaf(self, entries: Sequence[Entry]) -> list[str]:
+        """Return what a journal that has no leaf contradicts: an old chain must have been published."""
+        times = [entry.created_at for entry in entries if entry.created_at > OPENED_AT]
+        if not self._heads.since or not times:
             return []
-        oldest = datetime.fromisoformat(self._heads.at) - KNOWN_AFTER
-        is_old = datetime.fromisoformat(self._heads.since) < oldest and unstamp(begun[0]) < oldest
-        return ["its chain is in no root"] if is_old else []
+        published_before = datetime.fromisoformat(self._heads.at) - ALL_HAVE_LEAVES_AFTER
+        has_old_tree = datetime.fromisoformat(self._heads.since) < published_before
+        return ["its chain is in no root"] if has_old_tree and unstamp(times[0]) < published_before else []
 
-    def bring(self, account_id: str, entries: Sequence[Entry]) -> None:
+    def note_head(self, account_id: str, entries: Sequence[Entry]) -> None:
         """Note the head of a journal that nothing speaks against."""
         chain = chain_of(account_id, list(map(link_of, entries)))
         if chain:
-            self._brought[account_id] = [bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex()]
+            head: Head = [bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex()]
+            self._new_heads[account_id] = head
 
-    def brought(self) -> list[Head]:
-        """Return what was noted since this was asked."""
-        found, self._brought = self._brought, {}
-        return list(found.values())
+    def take_heads(self) -> list[Head]:
+        """Return the heads that were noted since the last call."""
+        heads, self._new_heads = self._new_heads, {}
+        return list(heads.values())
 
 
 def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
     """Return heads as findings keep them, by bucket and name."""
-    found: dict[int, dict[bytes, TreeLeaf]] = {}
+    changes: dict[int, dict[bytes, TreeLeaf]] = {}
     for bucket, name, seq, digest in heads:
-        found.setdefault(int(bucket), {})[bytes.fromhex(str(name))] = TreeLeaf(
-            int(seq), bytes.fromhex(str(digest))
-        )
-    return found
+        leaf = TreeLeaf(int(seq), bytes.fromhex(str(digest)))
+        changes.setdefault(int(bucket), {})[bytes.fromhex(str(name))] = leaf
+    return changes
 
 
 def root_key(run_id: str) -> str:
-    """Return where a run's root is."""
+    """Return the key of a run's root."""
     return f"{ROOTS}{run_id}.json"
 
 
 def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
-    """Write the root of a night; returns it as it is published: with the one before, so none can be left out.
+    """Write the root of a night, and return it as it is published.
 
-    The bucket keeps each version under a lock, so nobody can replace a root, whatever their rights. What is
-    put under the key again is a further version, and who asks for the first one gets it.
+    It names the root before it, so none can be left out. The bucket keeps each version under a lock, so no
+    root can be replaced, whatever the rights of who tries. What is put under the key again is a further
+    version, and whoever asks for the first one gets it. A run that has published its root gets that one.
     """
     try:
         last = json.loads(objects.get(LATEST))

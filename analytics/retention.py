@@ -1,13 +1,11 @@
-"""What leaves the tables when it is old (events, the raw payloads of leads' events, the words of answers),
-and a night's pass: partitions of the lake that are old enough, each gone through once, and again if it
-grew.
+"""Old things leave the tables: events, the raw payloads of leads' events, the words of answers (rule 22).
 
-Each kind takes rows of the lake, which name the items, and looks at the items themselves before it changes
-them. So what the lake does not know stays where it is. Doing it again changes nothing.
+A night's pass (RetentionPass) reads no table as a whole. It goes once through each partition of the lake that
+has become old enough, because its rows name the items. Rows that came late to it are too young then, and the
+state notes when to look again. A partition that a night has curated anew is looked at that night.
 
-The pass reads no table as a whole. The night after a partition becomes old enough, its rows name the
-items. What came late to it is too young by then: the state notes when to look again. A partition that a
-night has curated anew is looked at that night.
+Each rule (RetentionRule) looks at the items themselves before it changes them. So what the lake does not have
+stays in the table. Doing it again changes nothing.
 """
 
 import json
@@ -42,8 +40,8 @@ from rules.leads.lead_events import SORT_KEY
 READ_AT_ONCE = 100
 THREADS = 16  # a client has this many connections
 RAW_PAYLOAD = "raw_payload"
-# An answer may be stored a moment after its question has closed. Its agent may ask under the same key again
-# 90 days later; those answers are not meant.
+# An answer may be stored a moment after its question has closed. 90 days later its agent may ask another
+# question under the same key, whose answers are younger than this.
 STORED_AFTER = timedelta(days=1)
 ItemRow = Mapping[str, Any]
 Row = dict[str, Any]
@@ -55,10 +53,10 @@ TTL_DAYS = 100
 
 @dataclass(frozen=True, slots=True)
 class RemovalCounts:
-    """Items, or parts of items."""
+    """How many items, or parts of items, have left a table."""
 
     left: int = 0
-    stayed: int = 0  # the lake holds them differently, or they have changed
+    stayed: int = 0  # were to leave and did not: the lake holds them differently, or they have changed
 
     def __add__(self, other: "RemovalCounts") -> "RemovalCounts":
         """Return both together."""
@@ -68,7 +66,7 @@ class RemovalCounts:
 def _in_threads(
     leave: Callable[[Sequence[ItemRow]], RemovalCounts], rows: Sequence[ItemRow]
 ) -> RemovalCounts:
-    """Let rows leave, a hundred in a thread: most of the time is waiting for answers."""
+    """Let the items of these rows leave, a hundred in a thread: most of the time is waiting for answers."""
     with ThreadPoolExecutor(THREADS) as pool:
         return sum(pool.map(leave, chunks(rows, READ_AT_ONCE)), RemovalCounts())
 
@@ -79,15 +77,15 @@ class RetentionRule(ABC):
 
     items: AgedItems
     days: int  # the age at which it leaves; 0: never
-    setting: ClassVar[str]  # which gives the days
-    name: ClassVar[str]  # of the state
-    entity: ClassVar[str]  # its rows name the items
-    age: ClassVar[str]  # the column that says since when they age
+    setting: ClassVar[str]  # the parameter of the stack that gives the days
+    name: ClassVar[str]  # of the state, see RetentionState
+    entity: ClassVar[str]  # whose rows name the items
+    age: ClassVar[str]  # the column that says since when items age
     had_ttl: ClassVar[bool] = False  # items expired before there was a setting
 
     @abstractmethod
     def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Let what these rows name leave. Raises Unprocessed; it is safe to repeat."""
+        """Let what these rows name leave the table. It is safe to repeat. Raises Unprocessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +97,25 @@ class Events(RetentionRule):
     had_ttl = True
 
     def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Delete the items that are what the lake has, on condition that they still are."""
+        """Delete the items that the lake has value by value, on condition that nobody has changed them."""
         return _in_threads(self._leave, [row for row in rows if not is_residue(row["user_id"])])
 
     def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         by_key = {(row["user_id"], row["event_id"]): row for row in rows}
-        found = self.items.read({"user_id": user, "event_id": event} for user, event in by_key)
-        held = [each for each in found if self._is_held(each, by_key)]
-        changed = self.items.delete(held)
-        return RemovalCounts(len(held) - changed, len(found) - len(held) + changed)
+        items = self.items.read({"user_id": user, "event_id": event} for user, event in by_key)
+        in_lake = [item for item in items if self._is_in_lake(item, by_key)]
+        changed = self.items.delete(in_lake)
+        return RemovalCounts(len(in_lake) - changed, len(items) - len(in_lake) + changed)
 
     @staticmethod
-    def _is_held(item: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
+    def _is_in_lake(item: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
         attributes = decode_item(item)
         return is_in_lake(EVENTS, attributes, by_key[attributes["user_id"], attributes["event_id"]])
 
 
 @dataclass(frozen=True, slots=True)
 class RawPayloads(RetentionRule):
-    """What an integration sent leaves the items of Event; what was read of it stays."""
+    """Raw payloads of integrations leave the items of Event. What was read of them stays."""
 
     setting = "PayloadRetentionDays"
     name, entity, age = "raw_payloads", "lead_events", "received_at"
@@ -127,14 +125,14 @@ class RawPayloads(RetentionRule):
         return _in_threads(self._leave, rows)
 
     def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        found = [each for each in self.items.read(map(_lead_key, rows)) if RAW_PAYLOAD in each]
-        changed = self.items.remove(found, RAW_PAYLOAD)
-        return RemovalCounts(len(found) - changed, changed)
+        items = [item for item in self.items.read(map(_lead_key, rows)) if RAW_PAYLOAD in item]
+        changed = self.items.remove(items, RAW_PAYLOAD)
+        return RemovalCounts(len(items) - changed, changed)
 
 
 def _lead_key(row: ItemRow) -> dict[str, str]:
-    place = f"{stamp(row['occurred_at'])}#{row['event_id']}"
-    return {"lead_organization_id": row["lead_organization_id"], SORT_KEY: place}
+    sort_key = f"{stamp(row['occurred_at'])}#{row['event_id']}"
+    return {"lead_organization_id": row["lead_organization_id"], SORT_KEY: sort_key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class AnswerTexts(RetentionRule):
         return RemovalCounts(len(answers) - changed, changed)
 
     def _of(self, question_id: str, closes_at: datetime) -> list[Item]:
-        found = query_all(
+        answers = query_all(
             self.items.dynamodb,
             TableName=self.items.table,
             KeyConditionExpression="question_id = :question",
@@ -160,7 +158,7 @@ class AnswerTexts(RetentionRule):
             ConsistentRead=True,
         )
         until = stamp(closes_at + STORED_AFTER)
-        return [each for each in found if "answer" in each and each["created_at"]["S"] <= until]
+        return [item for item in answers if "answer" in item and item["created_at"]["S"] <= until]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +175,14 @@ NOTHING_DONE = Resume("", "", 0)
 
 @dataclass(slots=True)
 class RetentionState:
-    """How far a kind of thing has left: state/retention/NAME.json. It has dates and names nobody.
-
-    Dates are YYYY-MM-DD; of partitions but for `began`.
-    """
+    """How far a rule is: state/retention/NAME.json. It has dates (YYYY-MM-DD) and names nobody."""
 
     name: str
-    began: str  # the first night
+    began: str  # the date of the first night
     through: str = ""  # up to this date all partitions were gone through
-    due: dict[str, str] = field(default_factory=dict)  # earlier partitions to look at again -> when
+    due: dict[str, str] = field(default_factory=dict)  # earlier partition to look at again -> date when
     resume: Resume = NOTHING_DONE
-    run_id: str = ""  # the last night
+    run_id: str = ""  # of the last night
 
     @classmethod
     def read(cls, objects: Objects, name: str, today: str) -> "RetentionState":
@@ -203,7 +198,7 @@ class RetentionState:
         objects.put(f"{PREFIX}{self.name}.json", json.dumps(asdict(self)).encode())
 
     def begin(self, run_id: str, grown: Collection[str], today: str) -> None:
-        """Note a night at its first call: partitions of before that have grown are due."""
+        """Note a night at its first call. Earlier partitions that have grown (dates) are due again."""
         if self.run_id != run_id:
             self.run_id = run_id
             self.due |= dict.fromkeys((dt for dt in grown if dt <= self.through), today)
@@ -213,7 +208,7 @@ class RetentionState:
         return self.resume.batches if (self.resume.key, self.resume.etag) == (key, etag) else 0
 
     def note_done(self, dt: str, again: str) -> None:
-        """Note a partition. again: when it has to be looked at again; "" if it has not."""
+        """Note that a partition is done. again: the date to look at it again; "" if there is none."""
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
         if again:
@@ -223,9 +218,9 @@ class RetentionState:
 
 @dataclass(frozen=True, slots=True)
 class AgeSpan:
-    """Which rows are old enough."""
+    """The span of instants in which rows are old enough, and are not deleted already."""
 
-    column: str  # a timestamp
+    column: str  # of the instant
     since: datetime | None  # the least value; None: any
     until: datetime  # values are before this one
 
@@ -262,7 +257,7 @@ def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, d
 
 
 def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan) -> Iterator[list[Row]]:
-    """Yield a file's rows that are old enough, two thousand rows of the file at a time; perhaps none of them.
+    """Yield the rows that are old enough of each 2,000 rows of a file; a list may be empty.
 
     Raises NoObject if the file is gone.
     """
@@ -283,23 +278,25 @@ def first_after(
     objects: Objects, entity: str, files: Sequence[StoredObject], ages: AgeSpan
 ) -> datetime | None:
     """Return the oldest instant of the rows that are not old enough yet; None if there are none."""
-    found = []
+    younger = AgeSpan(ages.column, ages.until, datetime.max.replace(tzinfo=UTC))
+    oldest_of_files = []
     for stored in files:
-        if not AgeSpan(ages.column, ages.until, datetime.max.replace(tzinfo=UTC)).may_be_in(objects, stored):
+        if not younger.may_be_in(objects, stored):
             continue
-        rows = curated_files.read_file(objects, entity, stored, [ages.column])[ages.column]
-        oldest = pc.min(rows.filter(pc.greater_equal(rows, pa.scalar(ages.until)))).as_py()
-        found += [] if oldest is None else [oldest]
-    return min(found, default=None)
+        instants = curated_files.read_file(objects, entity, stored, [ages.column])[ages.column]
+        oldest = pc.min(instants.filter(pc.greater_equal(instants, pa.scalar(ages.until)))).as_py()
+        if oldest is not None:
+            oldest_of_files.append(oldest)
+    return min(oldest_of_files, default=None)
 
 
 class OutOfTime(Exception):
-    """The rest is another call's."""
+    """The call has no more time, and the next one goes on."""
 
 
 @dataclass(slots=True)
 class RetentionPass:
-    """One kind of thing in one night."""
+    """One rule in one night."""
 
     objects: Objects
     leaving: RetentionRule
@@ -312,13 +309,12 @@ class RetentionPass:
     def run(self) -> bool:
         """Go on where the last call has ended; returns whether all is done.
 
-        Raises NoObject if somebody puts a file in the place of others meanwhile; it is safe to repeat.
+        It is safe to repeat. Raises NoObject if somebody puts a file in the place of others meanwhile.
         """
         today = self.today.isoformat()
         state = RetentionState.read(self.objects, self.leaving.name, today)
-        state.begin(
-            self.run_id, {each.dt for each in self.fresh if each.entity == self.leaving.entity}, today
-        )
+        grown = {place.dt for place in self.fresh if place.entity == self.leaving.entity}
+        state.begin(self.run_id, grown, today)
         state.save(self.objects)
         try:
             for dt in sorted(self._dates(state)):
@@ -328,13 +324,13 @@ class RetentionPass:
         return True
 
     def _dates(self, state: RetentionState) -> set[str]:
-        """Return the partitions' dates to go through, none of which is younger than it must be."""
+        """Return the dates of the partitions to go through. All of them are old enough."""
         last = (self._edge() - DAY).isoformat()
-        found = {dt for dt, due in state.due.items() if due <= self.today.isoformat() and dt <= last}
+        dates = {dt for dt, due in state.due.items() if due <= self.today.isoformat() and dt <= last}
         since = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
         if since is None or since <= last:
-            found |= set(map(_date_of, layout.curated_files(self.objects, self.leaving.entity, since, last)))
-        return found - {layout.NOWHERE}
+            dates |= set(map(_date_of, layout.curated_files(self.objects, self.leaving.entity, since, last)))
+        return dates - {layout.NOWHERE}
 
     def _edge(self) -> date:
         """Return the first date of which nothing is old enough."""

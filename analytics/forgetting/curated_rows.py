@@ -1,4 +1,4 @@
-"""A curated file is written again: of persons who were erased it keeps residues, or nothing."""
+"""Curated files are written again without the rows of erased persons, or with residues of these rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from rules.privacy.tombstones import Tombstone
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPersons:
-    """Whom a file has rows of, by their names in it: those who wait, and those whom tombstones refuse."""
+class FilePersons:
+    """The erased persons of whom a file has rows, by their names in it."""
 
-    waiting: Mapping[str, Erasee]
-    refused: Mapping[str, Tombstone]
+    waiting: Mapping[str, Erasee]  # who are to leave the lake
+    refused: Mapping[str, Tombstone]  # who have left it, and of whom rows came again
 
 
 def names_in(path: Path, entity: str) -> dict[str, int]:
@@ -38,7 +38,7 @@ def names_in(path: Path, entity: str) -> dict[str, int]:
     if column not in file.schema_arrow.names:
         return {}
     counts = file.read([column])[column].value_counts()
-    return {each["values"]: each["counts"] for each in counts.to_pylist() if each["values"] is not None}
+    return {row["values"]: row["counts"] for row in counts.to_pylist() if row["values"] is not None}
 
 
 def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> bool:
@@ -66,14 +66,12 @@ def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> boo
     return tombstone.forbids(at.isoformat() if isinstance(at, date) else str(at))
 
 
-def write_anew(
-    objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FoundPersons
-) -> None:
+def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FilePersons) -> None:
     """Write a file with the residues of those who wait, and without the rows that tombstones refuse.
 
-    path: of its copy. Raises ObjectChanged if it is another file by now.
+    path: of its copy. Raises ObjectChanged if somebody has written the file meanwhile.
     """
-    marks = {each.names.tag() for each in persons.waiting.values()}
+    marks = {erasee.names.tag() for erasee in persons.waiting.values()}
     others = _shared_words(path, entity, persons)
     _Replacement(objects, entity, stored, path).write(
         lambda staging, rows: _stage(staging, objects, rows, persons, others), marks
@@ -85,7 +83,7 @@ def write_without(
 ) -> None:
     """Write a file without some of its rows. goes_of: returns for each row whether it goes.
 
-    path: of its copy. Raises ObjectChanged if it is another file by now.
+    path: of its copy. Raises ObjectChanged if somebody has written the file meanwhile.
     """
 
     def stage(staging: Staging, rows: pa.Table) -> None:
@@ -96,29 +94,29 @@ def write_without(
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """A file that is put in the place of another one."""
+    """Puts a file in the place of another one."""
 
     objects: Objects
     entity: str
     stored: StoredObject
-    path: Path  # of a copy of that
+    path: Path  # of a copy of the stored file
 
     def write(self, stage: Callable[[Staging, pa.Table], None], marks: Collection[str] = ()) -> None:
-        """Write what `stage` takes of its rows; raises ObjectChanged. marks: of erasures."""
-        declared = ENTITIES[self.entity]
-        made_at, rows = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
+        """Write the rows that `stage` adds to a staging. marks: of erasures. Raises ObjectChanged."""
+        entity = ENTITIES[self.entity]
+        new_path, rows_before = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
         book = bookkeeping_of(self.objects, self.stored.key)
-        staging = Staging(declared, self.path.with_name("spill"))
+        staging = Staging(entity, self.path.with_name("spill"))
         for batch in _batches(self.path, self.entity):
             stage(staging, batch)
 
-        def made(kept: int) -> Bookkeeping:
+        def new_book(rows: int) -> Bookkeeping:
             before = book.counts
-            counts = Counts(before.in_ - rows + kept, kept, before.duplicates, before.quarantined)
-            return Bookkeeping(len(declared.fields), counts, book.sources, (*{*book.erased, *marks},))
+            counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
+            return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *marks},))
 
-        staging.write(made_at, made)
-        self.objects.put_if(self.stored.key, made_at, self.stored.etag)
+        staging.write(new_path, new_book)
+        self.objects.put_if(self.stored.key, new_path, self.stored.etag)
 
 
 def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
@@ -129,52 +127,54 @@ def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
         yield with_todays_columns(batch, ENTITIES[entity])
 
 
-def _shared_words(path: Path, entity: str, persons: FoundPersons) -> dict[str, set[str]]:
-    """Return what others' rows have in the columns that may be shared."""
-    asked = list(RESIDUES[entity].shared) if entity in RESIDUES else []
-    there = set(pq.read_schema(path).names)
-    if not (known := [name for name in asked if name in there]):
+def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, set[str]]:
+    """Return by column what rows of other persons have in the columns that a residue may share with them."""
+    columns = set(pq.read_schema(path).names)
+    shared = [name for name in RESIDUES[entity].shared if name in columns] if entity in RESIDUES else []
+    if not shared:
         return {}
-    rows = pq.read_table(path, columns=[PERSONS[entity], *known])
+    rows = pq.read_table(path, columns=[PERSONS[entity], *shared])
     rows = rows.filter(pc.invert(_is_of(rows, entity, persons)))
-    return {name: set(rows[name].unique().to_pylist()) - {None} for name in known}
+    return {name: set(rows[name].unique().to_pylist()) - {None} for name in shared}
 
 
-def _is_of(rows: pa.Table, entity: str, persons: FoundPersons) -> pa.ChunkedArray:
+def _is_of(rows: pa.Table, entity: str, persons: FilePersons) -> pa.ChunkedArray:
     names = pa.array([*persons.waiting, *persons.refused], pa.string())
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
 def _stage(
-    staging: Staging, objects: Objects, rows: pa.Table, persons: FoundPersons, others: Mapping[str, set[str]]
+    staging: Staging, objects: Objects, rows: pa.Table, persons: FilePersons, others: Mapping[str, set[str]]
 ) -> None:
+    """Stage the rows of other persons as they are, and what stays of the erased ones'."""
     entity = staging.entity.name
-    column = PERSONS[entity]
-    of_them = _is_of(rows, entity, persons)
-    staging.add_earlier_table(rows.filter(pc.invert(of_them)))
-    changed = []
-    for row in rows.filter(of_them).to_pylist():
-        person = row[column]
-        if each := persons.waiting.get(person):
-            stays = residue_of(entity, row, each.names, seq_of(objects, person), others)
+    is_erased = _is_of(rows, entity, persons)
+    staging.add_earlier_table(rows.filter(pc.invert(is_erased)))
+    residues = []
+    for row in rows.filter(is_erased).to_pylist():
+        person = row[PERSONS[entity]]
+        if erasee := persons.waiting.get(person):
+            residue = residue_of(entity, row, erasee.names, seq_of(objects, person), others)
         else:
-            stays = None if is_refused(entity, row, persons.refused[person]) else row
-        changed += [stays] if stays else []
-    staging.add_earlier(changed)
+            residue = None if is_refused(entity, row, persons.refused[person]) else row
+        if residue:
+            residues.append(residue)
+    staging.add_earlier(residues)
 
 
 def seq_of(objects: Objects, account_id: str) -> SeqOf:
-    """Return what finds a ledger entry of an account by its place, as long as it is under that name.
+    """Return a function that returns the seq of an account's ledger entry of an instant, or None.
 
-    A reversal comes after what it reverses, and files are written anew from the last to the first.
+    The entry must still be under the account's name. It is, because a reversal comes after what it reverses,
+    and files are written anew from the last to the first.
     """
 
     def find(at: datetime) -> int | None:
         day = f"{at:%Y-%m-%d}"
         for file in layout.curated_files(objects, "ledger", day, day):
-            found = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
-            is_it = pc.and_(pc.equal(found["account_id"], account_id), pc.equal(found["created_at"], at))
-            for seq in found.filter(is_it)["seq"].to_pylist():
+            rows = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
+            is_entry = pc.and_(pc.equal(rows["account_id"], account_id), pc.equal(rows["created_at"], at))
+            for seq in rows.filter(is_entry)["seq"].to_pylist():
                 return int(seq)
         return None
 

@@ -1,4 +1,7 @@
-"""Who waits to be forgotten by the lake, under which names the lake has them, and who is refused for good."""
+"""The persons whom the lake is to forget, under the names that it has for them; and whom it refuses for good.
+
+A person waits while the erasure is under way. Later a tombstone refuses rows that come nevertheless.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +14,7 @@ from rules.lake.residue import ErasureNames, seals_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
-# What a column's values name, and what is hashed of it for a tombstone.
+# The kind of name that a column has.
 KINDS = {
     "user_id": USERS,
     "account_id": USERS,
@@ -19,9 +22,10 @@ KINDS = {
     "person": PERSONS,
     "phone": PHONES,
 }
+# By kind of name: what is hashed of a name for a tombstone.
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# When a row came to be, by which a lifted tombstone distinguishes old from new: a day begins before it is
-# lifted.
+# By entity: the column that says when a row came to be, if that is not when it occurred. A lifted tombstone
+# refuses rows from before it was lifted, and a day begins before that.
 MOMENTS = {"daily_activity": "created_at"}
 
 
@@ -30,32 +34,35 @@ class Erasee:
     """One person who waits."""
 
     erasure_id: str
-    names: ErasureNames  # the random ones
+    names: ErasureNames  # the random names that residues get
 
 
 @dataclass(frozen=True, slots=True)
 class AllErasees:
-    """All who wait, by the kind of name and the name; and the tombstones of those who wait no more."""
+    """All who wait, and the tombstones of those who wait no more."""
 
-    by_kind: Mapping[str, Mapping[str, Erasee]]
+    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> who waits
     due: frozenset[str]  # the ids of erasures that a pass over everything is due for
-    opened: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()  # the ids of all erasures that are not finished
     tombstones: Tombstones | None = None
-    _refused: dict[str, Tombstone | None] = field(default_factory=dict)
+    _refused: dict[str, Tombstone | None] = field(default_factory=dict)  # by name, as it was asked for
 
     @classmethod
-    def of(cls, opened: Iterable[Erasure], now: Any, tombstones: Tombstones | None = None) -> "AllErasees":
+    def of(
+        cls, unfinished: Iterable[Erasure], now: Any, tombstones: Tombstones | None = None
+    ) -> "AllErasees":
         """Return who waits among the erasures that are not finished. now: of the pass."""
-        listed = list(opened)
-        in_lake = [each for each in listed if each.is_in_lake]
+        erasures = list(unfinished)
+        in_lake = [erasure for erasure in erasures if erasure.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
             names = ErasureNames(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
             waiting = Erasee(erasure.erasure_id, names)
-            for kind, known in by_kind.items():
-                known.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
-        due = frozenset(each.erasure_id for each in in_lake if not each.is_done and each.is_due(now))
-        return cls(by_kind, due, frozenset(each.erasure_id for each in listed), tombstones)
+            for kind, erasees in by_kind.items():
+                erasees.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
+        due = {erasure.erasure_id for erasure in in_lake if not erasure.is_done and erasure.is_due(now)}
+        ids = {erasure.erasure_id for erasure in erasures}
+        return cls(by_kind, frozenset(due), frozenset(ids), tombstones)
 
     def in_entity(self, entity: str) -> Mapping[str, Erasee]:
         """Return who waits, by the name that rows of an entity have for them."""
@@ -63,19 +70,23 @@ class AllErasees:
 
     def with_mark(self, marks: Iterable[str]) -> frozenset[str]:
         """Return the ids of the erasures that have left these marks on a file."""
-        wanted = set(marks)
-        found = {name for names in self.by_kind.values() for name in names.values()}
-        return frozenset(each.erasure_id for each in found if each.names.tag() in wanted)
+        tags = set(marks)
+        erasees = {erasee for by_name in self.by_kind.values() for erasee in by_name.values()}
+        return frozenset(erasee.erasure_id for erasee in erasees if erasee.names.tag() in tags)
 
-    def refused(self, entity: str, value: str) -> Tombstone | None:
-        """Return the tombstone of somebody whose erasure is finished, and of whom rows came nevertheless."""
+    def tombstone_of(self, entity: str, name: str) -> Tombstone | None:
+        """Return the tombstone of somebody whose erasure is finished; None if the name has none.
+
+        name: as rows of the entity have it.
+        """
         subject_of = SUBJECTS.get(KINDS[PERSON_COLUMNS[entity]])
         if self.tombstones is None or subject_of is None:
             return None
-        if value not in self._refused:
-            found = self.tombstones.of(subject_of(value))
-            self._refused[value] = None if found is None or found.erasure_id in self.opened else found
-        return self._refused[value]
+        if name not in self._refused:
+            tombstone = self.tombstones.of(subject_of(name))
+            is_refused = tombstone is not None and tombstone.erasure_id not in self.unfinished
+            self._refused[name] = tombstone if is_refused else None
+        return self._refused[name]
 
 
 def moment_of(entity: str) -> str:

@@ -1,9 +1,9 @@
 """Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
 
-Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each week:
-of all files of table_items it reads the groups of rows that may have phones, finds which of these have been
-gone for long enough, and writes the files again that have rows of before. The row that says that a phone is
-gone stays: it has an id alone, and a row of before that comes late leaves by it a week later.
+Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each week.
+It reads the rows of phones of all files of table_items, finds the phones that have been gone for long enough,
+and writes the files again that have earlier rows of these. The row that says that a phone is gone stays,
+because it has an id alone. By it an earlier row that comes late leaves a week later.
 """
 
 import json
@@ -38,7 +38,7 @@ COLUMNS = ["store", "place", "version", "changed_at", "item"]
 ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16
 # A pass opens every file, and there is one more each day: no night's work should grow with age like that.
-EVERY = timedelta(days=6, hours=12)  # a week's nights begin some minutes earlier or later
+EVERY = timedelta(days=6, hours=12)  # a week, less what nights begin earlier or later
 LAST = run_key(NAME, "last.json")
 Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
 
@@ -60,41 +60,44 @@ class GonePhones:
     def run(self, now: datetime) -> tuple[bool, int]:
         """Go on; returns whether all is done, and how many rows have left. It is safe to repeat.
 
-        A file that somebody else writes meanwhile is left to the next night.
+        A file that somebody else writes meanwhile is left to the next pass.
         """
         files = layout.curated_files(self.objects, ENTITY)
         with ThreadPoolExecutor(READERS) as pool:
-            rows = list(pool.map(self._phones, files))
-        ends = _ends(rows, now)
+            phones_of_files = list(pool.map(self._phones, files))
+        ends = _ends(phones_of_files, now)
         if ends:
             raw, finder = self._raw(), _finder(ends)
             raw.clean_quarantine(ENTITY, finder)
             raw.clean_errors(ENTITY, finder)
-        gone = 0
-        for stored, some in zip(files, rows, strict=True):
-            if not (number := pc.sum(_gone_flags(some, ends)).as_py()):
+        total = 0
+        for stored, phones in zip(files, phones_of_files, strict=True):
+            if not (gone := pc.sum(_gone_flags(phones, ends)).as_py()):
                 continue
-            if gone and not self.has_time():
-                return False, gone
+            if total and not self.has_time():
+                return False, total
             with suppress(NoObject, ObjectChanged):
-                self._file(stored, ends)
-                gone += number
+                self._write_without(stored, ends)
+                total += gone
         self.objects.put(LAST, json.dumps({"ended": stamp(now)}).encode())
-        return True, gone
+        return True, total
 
     def _phones(self, stored: StoredObject) -> pa.Table:
-        """Return a file's rows of phones. ended_at: when the phone was gone by that row, or null."""
-        found = []
+        """Return a file's rows of phones (ROWS). ended_at: when the phone was gone by that row, or null."""
+        tables = []
         with suppress(NoObject):
             file = pq.ParquetFile(pa.PythonFile(RangedFile(self.objects, stored), mode="r"))
             for group in range(file.num_row_groups):
                 if _may_have(file.metadata.row_group(group)):
                     rows = file.read_row_group(group, COLUMNS, use_threads=False)
-                    found.append(_phone_rows(rows.filter(pc.equal(rows["store"], PHONES))))
-        return pa.concat_tables(found) if found else ROWS.empty_table()
+                    tables.append(_phone_rows(rows.filter(pc.equal(rows["store"], PHONES))))
+        return pa.concat_tables(tables) if tables else ROWS.empty_table()
 
-    def _file(self, stored: StoredObject, ends: Ends) -> None:
-        """Write a file again without the rows that go; their lines go first, or nothing would lead there."""
+    def _write_without(self, stored: StoredObject, ends: Ends) -> None:
+        """Write a file again without the rows that go.
+
+        Their raw lines go first. Without the rows nothing would lead to these.
+        """
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
@@ -141,11 +144,14 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
 
 
 def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
-    """Return for each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
-    known = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
+    """Return for each row whether it is from before its phone was gone.
+
+    rows: with the columns place and version; and store, if not all are of phones.
+    """
+    is_gone = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:
-        known = pc.and_(known, pc.equal(rows["store"], PHONES))
-    flags = np.array(known, dtype=bool)
+        is_gone = pc.and_(is_gone, pc.equal(rows["store"], PHONES))
+    flags = np.array(is_gone, dtype=bool)
     for number in np.flatnonzero(flags):
         place, version = rows["place"][number].as_py(), rows["version"][number].as_py()
         flags[number] = version < ends[place]

@@ -1,9 +1,10 @@
 """One night's pass over the lake, for all persons who wait at once. It may die anywhere, and goes on.
 
-Of each curated file the footer is read first: it has the least and the greatest name, and the marks of
-erasures that have changed the file. Where a person is, the file is written again, and then the raw objects
-that its bookkeeping names: a mark says that these are still to be cleaned after a crash. Files of this night
-are looked at for everybody who has a tombstone. All else that has persons is small, or of nights gone by.
+Of each curated file the footer is read first. It has the least and the greatest name, and the marks of the
+erasures that have changed the file. If a person is in the file, it is written again, and then the raw objects
+that its bookkeeping names. After a crash the mark says that these are still to be cleaned. Files that this
+night has curated are also searched for everybody who has a tombstone. At last come lines that no file leads
+to, errors, and other objects.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
 from analytics.curation.recover import ERRORS
-from analytics.forgetting.curated_rows import FoundPersons, is_refused, may_hold, names_in, write_anew
+from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, write_anew
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.other_objects import Named, OtherObjects
 from analytics.forgetting.progress import Progress
@@ -45,7 +46,7 @@ class LakePass:
     objects: ForgettingObjects
     everybody: AllErasees
     progress: Progress  # of this night
-    fresh: Collection[Place]  # what it has curated
+    fresh: Collection[Place]  # the partitions that this night has curated
     has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
     def run(self, now: datetime) -> bool:
@@ -56,14 +57,14 @@ class LakePass:
             if not self._clean_curated(entity):
                 return False
             if self.progress.due:
-                self._lines(entity)
+                self._clean_other_lines(entity)
             self.progress.entities.append(entity)
             self.progress.after = ""
             self.progress.save(self.objects)
         if self.progress.due:
-            self._errors_of_nothing()
-            self._former(now)
-            names = {kind: each.keys() for kind, each in self.everybody.by_kind.items()}
+            self._clean_errors_without_entity()
+            self._forget_former(now)
+            names = {kind: by_name.keys() for kind, by_name in self.everybody.by_kind.items()}
             others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
             self.progress.left = dict(self._of_others(others.clean()))
         self.progress.is_done = True
@@ -78,17 +79,17 @@ class LakePass:
                 self.progress.save(self.objects)
                 return False
             is_first = False
-            self._file(entity, stored)
+            self._clean_newest(entity, stored)
             self.progress.after = stored.key
         for stored in self._files(entity, since=unstamp(self.progress.began)):
-            self._file(entity, stored)
+            self._clean_newest(entity, stored)
         return True
 
     def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
         """Return the files to look at. since: those that others have written since then."""
         fresh = self._fresh_days(entity)
-        changed = {tuple(each) for each in self.progress.places}
-        found = []
+        changed = {tuple(place) for place in self.progress.places}
+        files = []
         for stored in self.objects.list(layout.curated_prefix(entity)) if fresh or self.progress.due else ():
             place = layout.curated_place(stored.key)
             if place is None or not (self.progress.due or place.dt in fresh):
@@ -97,13 +98,14 @@ class LakePass:
                 is_left = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
             else:
                 is_left = not self.progress.after or stored.key < self.progress.after
-            found += [stored] if is_left else []
-        return found[::-1]
+            files += [stored] if is_left else []
+        return files[::-1]
 
     def _fresh_days(self, entity: str) -> set[str]:
         return {place.dt for place in self.fresh if place.entity == entity}
 
-    def _file(self, entity: str, stored: StoredObject) -> None:
+    def _clean_newest(self, entity: str, stored: StoredObject) -> None:
+        """Clean a file as it is now, and again if somebody writes it meanwhile; raises ObjectChanged."""
         for attempt in pauses(ATTEMPTS_MAX):
             try:
                 etag = self.objects.etag(stored.key)
@@ -120,7 +122,7 @@ class LakePass:
         end = footer_of(self.objects, stored.key)
         metadata, book = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
         everyone = self.everybody.in_entity(entity)
-        owed = self.everybody.with_mark(book.erased)
+        uncleaned = self.everybody.with_mark(book.erased)
         is_fresh = place.dt in self._fresh_days(entity)
         with TemporaryDirectory() as folder:
             path, names = Path(folder, "rows.parquet"), dict[str, int]()
@@ -136,42 +138,45 @@ class LakePass:
                 counts = self._by_erasure(entity, names)
                 self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
-                write_anew(self.objects, entity, stored, path, FoundPersons(waiting, refused))
-        if waiting or refused or owed:
-            ids = {each.erasure_id for each in waiting.values()} | owed
-            whose = [name for name, each in everyone.items() if each.erasure_id in ids]
-            self._clean_sources(entity, place, book, Finder(entity, whose))
+                write_anew(self.objects, entity, stored, path, FilePersons(waiting, refused))
+        if waiting or refused or uncleaned:
+            ids = {erasee.erasure_id for erasee in waiting.values()} | uncleaned
+            persons = [name for name, erasee in everyone.items() if erasee.erasure_id in ids]
+            self._clean_sources(entity, place, book, Finder(entity, persons))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
         if self.progress.due and book.counts.quarantined:  # lines of anybody are in the sources alone
             self._clean_sources(entity, place, book, Finder(entity, everyone))
 
     def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
-        found = {name: self.everybody.refused(entity, name) for name in names}
-        return {name: each for name, each in found.items() if each}
+        tombstones = {name: self.everybody.tombstone_of(entity, name) for name in names}
+        return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
         folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
         keys = [layout.raw_key(f"{layout.QUARANTINE}{entity}/{folder}{name}.ndjson") for name in book.sources]
         self._raw(entity).clean(keys, finder)
 
-    def _lines(self, entity: str) -> None:
+    def _clean_other_lines(self, entity: str) -> None:
+        """Clean the raw objects, refused lines and errors of an entity to which no curated file leads."""
         finder, raw = Finder(entity, self.everybody.in_entity(entity)), self._raw(entity)
         failed = {*remembered_tasks(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
-        raw.clean_loose(entity, finder, {each for each in failed if each.entity == entity})
+        raw.clean_loose(entity, finder, {task for task in failed if task.entity == entity})
         raw.clean_quarantine(entity, finder)
         raw.clean_errors(f"{ERRORS}{entity}/", finder)
 
-    def _errors_of_nothing(self) -> None:
-        """Take persons out of errors that are below no entity: nobody knows which column names them."""
-        below = [each for each in self.objects.below(ERRORS) if each.split("/")[1] not in ENTITIES]
-        for prefix in below:
-            for entity in {column: entity for entity, column in PERSONS.items()}.values():
+    def _clean_errors_without_entity(self) -> None:
+        """Clean errors that are below no entity: with one entity for each column that may name a person."""
+        entity_of_column = {column: entity for entity, column in PERSONS.items()}
+        for prefix in self.objects.below(ERRORS):
+            if prefix.split("/")[1] in ENTITIES:
+                continue
+            for entity in entity_of_column.values():
                 finder = Finder(entity, self.everybody.in_entity(entity))
                 self._raw(entity).clean_errors(prefix, finder)
 
-    def _former(self, now: datetime) -> None:
-        """Remove what may name somebody in objects that are deleted, or were never finished."""
-        for folder in (layout.RAW, layout.CURATED):  # where a date has changed, its former versions are gone
+    def _forget_former(self, now: datetime) -> None:
+        """Remove former versions and unfinished uploads, which may name somebody."""
+        for folder in (layout.RAW, layout.CURATED):  # of what was changed, former versions are gone already
             self.objects.forget_former(folder, of_deleted=True)
         for folder in (layout.QUARANTINE, ERRORS):
             self.objects.forget_former(folder)
@@ -187,8 +192,8 @@ class LakePass:
         counts: Counter[str] = Counter()
         everyone = self.everybody.in_entity(entity)
         for name, number in gone.items():
-            if each := everyone.get(name):
-                counts[each.erasure_id] += number
+            if erasee := everyone.get(name):
+                counts[erasee.erasure_id] += number
         return counts
 
     def _note_other(self, what: str, gone: Named) -> None:

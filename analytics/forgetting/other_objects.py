@@ -21,18 +21,18 @@ from rules.lake.entities import ENTITIES
 HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
 FOLDERS = ("state/", RUNS, "reports/", "athena/")
 LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
-OURS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
+OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
 # A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
 OVER = timedelta(hours=7)
 PARQUET = b"PAR1"
 NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
-Named = Mapping[tuple[str, str], int]
+Named = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
 Note = Callable[[str, Named], None]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherObjects:
-    """An object that names a person is deleted; the next night makes anew what it needs."""
+    """Deletes objects that name a person. The next night makes anew what it needs."""
 
     objects: ForgettingObjects
     run_id: str
@@ -41,10 +41,10 @@ class OtherObjects:
     note: Note  # is called before each deletion
 
     def clean(self) -> Named:
-        """Delete what names them, and what it was before; returns who is named by what is left.
+        """Delete what names them, and its former versions; returns who is named by what is left.
 
-        That is in files of runs that may go on, and a later night deletes it; and in objects that are none of
-        ours, which an operator must look at.
+        What is left is in files of runs that may go on, which a later night deletes; and in objects that this
+        system has not written, which an operator must look at.
         """
         left: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
@@ -61,16 +61,16 @@ class OtherObjects:
                     self.note(f"{stored.key} {stored.etag}", named)
                     self.objects.delete([stored.key])
             self.objects.forget_former(folder)
-        for stored in self._of_others():
+        for stored in self._foreign_objects():
             with suppress(NoObject):
                 if named := self._count_names(self.objects.get(stored.key)):
                     run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
                     left += named
         return left
 
-    def _of_others(self) -> Iterator[StoredObject]:
-        """Yield the objects that none of us has written."""
-        prefixes = [each for each in self.objects.below("") if not each.startswith(OURS)]
+    def _foreign_objects(self) -> Iterator[StoredObject]:
+        """Yield the objects that this system has not written."""
+        prefixes = [each for each in self.objects.below("") if not each.startswith(OWN_FOLDERS)]
         for folder in LINE_FOLDERS:
             prefixes += [each for each in self.objects.below(folder) if each.split("/")[1] not in ENTITIES]
         for prefix in prefixes:
@@ -88,18 +88,18 @@ class OtherObjects:
         if data.startswith(PARQUET):
             return self._in_rows(data)
         text = readable_text(data)
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
             for name in names:
                 if number := len(re.findall(rb"(?<![\w-])" + re.escape(name.encode()) + rb"(?![\w-])", text)):
-                    found[kind, name] += number
-        return found
+                    counts[kind, name] += number
+        return counts
 
     def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
         file = pq.ParquetFile(pa.BufferReader(data))
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for column in KINDS.keys() & set(file.schema_arrow.names):
             names = self.names[KINDS[column]]
-            rows = file.read([column])[column].to_pylist()
-            found.update((KINDS[column], row) for row in rows if row in names)
-        return found
+            values = file.read([column])[column].to_pylist()
+            counts.update((KINDS[column], value) for value in values if value in names)
+        return counts

@@ -15,18 +15,18 @@ class Progress:
     """How far a pass over the lake is."""
 
     run_id: str
-    began: str  # the pass (a stamp)
-    due: list[str]  # erasures that it counts for
-    entities: list[str] = field(default_factory=list)  # those that are done
-    # Of the entity under way, the last file that is done; files go from the last key to the first
+    began: str  # when the pass began (a stamp)
+    due: list[str]  # ids of the erasures for which it is a pass over everything
+    entities: list[str] = field(default_factory=list)  # whose curated files and lines are done
+    # The last file that is done, of the entity under way. Files are taken from the last key to the first.
     after: str = ""
     found: dict[str, dict[str, int]] = field(default_factory=dict)  # by erasure and store, how much was found
     left: dict[str, int] = field(default_factory=dict)  # by erasure, how much stays for a later night
-    noted: str = ""  # what is counted, and perhaps not yet changed
+    noted: str = ""  # key and version of what is counted, and perhaps not changed yet
     places: list[list[str]] = field(default_factory=list)  # partitions whose files have changed
-    is_done: bool = False  # all persons of the lake
-    phones: bool = False  # those that are gone
-    warehouse: bool = False  # all of that
+    is_done: bool = False  # the pass over the lake for persons
+    phones: bool = False  # the pass for phones that are gone
+    warehouse: bool = False  # the pass over the warehouse
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "Progress | None":
@@ -41,9 +41,9 @@ class Progress:
         objects.put(run_key(self.run_id, NAME), json.dumps(asdict(self)).encode())
 
     def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
-        """Store how much of each erasure is in something that is changed next; once, if that dies.
+        """Store how much of each erasure is in something that is changed next.
 
-        what: its key and version.
+        what: its key and version. If the change dies and is done again, it is not counted again.
         """
         if self.noted == what or not counts:
             return
@@ -62,5 +62,5 @@ class Progress:
 
 def changed_places(objects: Objects, run_id: str) -> list[Place]:
     """Return the partitions that a run's pass has changed; nothing if there was no pass."""
-    found = Progress.read(objects, run_id)
-    return [Place(entity, dt, hour or None) for entity, dt, hour in found.places] if found else []
+    progress = Progress.read(objects, run_id)
+    return [Place(entity, dt, hour or None) for entity, dt, hour in progress.places] if progress else []

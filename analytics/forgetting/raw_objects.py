@@ -1,4 +1,4 @@
-"""Persons' lines leave raw objects, the quarantine and Firehose's errors."""
+"""Lines of persons are taken out of raw objects, the quarantine and Firehose's errors."""
 
 import base64
 import json
@@ -19,9 +19,9 @@ from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Returns whether a row of a person is to go; it is one of those who are looked for.
+# Returns whether a row goes, of a person who is looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
-# Takes what is found in an object, before that is changed: its key and ETag, and lines by person.
+# Takes key and ETag of an object that is changed next, and how many lines of each person it has.
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many each had.
 Without = Callable[[bytes], tuple[bytes, Counter[str]]]
@@ -34,19 +34,17 @@ def always(_row: Mapping[str, Any]) -> bool:
 
 
 class Finder:
-    """Finds lines of an entity whose rows are of some persons. ids: their names in it.
+    """Finds lines of an entity whose rows are of some persons."""
 
-    column: another one than that of persons, whose values are the ids.
-    """
-
-    def __init__(self, entity: str, ids: Collection[str], goes: Goes = always, column: str = "") -> None:
-        self._column, self._ids, self._goes = column or PERSONS[entity], frozenset(ids), goes
-        self._written: dict[bytes, str] = {}
-        for each in ids:
+    def __init__(self, entity: str, names: Collection[str], goes: Goes = always, column: str = "") -> None:
+        """names: of the persons, as rows have them in the column; "" stands for the column of PERSONS."""
+        self._column, self._names, self._goes = column or PERSONS[entity], frozenset(names), goes
+        self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have it
+        for name in names:
             for ascii_only in (True, False):
-                self._written[json.dumps(each, ensure_ascii=ascii_only).encode(errors="replace")] = each
-        written = b"|".join(map(re.escape, sorted(self._written)))
-        self._any = re.compile(written) if written else None
+                self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
+        pattern = b"|".join(map(re.escape, sorted(self._name_of)))
+        self._any = re.compile(pattern) if pattern else None
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether a text has any of the names."""
@@ -54,31 +52,31 @@ class Finder:
 
     def named(self, text: bytes) -> Counter[str]:
         """Return whom a text names, and how often."""
-        return Counter(self._written[each] for each in self._any.findall(text)) if self._any else Counter()
+        return Counter(self._name_of[match] for match in self._any.findall(text)) if self._any else Counter()
 
     def whose(self, line: bytes) -> str | None:
-        """Return whose line it is; None if it is of none of them, or does not go.
+        """Return the person of a line that goes; None for a line that stays.
 
-        A line that is no row of anybody goes if it has a name in it.
+        A line that is no row of anybody goes if it has one of the names in it.
         """
-        found = self._any.search(line) if self._any else None
-        if found is None:
+        match = self._any.search(line) if self._any else None
+        if match is None:
             return None
         try:
             row = json.loads(row_text(line))
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict) or not isinstance(row.get(self._column), str):
-            return self._written[found[0]]
+            return self._name_of[match[0]]
         person: str = row[self._column]
-        return person if person in self._ids and self._goes(row) else None
+        return person if person in self._names and self._goes(row) else None
 
     def without(
         self, text: bytes, read: Callable[[bytes], bytes] | None = None
     ) -> tuple[bytes, Counter[str]]:
-        """Return a text of lines without theirs, and how many each had.
+        """Return a text without the lines that go, and how many each person had.
 
-        read: returns the raw line that a line of the text has, if it is not that line itself.
+        read: returns the raw line that a line of the text has in it; None: each is a raw line itself.
         """
         gone: Counter[str] = Counter()
         if read is None and not self.may_be_in(text):
@@ -93,7 +91,7 @@ class Finder:
 
 
 def in_base64(text: bytes) -> Iterator[bytes]:
-    """Yield what a text may have in base64, wherever that begins: the data of a record that was cut off."""
+    """Yield what a text may have in base64, wherever that begins, as in a record that was cut off."""
     for run in _BASE64.findall(text.replace(b"\\/", b"/")):
         for start in range(4):
             part = run[start:]
@@ -102,24 +100,24 @@ def in_base64(text: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class RawObjects:
-    """Objects with lines."""
+    """Cleans objects that have raw lines."""
 
     objects: ForgettingObjects
     note: Note  # is called before each change
 
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
-        """Put raw objects again without some persons' lines; again it changes nothing."""
+        """Put raw objects again without some persons' lines. A second time it changes nothing."""
         for key in keys:
             self._clean(key, finder.without, finder)
 
     def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
-        """Clean the raw objects to which no curated file leads: nothing is curated of them, or not all.
+        """Clean the raw objects to which no curated file leads, because they are not curated, or not whole.
 
         failed: partitions that could not be curated.
         """
         files = self.objects.list(curated_prefix(entity))
         curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
-        days = {each.dt for each in curated if each.hour is None} - {each.dt for each in failed}
+        days = {place.dt for place in curated if place.hour is None} - {place.dt for place in failed}
         keys = [
             raw_object.key
             for raw_object in raw_objects_of_dates(self.objects, entity, FIRST, LAST)
@@ -151,9 +149,9 @@ class RawObjects:
 
 
 def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return an object without some persons' lines, and how many each had; nothing if it had no others.
+    """Return an object without some persons' lines, and how many each had; b"" if no line is left.
 
-    A part that cannot be unzipped whole goes, too, if it names one of them; what can be read of it stays.
+    A part that cannot be unzipped goes if it names one of them. The other lines that can be read of it stay.
     """
     rest = b""
     try:
@@ -162,7 +160,7 @@ def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes,
         text, gone = without(error.text)
         seen, of_seen = without(error.seen)
         if named := of_seen or finder.named(error.rest):
-            text, gone = b"\n".join(each for each in (text, seen) if each), gone + named
+            text, gone = b"\n".join(lines for lines in (text, seen) if lines), gone + named
         else:
             rest = error.rest
     return (zip_like(data, text) if text else b"") + rest, gone
@@ -184,21 +182,24 @@ def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
 
 
 def _without_rows(record: ErrorRecord, finder: Finder, gone: Counter[str]) -> bytes:
-    """Return a record without some persons' rows and messages that name them; nothing if that is all."""
+    """Return a record without some persons' rows and messages that name them; b"" if nothing is left.
+
+    gone: counts the rows that each had.
+    """
     if record.data is None:
         named = finder.named(record.text) + finder.named(b"\n".join(in_base64(record.text)))
         gone.update(named.keys())
         return b"" if named else record.text
-    text, found = finder.without(record.data)
+    text, of_rows = finder.without(record.data)
     fields, named = dict[str, Any](), Counter[str]()
     for name, value in record.fields.items():
         in_message = Counter[str]() if name == DATA else finder.named(_message(value))
         named += in_message
         if not in_message:
             fields[name] = value
-    if not (found or named):
+    if not (of_rows or named):
         return record.text
-    gone.update(found or named.keys())
+    gone.update(of_rows or named.keys())
     return ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
 
 

@@ -1,6 +1,6 @@
 """Rows of persons leave the warehouse's tables. What stays of them is loaded under other names.
 
-It follows the night's loads and comes before its models: so a model is built from tables that have each row
+This comes after the night's loads and before its models, so a model is built from tables that have each row
 once. Dates of rows that go are noted as a load notes them, so all models of these dates are made anew.
 """
 
@@ -30,42 +30,42 @@ ORDER BY 1, 2
 
 @dataclass(frozen=True, slots=True)
 class WarehouseRows:
-    """The rows of who waits."""
+    """The rows of the persons who wait."""
 
     warehouse: Warehouse
-    by_kind: Mapping[str, Mapping[str, Erasee]]  # by kind of name and name
+    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> who waits
 
     def count(self) -> Counter[str]:
         """Return by erasure how many rows there are."""
         counts: Counter[str] = Counter()
-        for table, column, is_one in self._parts():
-            who = f"SELECT {column} AS who, COUNT(*) AS found FROM {table} WHERE {is_one}"
+        for table, column, condition in self._parts():
+            select = f"SELECT {column} AS person, COUNT(*) AS number FROM {table} WHERE {condition}"
             waiting = self.by_kind[KINDS[column]]
-            for row in self.warehouse.rows(f"{who} GROUP BY {column}"):
-                counts[waiting[row["who"]].erasure_id] += int(row["found"])
+            for row in self.warehouse.rows(f"{select} GROUP BY {column}"):
+                counts[waiting[row["person"]].erasure_id] += int(row["number"])
         return counts
 
     def remove(self) -> None:
-        """Delete them, table by table; again it changes nothing."""
-        for table, _, is_one in self._parts():
-            delete = f"DELETE FROM {table} WHERE {is_one}"
+        """Delete them, table by table. A second time it changes nothing."""
+        for table, _, condition in self._parts():
+            delete = f"DELETE FROM {table} WHERE {condition}"
             schema, _, name = table.partition(".")
-            touched = [LOCK, _touch(name, is_one)] if schema == "lake" and name in LOADED else []
-            self.warehouse.run([*touched, delete])
+            notes = [LOCK, _note_dates(name, condition)] if schema == "lake" and name in LOADED else []
+            self.warehouse.run([*notes, delete])
 
     def _parts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield tables, columns, and the condition that a row is of one of some names."""
+        """Yield a table, its column, and the condition that a row has one of some names, part by part."""
         for row in self.warehouse.rows(TABLES):
             for names in literal_lists(sorted(self.by_kind[KINDS[row["col"]]])):
                 yield row["name"], row["col"], f"{row['col']} IN ({names})"
 
 
-def _touch(entity: str, is_one: str) -> str:
-    """Return the statement that notes the dates of these rows, as those of a load of its own."""
+def _note_dates(entity: str, condition: str) -> str:
+    """Return the statement that notes the dates of some rows as those of a load of its own."""
     occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (
         f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, gone.dt FROM "
         f'(SELECT DISTINCT CAST("{occurred}" AS DATE) AS dt FROM lake.{entity} '
-        f"WHERE {is_one}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
+        f"WHERE {condition}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
     )

@@ -1,6 +1,6 @@
-"""What the curated responses of each person come to: how many there are, and a digest of them.
+"""Totals of the curated responses of each person: how many there are, and a digest of them.
 
-Both can be added up. So what older partitions come to is stored, as for users (recompute.py), and a night
+Both can be added up. So the totals of older partitions are stored, as for users (recompute.py), and a night
 reads the later ones.
 """
 
@@ -22,7 +22,7 @@ from rules.book.book import USUAL_OFFLINE
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
-# Twin of rules.questions.answer_doubts.digest_of: the values of a response that it hashes, in order.
+# The values of a response that rules.questions.answer_doubts.digest_of hashes, in its order.
 HASHED = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
     *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),
@@ -30,8 +30,8 @@ HASHED = (
 )
 # Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16).
 SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
-COLUMNS = ("person", "created_at", *(each for each in HASHED if "(" not in each))
-_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
+COLUMNS = ("person", "created_at", *(name for name in HASHED if "(" not in name))
+_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{name}::VARCHAR" for name in HASHED)
 TOTALS = pa.schema(
     [
         ("person", pa.string()),
@@ -57,16 +57,16 @@ FROM parts GROUP BY person ORDER BY person
 
 @dataclass(frozen=True, slots=True)
 class SettledAnswers:
-    """What partitions up to a date come to. until: None: none is settled."""
+    """The totals of partitions up to a date."""
 
-    table: pa.Table
-    until: date | None = None
+    table: pa.Table  # with the columns TOTALS
+    until: date | None = None  # None: none is settled
 
 
 def answer_totals(objects: Objects, today: date) -> pa.Table:
-    """Return a row for each person with an answer (TOTALS); question_id: one of those that they answered.
+    """Return a row for each person with an answer, with the columns TOTALS, and settle older partitions.
 
-    Settles what is older than five days, if that has changed.
+    question_id is one of the questions that the person has answered.
     """
     files = files_of(objects, "responses")
     settled, until = _load(objects, files), today - SETTLED_AFTER
@@ -87,26 +87,27 @@ def _add_later(
 
 
 def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
-    """Read what is settled, if it still is what these files make; otherwise start from nothing."""
+    """Return what is settled. If other files were settled than these, return nothing."""
     try:
         table = pq.read_table(BytesIO(objects.get(SETTLED_ANSWERS)))
     except NoObject:
         return SettledAnswers(TOTALS.empty_table())
-    held = json.loads(table.schema.metadata[b"settled"])
-    until = date.fromisoformat(held["until"])
-    if held != _about(files, until):
+    metadata = json.loads(table.schema.metadata[b"settled"])
+    until = date.fromisoformat(metadata["until"])
+    if metadata != _metadata(files, until):
         return SettledAnswers(TOTALS.empty_table())
     return SettledAnswers(table.replace_schema_metadata(None), until)
 
 
 def _save(objects: Objects, table: pa.Table, files: list[StoredObject], until: date) -> None:
     data = BytesIO()
-    about = json.dumps(_about(files, until)).encode()
-    pq.write_table(table.replace_schema_metadata({b"settled": about}), data, compression="zstd")
+    metadata = json.dumps(_metadata(files, until)).encode()
+    pq.write_table(table.replace_schema_metadata({b"settled": metadata}), data, compression="zstd")
     objects.put(SETTLED_ANSWERS, data.getvalue())
 
 
-def _about(files: list[StoredObject], until: date) -> dict[str, str]:
+def _metadata(files: list[StoredObject], until: date) -> dict[str, str]:
+    """Return what the settled totals follow from: the files up to a date, and the statement."""
     made_by = hashlib.sha256(f"{ADDED}\0{TOTALS}".encode()).hexdigest()
     return {
         "until": until.isoformat(),

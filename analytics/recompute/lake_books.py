@@ -20,10 +20,10 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def lake_books(objects: Objects) -> Books:
-    """Return the published versions; the shipped book is version 1 while the lake has no version 1.
+    """Return the published versions. While the lake has no version 1, the shipped book is version 1.
 
-    A book is without contracts and rewards: the lake has neither. It has the expiry of books that have come
-    into it since their rows say that; of others, events say what expires when.
+    The books are without contracts and rewards, because the lake has neither. A book whose row in the lake
+    does not say the expiry is without it. Its events say what expires when.
     """
     rows: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
     for batch in curated_files.reader(objects, RULES.name, COLUMNS):

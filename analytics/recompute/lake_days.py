@@ -19,19 +19,20 @@ from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EARNING
 
-# What of an entry a day depends on. All else is left out, because the entries of some days are in memory.
+# The columns of an entry that a day depends on. The others are left out, because the entries of all dates
+# that are read are in memory.
 COLUMNS = (
     *("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date"),
     *("cap", "is_passive", "expires_on", "measures"),
 )
-EARNED = "kind IN (" + ", ".join(f"'{each}'" for each in sorted(EARNING)) + ")"
+EARNED = "kind IN (" + ", ".join(f"'{kind}'" for kind in sorted(EARNING)) + ")"
 ENTRIES = f"""
 SELECT {", ".join(READ.get(name, name) if name in COLUMNS else "NULL" for name in ENTRY)} FROM ledger
 WHERE {EARNED} AND activity_date IS NOT NULL ORDER BY account_id, ledger.created_at
 """  # noqa: S608 (no input)
 BETWEEN = "CREATE TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
-# Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account. Who
-# has later ones (rule 16, backfills) is looked at closely.
+# Events arrive up to 72 hours late. The zones add a day, and so does an entry that waits for its account. A
+# user with later ones (rule 16, backfills) is looked at closely.
 EARNED_WITHIN = timedelta(days=5)
 TOUCHED = f"""
 CREATE TABLE touched AS SELECT DISTINCT account_id, activity_date FROM entries
@@ -52,10 +53,10 @@ def days_between(objects: Objects, first: date, last: date, share: UserShare = A
 
 
 def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> tuple[Iterator[Day], set[str]]:
-    """Return the days of a share's users that entries of an instant or later have changed, user by user.
+    """Return the days of a share's users that entries since an instant have changed, and some users.
 
-    Returns also the users who have earned for a date so long ago that other entries of that date may lie in
-    partitions that this does not read.
+    The days come user by user. The users have earned for a date so long ago that other entries of that date
+    may lie in partitions that are not read here.
     """
     oldest = since.date() - EARNED_WITHIN
     with arrow_table(db := connect(), "read", _entries(objects, oldest, share)):
@@ -66,7 +67,7 @@ def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> t
 
 
 def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchReader:
-    """Return the entries that can be of an activity date or later: a zone may be a day ahead of UTC."""
+    """Return the entries that can be of an activity date or a later one. A zone may be a day ahead of UTC."""
     since = (first - timedelta(days=1) if first > date.min else first).isoformat()
     files = layout.curated_files(objects, "ledger", since)
     return curated_files.reader(objects, "ledger", COLUMNS, files=files, keep=share.rows_of("account_id"))
@@ -75,5 +76,5 @@ def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchR
 def _days(db: duckdb.DuckDBPyConnection) -> Iterator[Day]:
     """Yield the days of the entries in the table `ledger`."""
     entries: Iterator[Any] = map(entry_of, values_of(db, ENTRIES))
-    for _, some in groupby(entries, key=attrgetter("account_id")):
-        yield from apply_to_days({}, some).values()
+    for _, of_account in groupby(entries, key=attrgetter("account_id")):
+        yield from apply_to_days({}, of_account).values()

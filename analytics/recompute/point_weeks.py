@@ -1,7 +1,7 @@
 """Whether all users have earned what the book says, recomputed from the whole lake.
 
-The statement is that of facts.user_point_weeks, run by DuckDB in a temporary file. A night does not do that:
-it asks the warehouse, and judges the accounts that it looks at (rules.engagement.points).
+The statement is that of facts.user_point_weeks, run by DuckDB in a temporary file. A night does not do this.
+It asks the warehouse, and judges the accounts that it looks at (rules.engagement.points).
 """
 
 from pathlib import Path
@@ -31,14 +31,15 @@ def differing_weeks(objects: Objects) -> tuple[int, list[dict[str, Any]]]:
 
     A row has user_id, week_start (a Monday), points_by_book, points_by_events and points_in_ledger.
     """
-    known = models()
+    all_models = models()
+    weeks = all_models[WEEKS]
     with TemporaryDirectory() as folder:
         warehouse = DuckWarehouse(Path(folder, "weeks.duckdb"))
         with warehouse.kept_open():
             prepare(warehouse)
-            for entity in entities_of(known[WEEKS], known):
+            for entity in entities_of(weeks, all_models):
                 _load(warehouse, objects, entity)
-            build(warehouse, {WEEKS, *(ancestor.name for ancestor in ancestors(known[WEEKS], known))})
+            build(warehouse, {WEEKS, *(ancestor.name for ancestor in ancestors(weeks, all_models))})
             return int(warehouse.rows(NUMBER)[0]["number"]), warehouse.rows(DIFFERING)
 
 

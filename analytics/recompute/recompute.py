@@ -1,12 +1,13 @@
-"""The nightly recompute: what the lake's copy of each account comes to, folded by the rules.
+"""The nightly recompute: the lake's copy of each account, folded by the rules.
 
 The result is one row per user that the lake knows: a file for each share of the users. A row has what was
 computed (last_activity_date to digest) and the settings of the newest profile, which cannot be computed from
 anything else.
 
-What older partitions come to is kept, a file for each share: state/users/OF/NUMBER.parquet. A night counts
-the later ones in, and folds a user whom that does not do from all partitions (user_fold.py). The file counts
-as long as all files of these partitions are as they were; otherwise everything is read anew.
+The folds up to a date are kept (SettledUsers): a file for each share, state/users/SHARES/NUMBER.parquet. A
+night adds later partitions to them. A user for whom that is not possible is folded from all partitions
+(user_fold.py). The kept folds count as long as the files of their partitions are as they were. Otherwise
+everything is read anew.
 """
 
 import hashlib
@@ -45,11 +46,11 @@ from rules.engagement.streak import Streak
 from rules.lake.entities import ENTITIES
 
 RESULT = "streaks.parquet"
-FOLDED = {"ledger": "account_id", "streaks": "user_id"}  # and whose their rows are
-# By then hours are compacted to days, and nothing comes any more but what somebody redrives.
+FOLDED = {"ledger": "account_id", "streaks": "user_id"}  # entity -> the column that says whose a row is
+# After that, hours are compacted to days, and nothing comes but what somebody redrives.
 SETTLED_AFTER = timedelta(days=5)
-# Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): such a date
-# must not make a user's whole ledger be read.
+# Streaks are settled only up to so long before: an event of a device that was offline for a fortnight
+# (rule 16) must not make a user's whole ledger be read.
 OPEN_DATES = timedelta(days=16)
 USERS_AT_ONCE = 5_000
 ROWS = pa.schema(
@@ -109,31 +110,30 @@ class RecomputedUsers:
 def recompute(
     objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL
 ) -> RecomputedUsers:
-    """Recompute the users of a share. today: UTC; what is old enough by then is settled for the next time.
+    """Recompute the users of a share, and settle what is old enough. today: UTC.
 
     anew: from all partitions, whatever is settled.
     """
     files = {entity: curated_files(objects, entity) for entity in FOLDED}
     before = SettledUsers() if anew else SettledUsers.load(objects, files, share)
     until = max(today - SETTLED_AFTER, before.until or date.min)
-    after = before.until
-    later = {entity: files_between(some, after, None) for entity, some in files.items()}
+    later = {entity: files_between(of_entity, before.until, None) for entity, of_entity in files.items()}
     night = Night(objects, share, until)
     night.fold(later, before.table)
     if night.again:
         night.fold(files, STATES.empty_table(), night.again)
-    if until != after:
+    if until != before.until:
         SettledUsers(until, night.states(before.table), etags_digest(files, until)).save(objects, share)
     return RecomputedUsers(night.rows(before.table))
 
 
 @dataclass(frozen=True, slots=True)
 class SettledUsers:
-    """until: the date of the last partition that is counted in; None: none is. files: see etags_digest."""
+    """The folds of a share's users from older partitions."""
 
-    until: date | None = None
-    table: pa.Table = field(default_factory=STATES.empty_table)
-    files: str = ""
+    until: date | None = None  # the date of the last partition that is counted in; None: none is
+    table: pa.Table = field(default_factory=STATES.empty_table)  # with the columns STATES
+    files: str = ""  # the digest of all files that are counted in (etags_digest)
 
     @classmethod
     def load(
@@ -144,22 +144,23 @@ class SettledUsers:
             table = pq.read_table(BytesIO(objects.get(share.state_key)))
         except NoObject:
             return cls()
-        held = json.loads(table.schema.metadata[b"settled"])
-        until = date.fromisoformat(held["until"])
-        if (held["files"], held["form"]) != (etags_digest(files, until), _form()):
+        metadata = json.loads(table.schema.metadata[b"settled"])
+        until = date.fromisoformat(metadata["until"])
+        if (metadata["files"], metadata["form"]) != (etags_digest(files, until), _form()):
             return cls()
-        return cls(until, table, held["files"])
+        return cls(until, table, metadata["files"])
 
     def save(self, objects: Objects, share: UserShare = ALL) -> None:
         """Store what is settled. Raises ValueError if nothing is."""
         if self.until is None:
             raise ValueError("nothing is settled")
-        held = {"until": self.until.isoformat(), "files": self.files, "form": _form()}
-        table = self.table.replace_schema_metadata({b"settled": json.dumps(held).encode()})
+        metadata = {"until": self.until.isoformat(), "files": self.files, "form": _form()}
+        table = self.table.replace_schema_metadata({b"settled": json.dumps(metadata).encode()})
         objects.put(share.state_key, _parquet(table))
 
 
 def _form() -> str:
+    """Return a digest of the columns. A file with others is of another version of this code."""
     return hashlib.sha256(str(STATES).encode()).hexdigest()
 
 
@@ -171,59 +172,56 @@ def _parquet(table: pa.Table) -> bytes:
 
 @dataclass(slots=True)
 class Night:
-    """Counts rows of the lake into what is settled. until: the last date of which partitions get settled.
-
-    again: users who have to be folded from all rows.
-    """
+    """Counts rows of the lake into what is settled."""
 
     objects: Objects
     share: UserShare
-    until: date
-    again: set[str] = field(default_factory=set)
-    _made: list[pa.Table] = field(default_factory=list)
+    until: date  # the last date of which partitions get settled
+    again: set[str] = field(default_factory=set)  # users who have to be folded from all rows
+    _folded: list[pa.Table] = field(default_factory=list)  # with the columns FOLDED_ROWS
 
     def fold(
         self, files: Mapping[str, list[StoredObject]], known: pa.Table, users: Collection[str] = ()
     ) -> None:
-        """Count the rows of some files in. users: these alone; none: all of the share."""
+        """Count in the rows of some files. known: the folds before. users: only these; (): the share's."""
         db = connect()
         for entity, user in FOLDED.items():
             with arrow_table(db, "read", self._read(entity, user, files[entity], users)):
                 db.execute(f"CREATE TABLE {entity} AS FROM read")
         with arrow_table(db, "states", known):
             folds = {row["user_id"]: UserFold.of(row) for row in query(db, KNOWN).to_pylist()}
-        made: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for user_id, entries, profiles in _by_user(db):
             try:
-                made.append(self._row(folds.get(user_id) or UserFold(user_id), entries, profiles))
+                rows.append(self._row(folds.get(user_id) or UserFold(user_id), entries, profiles))
             except AllEntriesNeeded:
                 self.again.add(user_id)
-            if len(made) >= USERS_AT_ONCE:
-                self._made.append(pa.Table.from_pylist(made, MADE))
-                made = []
-        self._made.append(pa.Table.from_pylist(made, MADE))
+            if len(rows) >= USERS_AT_ONCE:
+                self._folded.append(pa.Table.from_pylist(rows, FOLDED_ROWS))
+                rows = []
+        self._folded.append(pa.Table.from_pylist(rows, FOLDED_ROWS))
 
     def _row(self, fold: UserFold, entries: list[tuple[Entry, bool]], profiles: list[Row]) -> dict[str, Any]:
-        """Return what a user comes to, and what is settled of that."""
+        """Return a user's row, and the row that is settled: without entries and profiles that are late."""
         fold.add_entries(entry for entry, is_late in entries if not is_late)
         fold.add_profiles(row for row in profiles if not row["is_late"])
-        is_settled = bool(fold.head or fold.settings)
-        settled = fold.settled_up_to(self.until - OPEN_DATES)
-        told = {**fold.row(), "state": settled.state} if is_settled else None
+        state = fold.settled_up_to(self.until - OPEN_DATES).state
+        settled = {**fold.row(), "state": state} if fold.head or fold.settings else None
         fold.add_entries(entry for entry, is_late in entries if is_late)
         fold.add_profiles(row for row in profiles if row["is_late"])
-        return {"row": fold.row(), "settled": told}
+        return {"row": fold.row(), "settled": settled}
 
     def _read(
         self, entity: str, user: str, files: Iterable[StoredObject], users: Collection[str]
     ) -> pa.RecordBatchReader:
+        """Return rows of an entity's files. `is_late` says which partitions do not get settled."""
         names = ENTRY if entity == "ledger" else ("user_id", *SETTINGS)
         schema = pa.schema([arrow_schema(ENTITIES[entity]).field(name) for name in names])
-        keep, wanted = self.share.rows_of(user), pa.array(list(users), pa.string())
+        rows_of_share, wanted = self.share.rows_of(user), pa.array(list(users), pa.string())
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for day, whole in tables(self.objects, entity, files, names):
-                rows = whole.filter(pc.is_in(whole[user], wanted)) if users else keep(whole)
+            for day, table in tables(self.objects, entity, files, names):
+                rows = table.filter(pc.is_in(table[user], wanted)) if users else rows_of_share(table)
                 is_late = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
                 yield from rows.append_column("is_late", is_late).to_batches()
 
@@ -238,19 +236,20 @@ class Night:
         return self._joined(before, "settled").cast(STATES)
 
     def _joined(self, before: pa.Table, part: str) -> pa.Table:
+        """Return the rows of before, with those of users who were folded in their place."""
         db = connect()
-        with arrow_table(db, "states", before), arrow_table(db, "made", pa.concat_tables(self._made)):
+        with arrow_table(db, "states", before), arrow_table(db, "folded", pa.concat_tables(self._folded)):
             return query(
                 db,
                 f"""SELECT * FROM (
                   SELECT states.* FROM states
-                  ANTI JOIN (SELECT "row".user_id AS user_id FROM made) USING (user_id)
-                  UNION ALL BY NAME SELECT unnest("{part}") FROM made WHERE "{part}" IS NOT NULL
+                  ANTI JOIN (SELECT "row".user_id AS user_id FROM folded) USING (user_id)
+                  UNION ALL BY NAME SELECT unnest("{part}") FROM folded WHERE "{part}" IS NOT NULL
                 ) ORDER BY user_id""",  # noqa: S608 (our own)
             )
 
 
-MADE = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
+FOLDED_ROWS = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
 
 
 def _by_user(
@@ -262,16 +261,18 @@ def _by_user(
     profiles = (dict(zip(names, values, strict=True)) for values in values_of(db.cursor(), PROFILES))
     by_entry = groupby(entries, key=lambda entry: entry[0].account_id)
     by_profile = groupby(profiles, key=itemgetter("user_id"))
-    one, other = next(by_entry, None), next(by_profile, None)
-    while one or other:
-        user = min(each[0] for each in (one, other) if each)
-        mine = list(one[1]) if one and one[0] == user else []
-        told: list[Row] = list(other[1]) if other and other[0] == user else []
-        if one and one[0] == user:
-            one = next(by_entry, None)
-        if other and other[0] == user:
-            other = next(by_profile, None)
-        yield user, mine, told
+    next_entries, next_profiles = next(by_entry, None), next(by_profile, None)
+    while next_entries or next_profiles:
+        user = min(head[0] for head in (next_entries, next_profiles) if head)
+        of_ledger: list[tuple[Entry, bool]] = []
+        of_streaks: list[Row] = []
+        if next_entries and next_entries[0] == user:
+            of_ledger = list(next_entries[1])
+            next_entries = next(by_entry, None)
+        if next_profiles and next_profiles[0] == user:
+            of_streaks = list(next_profiles[1])
+            next_profiles = next(by_profile, None)
+        yield user, of_ledger, of_streaks
 
 
 def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
@@ -282,24 +283,18 @@ def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ..
 
 @dataclass(frozen=True, slots=True)
 class LakeUser:
-    """What the lake says of one user.
-
-    head, seq: of the newest ledger entry, None if the lake has no entry. entries, points, digest: of the
-    ledger, 0 then.
-    is_sound: whether the entries are complete and their points add up to the balance.
-    version to updated_at: of the newest profile; version is None if the lake has no profile.
-    """
+    """What the lake says of one user."""
 
     streak: Streak | None
-    total_points: int
+    total_points: int  # ever earned
     balance: int
-    head: str | None
+    head: str | None  # head, seq: of the newest ledger entry; None if the lake has no entry
     seq: int | None
-    entries: int
+    entries: int  # how many the ledger has; of all of them: points, digest
     points: int
     digest: int
-    is_sound: bool
-    version: int | None
+    is_sound: bool  # the entries are complete, and their points add up to the balance
+    version: int | None  # of the newest profile, as all below; None if the lake has no profile
     zone: str | None
     chosen: str | None
     pauses: str | None
@@ -315,7 +310,7 @@ class Snapshot:
     def __init__(self, table: pa.Table) -> None:
         self._columns = {name: table[name].combine_chunks() for name in table.column_names}
         self.ids: list[str] = self._columns["user_id"].to_pylist()
-        self.places = {user: place for place, user in enumerate(self.ids)}
+        self.row_of = {user: index for index, user in enumerate(self.ids)}
 
     def touched(self, since: datetime) -> set[str]:
         """Return the users with a ledger entry or a profile of that instant or later."""
@@ -324,17 +319,17 @@ class Snapshot:
         return set(self._columns["user_id"].filter(pc.or_kleene(entry, profile)).to_pylist())
 
     def lapsing(self, first: date, last: date) -> set[str]:
-        """Return the users whose streak becomes 0 on one of these dates, both included, as things stand."""
-        on = self._columns["lapses_on"]
-        meant = pc.and_(pc.greater_equal(on, first), pc.less_equal(on, last))
-        return set(self._columns["user_id"].filter(meant).to_pylist())
+        """Return the users whose streak becomes 0 on one of these dates (both included) as it is now."""
+        lapses_on = self._columns["lapses_on"]
+        is_lapsing = pc.and_(pc.greater_equal(lapses_on, first), pc.less_equal(lapses_on, last))
+        return set(self._columns["user_id"].filter(is_lapsing).to_pylist())
 
     def user(self, user_id: str) -> LakeUser | None:
         """Return a user, or None if the lake does not know the user."""
-        place = self.places.get(user_id)
-        if place is None:
+        index = self.row_of.get(user_id)
+        if index is None:
             return None
-        row: dict[str, Any] = {name: column[place].as_py() for name, column in self._columns.items()}
+        row: dict[str, Any] = {name: column[index].as_py() for name, column in self._columns.items()}
         return LakeUser(
             _streak(row) if row["last_activity_date"] else None,
             row["total_bestie_points"] or 0,

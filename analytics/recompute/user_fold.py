@@ -1,7 +1,8 @@
-"""What the lake's copy of one account comes to, by the rules; and from where later entries are counted in.
+"""The fold of one account from the lake's rows, by the rules.
 
-A fold is taken up from night to night: figures of the ledger up to an entry, the streak up to a date, and the
-dates after that. Entries of an older date, and cover that reaches back, need all entries of the account.
+A night goes on with the fold of the night before: it has figures of the ledger up to an entry, the streak up
+to a date, and the active dates after that. Entries of an older date, and cover that reaches back, need all
+entries of the account.
 """
 
 import json
@@ -43,7 +44,7 @@ class AllEntriesNeeded(Exception):
 def entry_of(values: Sequence[Any]) -> Entry:
     """Return the entry of a row. values: by ENTRY; instants are stamps, dates are ISO texts.
 
-    A row that no entry of ours can be is one of its points alone, and so another one than the ledger's.
+    If a row cannot be an entry of ours, only its points are taken. So it differs from the ledger's entry.
     """
     account_id, created_at, seq, balance, kind, points, event_id, event_type, day = values[:9]
     reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *more = values[9:]
@@ -60,36 +61,30 @@ def entry_of(values: Sequence[Any]) -> Entry:
 
 @dataclass(slots=True)
 class UserFold:
-    """seq, head, balance: of the newest entry. entries, points, earned, digest: of all of them.
-
-    is_sound: they are numbered 0, 1, 2 ... and the points add up to the balances. freezes: see Cover.
-    settled: the streak up to the date settled_on, by the cover settled_cover; None: nothing is settled.
-    active: how many events make a later date an active one. settings: of the newest profile; its pauses
-    are all that any version had.
-    """
+    """An account, as far as its rows are counted in."""
 
     user_id: str
-    seq: int | None = None
+    seq: int | None = None  # seq, head, balance: of the newest entry
     head: str | None = None
     balance: int = 0
-    entries: int = 0
+    entries: int = 0  # how many; of all of them: points, earned, digest
     points: int = 0
     earned: int = 0
     digest: int = 0
-    is_sound: bool = True
-    freezes: tuple[tuple[date, int], ...] = ()
-    settled: Streak | None = None
-    settled_on: date | None = None
+    is_sound: bool = True  # the entries are numbered 0, 1, 2 ... and the points add up to the balances
+    freezes: tuple[tuple[date, int], ...] = ()  # see Cover
+    settled: Streak | None = None  # the streak up to settled_on, by the cover settled_cover
+    settled_on: date | None = None  # None: nothing is settled
     settled_cover: Cover = field(default_factory=Cover)
-    active: dict[date, int] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    active: dict[date, int] = field(default_factory=dict)  # later date -> how many events make it active
+    settings: dict[str, Any] = field(default_factory=dict)  # of the newest profile, with all pauses ever
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """Count later entries in, oldest first. An opening entry may be there twice.
+        """Count in later entries, oldest first. An opening entry may come twice.
 
         Raises AllEntriesNeeded.
         """
-        some = []
+        new = []
         for entry in entries:
             if entry.seq == 0 and self.seq is not None:
                 continue
@@ -97,15 +92,15 @@ class UserFold:
             self.seq = entry.seq
             self.points += entry.draft.points
             self.is_sound &= self.points == entry.balance
-            some.append(entry)
-        if not some:
+            new.append(entry)
+        if not new:
             return
-        self.head, self.balance = some[-1].created_at, some[-1].balance
-        self.entries += len(some)
-        self.earned += sum(each.draft.points for each in some if each.draft.kind in EARNING)
-        self.digest = (self.digest + digest_of(some)) % (1 << DIGEST_BITS)
-        self.freezes = with_freezes(Cover(self.freezes), (each.draft for each in some)).freezes
-        for day, events in active_events(some).items():
+        self.head, self.balance = new[-1].created_at, new[-1].balance
+        self.entries += len(new)
+        self.earned += sum(entry.draft.points for entry in new if entry.draft.kind in EARNING)
+        self.digest = (self.digest + digest_of(new)) % (1 << DIGEST_BITS)
+        self.freezes = with_freezes(Cover(self.freezes), (entry.draft for entry in new)).freezes
+        for day, events in active_events(new).items():
             if self.settled_on and day <= self.settled_on:
                 raise AllEntriesNeeded
             self.active[day] = self.active.get(day, 0) + events
@@ -113,27 +108,29 @@ class UserFold:
     def add_profiles(self, rows: Iterable[Row]) -> None:
         """Take the settings of newer versions of the profile, in the order of versions.
 
-        One that has put pauses away lacks those that ended more than a year before a date: older ones have
-        them.
+        A version that has put pauses away lacks those that ended more than a year before archived_until.
+        Older versions have them.
         """
         for row in rows:
-            known = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
+            all_pauses = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
             is_newer = row["version"] >= self.settings.get("version", row["version"])
             newest = row if is_newer else self.settings
-            until, own = newest["archived_until"], set(pauses_of(newest["pauses"]))
-            kept = own | {each for each in known if until and is_old_pause(each[1], until)}
+            until, in_newest = newest["archived_until"], set(pauses_of(newest["pauses"]))
+            archived = {(first, last) for first, last in all_pauses if until and is_old_pause(last, until)}
             self.settings = {name: newest[name] for name in SETTINGS}
-            if kept != own:
-                self.settings["pauses"] = ",".join(f"{first}/{last}" for first, last in sorted(kept))
+            if not archived <= in_newest:
+                spans = sorted(in_newest | archived)
+                self.settings["pauses"] = ",".join(f"{first}/{last}" for first, last in spans)
 
     @property
     def cover(self) -> Cover:
         """What protects the streak."""
-        told = self.settings
-        return Cover(
-            *(self.freezes, pauses_of(told.get("pauses")), frozenset(dates_of(told.get("skipped_dates")))),
-            opening=opening_of(told.get("opening")),
+        settings = self.settings
+        pauses, skipped = (
+            pauses_of(settings.get("pauses")),
+            frozenset(dates_of(settings.get("skipped_dates"))),
         )
+        return Cover(self.freezes, pauses, skipped, opening=opening_of(settings.get("opening")))
 
     def streak(self, until: date = date.max) -> Streak | None:
         """Return the streak of all dates up to one. Raises AllEntriesNeeded."""
@@ -145,7 +142,7 @@ class UserFold:
         return fold((day for day, n in self.active.items() if n > 0 and day <= until), cover, self.settled)
 
     def settled_up_to(self, until: date) -> "UserFold":
-        """Return a fold from which later entries are counted in. Raises AllEntriesNeeded."""
+        """Return the fold with its streak settled up to a date. Raises AllEntriesNeeded."""
         if self.settled_on and until <= self.settled_on:
             return replace(self, active=dict(self.active))
         return replace(
@@ -156,11 +153,9 @@ class UserFold:
             active={day: events for day, events in self.active.items() if day > until},
         )
 
-    # ---- as a row
-
     def row(self) -> dict[str, Any]:
-        """Return what the account comes to. Raises AllEntriesNeeded."""
-        streak, told = self.streak(), self.settings
+        """Return the account as a row of the result. Raises AllEntriesNeeded."""
+        streak = self.streak()
         return {
             "user_id": self.user_id,
             "last_activity_date": streak and streak.last,
@@ -177,7 +172,7 @@ class UserFold:
             "ledger_seq": self.seq,
             "sound": self.is_sound if self.head else None,
             "digest": self.digest if self.head else None,
-            **{name: told.get(name) for name in SETTINGS},
+            **{name: self.settings.get(name) for name in SETTINGS},
         }
 
     @property

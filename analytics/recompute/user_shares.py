@@ -7,19 +7,19 @@ import pyarrow as pa
 
 from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import run_key
-from rules.turns import HASH_DIGITS, HASHES, share_of
+from rules.turns import SHARE_DIGIT_VALUES, SHARE_DIGITS, share_of
 
-# Twin of rules.turns.share_of. user: a column of ids; shares: how many there are.
-SHARE = f"(('0x' || substr(md5({{user}}), 1, {HASH_DIGITS}))::INT * {{shares}} // {HASHES})"
+# The same as rules.turns.share_of, in SQL. user: a column of ids; shares: how many there are.
+SHARE = f"(('0x' || substr(md5({{user}}), 1, {SHARE_DIGITS}))::INT * {{shares}} // {SHARE_DIGIT_VALUES})"
 FOLDER = "shares/"
 
 
 @dataclass(frozen=True, slots=True)
 class UserShare:
-    """One of so many shares of all users (rules/turns.py). Alone it is all users."""
+    """A share of all users (rules/turns.py). The only one of one is all users."""
 
-    number: int = 0
-    of: int = 1
+    number: int = 0  # from 0
+    of: int = 1  # how many shares there are
 
     def key(self, run_id: str, name: str = "") -> str:
         """Return the key of a file that a run keeps for this share."""
@@ -27,7 +27,7 @@ class UserShare:
 
     @property
     def state_key(self) -> str:
-        """Return where what is settled of the share's users is."""
+        """Return the key of the file with what is settled of the share's users."""
         return f"state/users/{self.of}/{self.number:04}.parquet"
 
     def has(self, user_id: str) -> bool:
@@ -35,7 +35,7 @@ class UserShare:
         return share_of(user_id, self.of) == self.number
 
     def rows_of(self, user: str) -> Callable[[pa.Table], pa.Table]:
-        """Return a function that returns those of some rows that are of this share's users.
+        """Return a function that filters a table down to the rows of this share's users.
 
         user: the column with the user's id.
         """
@@ -43,12 +43,12 @@ class UserShare:
             return lambda rows: rows
         db, share = connect(), SHARE.format(user=user, shares=self.of)
 
-        def keep(rows: pa.Table) -> pa.Table:
+        def rows_of_share(rows: pa.Table) -> pa.Table:
             with arrow_table(db, "rows", rows.select([user])):
-                is_mine = query(db, f"SELECT {share} = {self.number} AS mine FROM rows")  # noqa: S608 (our own)
-            return rows.filter(is_mine["mine"])
+                flags = query(db, f"SELECT {share} = {self.number} AS is_in_share FROM rows")  # noqa: S608 (our own)
+            return rows.filter(flags["is_in_share"])
 
-        return keep
+        return rows_of_share
 
 
 ALL = UserShare()

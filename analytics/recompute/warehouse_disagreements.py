@@ -1,8 +1,8 @@
 """Compares the recompute from the lake with the warehouse's, which is a model in SQL.
 
 It compares sums over 4,096 groups of users first. Then it compares user by user in the groups whose sums
-differ. A group is a part of a hash, since ids may all begin alike: so one user who differs costs the
-reading of few others.
+differ. So one user who differs costs the reading of few others. A group has its users by a part of a hash,
+because ids may all begin alike.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.user_shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.turns import HASH_DIGITS, share_of_hash
+from rules.turns import SHARE_DIGITS, share_of_digits
 
 COLUMNS = (
     "last_activity_date",
@@ -27,7 +27,7 @@ COLUMNS = (
 )
 OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
 GROUPS_MAX = 20
-GROUP = f"SUBSTRING(MD5(user_id), 1, {HASH_DIGITS})"
+GROUP = f"SUBSTRING(MD5(user_id), 1, {SHARE_DIGITS})"
 # DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
 # the sums would be equal.
 SUMS = f"""
@@ -49,47 +49,55 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
     recomputed: shares of the users, one after the other; users of other shares are not compared.
     Each has user_id, lake and warehouse (the figures as text). Raises StatementFailed.
     """
-    theirs = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
-    mine: dict[str, Row] = {}
-    buckets: list[str] = []
+    warehouse_sums = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
+    lake_users: dict[str, Row] = {}
+    groups: list[str] = []
     for share, table in recomputed:
-        of_share = {group: row for group, row in theirs.items() if _is_of(share, group)}
-        found, users = _differing_users(table, of_share, GROUPS_MAX - len(buckets))
-        buckets += found
-        mine |= users
-    if not buckets:
+        of_share = {group: row for group, row in warehouse_sums.items() if _is_of(share, group)}
+        differing_groups, users = _differing_users(table, of_share, GROUPS_MAX - len(groups))
+        groups += differing_groups
+        lake_users |= users
+    if not groups:
         return []
-    listed = ", ".join(map(literal, buckets))
-    asked = WAREHOUSE_USERS.format(columns=", ".join(COLUMNS), table=THEIRS, buckets=listed)
-    other = _by_first(warehouse.rows(asked))
-    wrong = sorted(user for user in mine.keys() | other.keys() if mine.get(user) != other.get(user))
-    return [{"user_id": user, "lake": mine.get(user), "warehouse": other.get(user)} for user in wrong]
+    warehouse_users = _by_first(warehouse.rows(_users_statement(THEIRS, groups)))
+    return [
+        {"user_id": user, "lake": lake_users.get(user), "warehouse": warehouse_users.get(user)}
+        for user in sorted(lake_users.keys() | warehouse_users.keys())
+        if lake_users.get(user) != warehouse_users.get(user)
+    ]
+
+
+def _users_statement(table: str, groups: Iterable[str]) -> str:
+    """Return the statement that reads the users of some groups."""
+    return WAREHOUSE_USERS.format(
+        columns=", ".join(COLUMNS), table=table, buckets=", ".join(map(literal, groups))
+    )
 
 
 def _is_of(share: UserShare, group: str) -> bool:
-    return share_of_hash(group, share.of) == share.number
+    return share_of_digits(group, share.of) == share.number
 
 
 def _differing_users(
-    table: pa.Table, theirs: dict[str, Row], groups_max: int
+    table: pa.Table, warehouse_sums: dict[str, Row], groups_max: int
 ) -> tuple[list[str], dict[str, Row]]:
-    """Return the first groups of a share whose sums differ; and their users."""
+    """Return the first groups of a share whose sums differ, and their users as the lake has them."""
     db = connect()
-    known = table.filter(pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid()))
-    with arrow_table(db, OURS, known):
-        ours = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
-        differ = sorted(each for each in ours.keys() | theirs.keys() if ours.get(each) != theirs.get(each))
-        if not (some := differ[:groups_max]):
+    has_figures = pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
+    with arrow_table(db, OURS, table.filter(has_figures)):
+        lake_sums = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
+        all_groups = sorted(lake_sums.keys() | warehouse_sums.keys())
+        differing = [group for group in all_groups if lake_sums.get(group) != warehouse_sums.get(group)]
+        groups = differing[:groups_max]
+        if not groups:
             return [], {}
-        listed = ", ".join(map(literal, some))
-        asked = WAREHOUSE_USERS.format(columns=", ".join(COLUMNS), table=OURS, buckets=listed)
-        return some, _by_first(query(db, asked).to_pylist())
+        return groups, _by_first(query(db, _users_statement(OURS, groups)).to_pylist())
 
 
 def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:
     """Index rows by their first column. The others become text, as the Data API may answer with text."""
-    found = {}
+    by_first = {}
     for row in rows:
         first, *rest = row.values()
-        found[str(first)] = tuple("" if value is None else str(value) for value in rest)
-    return found
+        by_first[str(first)] = tuple("" if value is None else str(value) for value in rest)
+    return by_first

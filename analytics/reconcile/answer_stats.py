@@ -1,9 +1,9 @@
-"""Stats of people who answer, against responses and lake: drift is named, and repaired where provable.
+"""Stats of people who answer, against responses and lake: drift is named, and repaired where it is provable.
 
-As for engagement, there are two phases. First all stats are scanned. Looked at closely is who differs from
-what the lake's answers come to, is not stored as this system writes it, has answered since, or has a turn.
-Then the stats are folded anew from the responses that are marked as counted. What differs from that is
-repaired, on condition that it still is what was read, unless lake and table contradict each other.
+There are two phases. First all stats are scanned. Those are chosen that differ from the lake's answers, are
+not stored as this system writes them, have changed since the last night, or have a turn. Then the chosen ones
+are folded anew from the responses that are marked as counted. What differs from that is repaired, on
+condition that it still is what was read, unless lake and table contradict each other.
 """
 
 import json
@@ -30,32 +30,33 @@ from rules.questions.answer_doubts import LakeAnswers
 from rules.turns import slice_of, slices_due
 
 RESULT = "answer_stats.json"
+LISTS = ("differences", "disagreements", "uncounted")  # what the report lists of the findings
 
 
 @dataclass(slots=True)
 class AnswerFindings:
-    """What was found of people who answer. Names are hashes of the table, or pseudonyms of whom it lacks.
+    """What a night found of people who answer.
 
-    looked_at: how many. uncounted: people with answers that should have been counted by now.
-    disagreements: (person, how lake and table differ); nothing of theirs is repaired.
+    A person's name is the fingerprint hash of the stats, or the pseudonym if the table lacks the person.
     """
 
     people: int = 0
-    looked_at: int = 0
+    looked_at: int = 0  # how many people
     different: list[str] = field(default_factory=list)
     unrepaired: list[str] = field(default_factory=list)
     contended: list[str] = field(default_factory=list)
-    uncounted: list[str] = field(default_factory=list)
+    uncounted: list[str] = field(default_factory=list)  # people with answers that should have been counted
     differences: list[Difference] = field(default_factory=list)
+    # (person, how lake and table differ); nothing of these people is repaired
     disagreements: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
         """Return the figures."""
-        found = {
+        counts = {
             name: value if isinstance(value, int) else len(value) for name, value in asdict(self).items()
         }
-        return {**found, "repaired": len(self.different) - len(self.unrepaired)}
+        return {**counts, "repaired": len(self.different) - len(self.unrepaired)}
 
     def save(self, objects: Objects, run_id: str) -> str:
         """Store the findings as a result of the nightly run; returns the key."""
@@ -68,7 +69,7 @@ class AnswerFindings:
 def reconcile_answers(
     objects: Objects, run_id: str, reconciler: StatsReconciler, now: datetime, *, everybody: bool = False
 ) -> AnswerFindings:
-    """Compare all stats with the lake's answers; look closely at those who differ, changed, or have a turn.
+    """Compare all stats with the lake's answers, and look closely at those who need it.
 
     everybody: look at all closely.
     """
@@ -88,83 +89,26 @@ def reconcile_answers(
     return findings
 
 
-def _choose_unknown(
-    findings: AnswerFindings, reconciler: StatsReconciler, scan: StatsScan, table: Table, lake: AnswersLake
-) -> None:
-    """Choose whom only the lake's answers know, if the table has one of these; tell of all others."""
-    for row in table.select(["person", "question_id"]).to_pylist():
-        if row["person"] in scan.claimed or is_residue(row["person"]):
-            continue
-        findings.people += 1
-        if person := reconciler.hash_of(row["person"], row["question_id"]):
-            scan.chosen.add(person)
-        else:
-            findings.disagreements.append((row["person"], "the table lacks all answers that the lake has"))
-    for name in lake.rows.places.keys() - lake.answers.keys() - scan.claimed:
-        if not is_residue(name):
-            findings.disagreements.append((name, "the table lacks the stats that the lake has"))
+def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
+    """Return what a run has found: `counts`, and the first listed_max of each of LISTS.
+
+    All of them are empty if the run did not come so far.
+    """
+    try:
+        findings = json.loads(objects.get(run_key(run_id, RESULT)))
+    except NoObject:
+        findings = {"counts": {}, **{name: [] for name in LISTS}}
+    return {"counts": findings["counts"]} | {name: findings[name][:listed_max] for name in LISTS}
 
 
-def _scan(
-    reconciler: StatsReconciler, lake: AnswersLake, before: datetime | None, now: datetime
-) -> StatsScan:
-    """Look at all stats once. before: when that was done last; None: all are chosen."""
-    since = stamp(before - LAKE_LAG) if before else ""
-    slices = slices_due(before.date(), now.date()) if before else frozenset()
-
-    def part(segment: int) -> StatsScan:
-        found = StatsScan()
-        for stored in reconciler.stats.scan(segment, SEGMENTS):
-            has_turn = slice_of(stored["fingerprint_hash"]["S"]) in slices
-            found.look(stored, has_turn or not reconciler.looks_right(stored, lake, since, now))
-        return found
-
-    whole = StatsScan()
-    for found in in_parallel(part, range(SEGMENTS)):
-        whole.add(found)
-    whole.choose_unlisted()
-    return whole
-
-
-def _examine(
-    findings: AnswerFindings,
-    reconciler: StatsReconciler,
-    scan: StatsScan,
-    lake: AnswersLake,
-    now: datetime,
-) -> None:
-    verdicts = _verdicts(reconciler, scan, lake, now)
-    findings.looked_at = len(verdicts)
-    for person, verdict in verdicts.items():
-        if verdict.disagreement:
-            findings.disagreements.append((person, verdict.disagreement))
-        if verdict.is_uncounted:
-            findings.uncounted.append(person)
-        if not verdict.is_settled:
-            findings.contended.append(person)
-        elif verdict.differences:
-            findings.differences += verdict.differences
-            findings.different.append(person)
-            if not verdict.is_repaired:
-                findings.unrepaired.append(person)
-
-
-def _verdicts(
-    reconciler: StatsReconciler, scan: StatsScan, lake: AnswersLake, now: datetime
-) -> dict[str, PersonVerdict]:
-    """Look at all who were chosen, and then at those whose stats have moved to none of theirs."""
-
-    def look(people: Iterable[str], **more: bool) -> dict[str, PersonVerdict]:
-        listed = sorted(people)
-        with ThreadPoolExecutor(SEGMENTS) as pool:
-            found = pool.map(
-                lambda each: reconciler.examine(each, scan.moved_to(each), lake, now, **more), listed
-            )
-            return dict(zip(listed, found, strict=True))
-
-    chosen = look(scan.chosen)
-    strangers = {other for each in chosen.values() if not each.disagreement for other in each.strangers}
-    return chosen | look(strangers | scan.circling, is_stranger=True)
+def tables(findings: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
+    """Return the report's tables of what short_result returns: title, heads of columns, rows."""
+    uncounted = [(person,) for person in findings["uncounted"]]
+    return [
+        ("Figures of people who answer", ("what", "number"), list(findings["counts"].items())),
+        ("Answers and the lake disagree", ("person", "what"), findings["disagreements"]),
+        ("Answers that nobody has counted", ("person",), uncounted),
+    ]
 
 
 def _last_compared(objects: Objects) -> datetime | None:
@@ -174,21 +118,88 @@ def _last_compared(objects: Objects) -> datetime | None:
         return None
 
 
-def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
-    """Return what a run has found, shortened; nothing if it did not come so far."""
-    try:
-        found = json.loads(objects.get(run_key(run_id, RESULT)))
-    except NoObject:
-        found = {"counts": {}, "differences": [], "disagreements": [], "uncounted": []}
-    listed = ("differences", "disagreements", "uncounted")
-    return {"counts": found["counts"]} | {name: found[name][:listed_max] for name in listed}
+def _scan(
+    reconciler: StatsReconciler, lake: AnswersLake, before: datetime | None, now: datetime
+) -> StatsScan:
+    """Look at all stats once. before: when that was done last; None: all are chosen."""
+    since = stamp(before - LAKE_LAG) if before else ""
+    slices = slices_due(before.date(), now.date()) if before else frozenset()
+
+    def scan_segment(segment: int) -> StatsScan:
+        scan = StatsScan()
+        for item in reconciler.stats.scan(segment, SEGMENTS):
+            has_turn = slice_of(item["fingerprint_hash"]["S"]) in slices
+            scan.look(item, has_turn or not reconciler.looks_right(item, lake, since, now))
+        return scan
+
+    total = StatsScan()
+    for scan in in_parallel(scan_segment, range(SEGMENTS)):
+        total.add(scan)
+    total.choose_unlisted()
+    return total
 
 
-def tables(found: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
-    """Return the report's tables of what short_result returns: title, heads of columns, rows."""
-    uncounted = [(each,) for each in found["uncounted"]]
-    return [
-        ("Figures of people who answer", ("what", "number"), list(found["counts"].items())),
-        ("Answers and the lake disagree", ("person", "what"), found["disagreements"]),
-        ("Answers that nobody has counted", ("person",), uncounted),
-    ]
+def _choose_unknown(
+    findings: AnswerFindings, reconciler: StatsReconciler, scan: StatsScan, table: Table, lake: AnswersLake
+) -> None:
+    """Choose the people whom only the lake knows, if the table has an answer of theirs; report all others."""
+    for row in table.select(["person", "question_id"]).to_pylist():
+        pseudonym = row["person"]
+        if pseudonym in scan.claimed or is_residue(pseudonym):
+            continue
+        findings.people += 1
+        if fingerprint_hash := reconciler.hash_of(pseudonym, row["question_id"]):
+            scan.chosen.add(fingerprint_hash)
+        else:
+            findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
+    for pseudonym in lake.rows.row_of_person.keys() - lake.answers.keys() - scan.claimed:
+        if not is_residue(pseudonym):
+            findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
+
+
+def _examine(
+    findings: AnswerFindings,
+    reconciler: StatsReconciler,
+    scan: StatsScan,
+    lake: AnswersLake,
+    now: datetime,
+) -> None:
+    """Look closely at all who were chosen, and add what that shows to the findings."""
+    verdicts = _verdicts(reconciler, scan, lake, now)
+    findings.looked_at = len(verdicts)
+    for fingerprint_hash, verdict in verdicts.items():
+        if verdict.disagreement:
+            findings.disagreements.append((fingerprint_hash, verdict.disagreement))
+        if verdict.is_uncounted:
+            findings.uncounted.append(fingerprint_hash)
+        if not verdict.is_settled:
+            findings.contended.append(fingerprint_hash)
+        elif verdict.differences:
+            findings.differences += verdict.differences
+            findings.different.append(fingerprint_hash)
+            if not verdict.is_repaired:
+                findings.unrepaired.append(fingerprint_hash)
+
+
+def _verdicts(
+    reconciler: StatsReconciler, scan: StatsScan, lake: AnswersLake, now: datetime
+) -> dict[str, PersonVerdict]:
+    """Return the verdicts on all who were chosen, and on those whose stats have moved to somebody else's.
+
+    The keys are fingerprint hashes.
+    """
+
+    def examine_all(hashes: Iterable[str], is_stranger: bool = False) -> dict[str, PersonVerdict]:
+        def examine(fingerprint_hash: str) -> PersonVerdict:
+            moved = scan.moved_to(fingerprint_hash)
+            return reconciler.examine(fingerprint_hash, moved, lake, now, is_stranger=is_stranger)
+
+        ordered = sorted(hashes)
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            return dict(zip(ordered, pool.map(examine, ordered), strict=True))
+
+    verdicts = examine_all(scan.chosen)
+    # What a disagreement leaves as it is says nothing about others.
+    sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
+    strangers = {stranger for verdict in sound for stranger in verdict.strangers}
+    return verdicts | examine_all(strangers | scan.circling, is_stranger=True)

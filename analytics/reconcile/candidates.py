@@ -29,16 +29,12 @@ ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # the 
 
 @dataclass(slots=True)
 class ProfileScan:
-    """What a pass over the profiles found.
+    """What a pass over the profiles found."""
 
-    seen: users with a profile. candidates: users to look at closely. lapsed: profiles to be lowered.
-    in_flight: how many profiles count entries that are not in the lake yet.
-    """
-
-    seen: set[str] = field(default_factory=set)
-    candidates: set[str] = field(default_factory=set)
-    lapsed: list[Item] = field(default_factory=list)
-    in_flight: int = 0
+    seen: set[str] = field(default_factory=set)  # users with a profile
+    candidates: set[str] = field(default_factory=set)  # users to look at closely
+    lapsed: list[Item] = field(default_factory=list)  # profiles to be lowered
+    in_flight: int = 0  # how many profiles count entries that are not in the lake yet
 
     def add(self, other: "ProfileScan") -> None:
         """Add what another part of the table showed."""
@@ -49,24 +45,25 @@ class ProfileScan:
 
 
 def scan_profiles(
-    scans: Sequence[Scan], known: Iterable[str], lake: Snapshot, shards: int, now: datetime
+    scans: Sequence[Scan], expected: Iterable[str], lake: Snapshot, shards: int, now: datetime
 ) -> ProfileScan:
-    """Look at every profile once. known: users of whom the lake has something; without a profile each of
-    them is a candidate, too.
+    """Look at every profile once. expected: users of whom the lake has something.
+
+    An expected user without a profile is a candidate, too.
     """
 
-    def part(number: int) -> ProfileScan:
-        found = ProfileScan()
+    def run_scan(number: int) -> ProfileScan:
+        result = ProfileScan()
         for page in scans[number]():
-            for each in page:
-                _scan_profile(found, each, lake, shards, now)
-        return found
+            for item in page:
+                _scan_profile(result, item, lake, shards, now)
+        return result
 
-    whole = ProfileScan()
-    for found in in_parallel(part, range(len(scans))):
-        whole.add(found)
-    whole.candidates |= {user for user in known if user not in whole.seen}
-    return whole
+    total = ProfileScan()
+    for result in in_parallel(run_scan, range(len(scans))):
+        total.add(result)
+    total.candidates |= {user for user in expected if user not in total.seen}
+    return total
 
 
 def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
@@ -75,16 +72,16 @@ def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
         return list(pool.map(work, parts))
 
 
-def _scan_profile(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
+def _scan_profile(result: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
     user_id = stored["user_id"]["S"]
-    found.seen.add(user_id)
+    result.seen.add(user_id)
     user = lake.user(user_id)
     if is_ahead(stored, user):
-        found.in_flight += 1
+        result.in_flight += 1
     if not looks_right(stored, user, shards, now):
-        found.candidates.add(user_id)
+        result.candidates.add(user_id)
     elif "run_length" not in stored and has_lapsed(decode_item(stored).get("lapses_at"), now):
-        found.lapsed.append(stored)
+        result.lapsed.append(stored)
 
 
 def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
@@ -117,8 +114,8 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
 def users_of_other_days(days: Iterable[Day], read: ReadDays) -> set[str]:
     """Return the users of whom DailyActivity lacks one of these days, or has it differently."""
     users: set[str] = set()
-    for some in chunks(days, DAYS_AT_ONCE):
-        expected = {(each.user_id, each.activity_date.isoformat()): day_item(each) for each in some}
+    for batch in chunks(days, DAYS_AT_ONCE):
+        expected = {(day.user_id, day.activity_date.isoformat()): day_item(day) for day in batch}
         for page in read([{"user_id": user, "activity_date": when} for user, when in expected]):
             for stored in page:
                 key = stored["user_id"]["S"], stored["activity_date"]["S"]

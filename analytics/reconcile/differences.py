@@ -1,4 +1,4 @@
-"""What is stored against what must be, attribute by attribute."""
+"""A stored item against the item that must be there, attribute by attribute."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,31 +8,27 @@ from adapters.platform.items import Item, decode_item
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One attribute of one item that is not what it must be. None: the attribute is absent.
-
-    table: UserStreaks, DailyActivity or UserStats; or `lake.ENTITY`, of which a row is not what it must be.
-    key: the day's date, or "" for a profile. attribute: "" if the whole item is missing, or is one too many.
-    """
+    """One attribute of one item, or of one row of the lake, that is not what it must be."""
 
     user_id: str
-    table: str
-    key: str
-    attribute: str
-    stored: Any
+    table: str  # UserStreaks, DailyActivity or UserStats; or `lake.ENTITY` for a row
+    key: str  # a day's date; "" for a profile or stats
+    attribute: str  # "": the whole item is missing, or must not be there
+    stored: Any  # stored, expected: None if the attribute is absent
     expected: Any
 
 
 def differences(
     user_id: str, table: str, key: str, stored: Item | None, expected: Item | None
 ) -> list[Difference]:
-    """Compare an item with what it must be. A value of another type is a difference too."""
+    """Return in what an item differs from what it must be. A value of another type is a difference, too."""
     if stored == expected:
         return []
-    was, must = _readable(stored), _readable(expected)
+    stored_values, expected_values = _readable(stored), _readable(expected)
     if stored is None or expected is None:
-        return [Difference(user_id, table, key, "", was or None, must or None)]
+        return [Difference(user_id, table, key, "", stored_values or None, expected_values or None)]
     return [
-        Difference(user_id, table, key, name, was.get(name), must.get(name))
+        Difference(user_id, table, key, name, stored_values.get(name), expected_values.get(name))
         for name in sorted(stored.keys() | expected.keys())
         if stored.get(name) != expected.get(name)
     ]

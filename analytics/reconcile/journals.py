@@ -1,4 +1,7 @@
-"""Ledgers as they are stored, damaged ones too, and as the lake holds them; and which a night compares."""
+"""A user's journal: as the ledger has it, even if it is damaged, and as the lake has it.
+
+It also says which users' journals a night compares.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,6 @@ from rules.engagement.archive import Archive
 from rules.engagement.ledger import Entry
 from rules.engagement.points import weeks_by_book
 from rules.engagement.reconciliation import (
-    LAKE_LAG,
     WRONG_STATE,
     LakeFigures,
     ProjectionState,
@@ -39,18 +41,15 @@ TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """What was read of a user. settings: what of the profile is not in the journal, as it must be.
-
-    archive: what the profile has put away, if it has and that can be read.
-    """
+    """What was read of a user."""
 
     user_id: str
-    profile: Item | None
-    days: Mapping[str, Item]
-    entries: Sequence[Entry]
-    settings: Profile
-    has_profile: bool
-    archive: Archive | None = None
+    profile: Item | None  # as it is stored
+    days: Mapping[str, Item]  # as they are stored, by ISO date
+    entries: Sequence[Entry]  # the whole journal, oldest first
+    settings: Profile  # what of the profile is not in the journal, as it must be
+    has_profile: bool  # whether there must be a profile
+    archive: Archive | None = None  # of the profile, if it has one that can be read
 
     def expected_profile(self, place: str) -> Profile | None:
         """Return the profile as of a place in the journal; None where there must be none."""
@@ -59,18 +58,18 @@ class UserView:
         return profile_of(self.settings, entries_up_to(self.entries, place))
 
     def counted_days(self) -> dict[str, ProjectionState]:
-        """Return up to where each stored day has counted, and whether it is right as of there."""
+        """Return up to which entry each stored day counts, and whether it is right as of that entry."""
         by_date: dict[str, list[Entry]] = {}
         for entry in self.entries:
             by_date.setdefault(entry.draft.activity_date or "", []).append(entry)
         return {when: _counted_day(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
 
 
-def _counted_day(stored: Item, when: str, own: Sequence[Entry]) -> ProjectionState:
-    """own: the entries of the day's date, because a day counts no others."""
+def _counted_day(stored: Item, when: str, entries: Sequence[Entry]) -> ProjectionState:
+    """Return the state of a stored day. entries: those of its date, because a day counts no others."""
     try:
         place = day_from(decode_item(stored)).ledger_head
-        expected = days_of(entries_up_to(own, place)).get(when)
+        expected = days_of(entries_up_to(entries, place)).get(when)
     except UNREADABLE:
         return WRONG_STATE
     return ProjectionState(place, day_item(expected) == stored)
@@ -98,9 +97,9 @@ def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tu
 def _check_types(entry: Entry) -> None:
     """Raise ValueError or TypeError for an entry that no code of ours can have written."""
     draft = entry.draft
-    if not all(type(each) is int for each in (entry.seq, entry.balance, draft.points)):
+    if not all(type(number) is int for number in (entry.seq, entry.balance, draft.points)):
         raise TypeError(f"{entry.created_at}: a number is none")
-    if not all(type(each) is bool for each in (entry.active, draft.is_passive)):
+    if not all(type(flag) is bool for flag in (entry.active, draft.is_passive)):
         raise TypeError(f"{entry.created_at}: a flag is none")
     if not isinstance(draft.rules_version, int | None):
         raise TypeError(f"{entry.created_at}: the version of its rules is no number")
@@ -109,18 +108,23 @@ def _check_types(entry: Entry) -> None:
         raise TypeError(f"{entry.created_at}: a text is none")
     if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
-    for each in (draft.activity_date, draft.freeze_date):
-        if each is not None and date.fromisoformat(each).isoformat() != each:
-            raise ValueError(f"{entry.created_at}: {each} is no date")
+    for text in (draft.activity_date, draft.freeze_date):
+        if text is not None and date.fromisoformat(text).isoformat() != text:
+            raise ValueError(f"{entry.created_at}: {text} is no date")
 
 
 def figures_of(lake: LakeUser | None) -> LakeFigures:
-    """Return what the lake's journal of a user comes to; of one whom it does not know, nothing."""
+    """Return the figures of the lake's journal of a user; those of an empty one if the lake has none."""
     if lake is None:
         return LakeFigures()
     return LakeFigures(
-        *(lake.head or "", lake.entries, lake.points, lake.total_points),
-        *(lake.seq, lake.balance, lake.digest),
+        head=lake.head or "",
+        entries=lake.entries,
+        points=lake.points,
+        earned=lake.total_points,
+        seq=lake.seq,
+        balance=lake.balance,
+        digest=lake.digest,
     )
 
 
@@ -137,15 +141,13 @@ def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
     ]
 
 
-def users_to_compare(lake: Snapshot, compared: datetime | None) -> set[str]:
-    """Return the users whose ledgers have changed since they were compared; None: never, so all of them."""
-    return set(lake.ids) if compared is None else lake.touched(compared - LAKE_LAG)
-
-
 def users_due(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
-    """Return the users who are looked at closely tonight, whether they have changed or not."""
+    """Return the users who are looked at closely tonight, whether they have changed or not.
+
+    compared: when ledgers were compared last.
+    """
     slices = slices_due(compared.date(), now.date())
-    return {each for each in lake.ids if slice_of(each) in slices}
+    return {user for user in lake.ids if slice_of(user) in slices}
 
 
 def differs(
@@ -157,15 +159,15 @@ def differs(
 ) -> bool:
     """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
 
-    It reads the ledger eventually consistent: whoever differs is looked at closely. The head of one who does
-    not is brought to the witness, and the ledger is folded into goals.
+    The ledger is read eventually consistent, because a user who differs is looked at closely. If the user
+    does not differ, the witness notes the head, and `goals` folds the ledger.
     """
     entries, faults = journal_of(ledger, user_id, consistent=False)
     unproven = witness.faults(user_id, entries) if witness else []
     if faults or unproven or contradictions(entries, figures_of(lake)):
         return True
     if witness:
-        witness.bring(user_id, entries)
+        witness.note_head(user_id, entries)
     if goals:
-        goals.bring(user_id, entries, settings_cover(lake))
+        goals.fold(user_id, entries, settings_cover(lake))
     return False

@@ -1,8 +1,8 @@
-"""Items of leads' features against their newest rows in the lake: what nobody has written is named.
+"""Items of leads' features against their newest rows in the lake, to find what no process has written.
 
-A version never changes once it is written. So an item with the version of the lake's newest row has the
-values of that row, and none has a lower version. The warehouse cannot tell this by itself: an item that is
-deleted, or set back to an earlier version, leaves no newer row.
+A version never changes once it is written. So an item with the version of the lake's newest row must have
+the values of that row, and no item may have a lower version. The warehouse cannot check this by itself: an
+item that is deleted, or set back to an earlier version, leaves no newer row.
 """
 
 import hashlib
@@ -27,33 +27,35 @@ from rules.lake.lead_entities import state_column
 from rules.leads.features import Input
 from rules.turns import slices_due, turn_digits
 
-LEAD, STATES = "lead_organization_id", tuple(state_column(each) for each in Input)
+LEAD = "lead_organization_id"
+STATES = tuple(state_column(each) for each in Input)  # the inputs of features
 COMPARED_COLUMNS = tuple(
     field.name for field in LEAD_FEATURES.fields if field.name not in (LEAD, "changed_at", "leaves", *STATES)
 )
-HASHED = " || '|' || ".join(f"COALESCE(live.{state}, '')" for state in STATES)
-# of_change: whether the newest change of identity that moved a lead says that it is of its root; NULL: the
-# lake lacks it. An item that was lost and made anew has no topology, but its earlier rows have.
+STATES_TEXT = " || '|' || ".join(f"COALESCE(live.{state}, '')" for state in STATES)
+# In ROWS, of_change says whether the newest change of identity that moved a lead has it in the group of its
+# root. NULL: the lake lacks that change. An item that was lost and made anew has no topology, but its earlier
+# rows have.
 OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
 NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
-GROUP = f"""SPLIT_PART(SUBSTRING(told.change_groups, STRPOS(
-    told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
+GROUP = f"""SPLIT_PART(SUBSTRING(changes.change_groups, STRPOS(
+    changes.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
 ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{column}" for column in COMPARED_COLUMNS)}, live.changed_at,
-    MD5({HASHED}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
-    CASE WHEN told.change_number IS NULL THEN NULL
-        WHEN STRPOS(told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
+    MD5({STATES_TEXT}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
+    CASE WHEN changes.change_number IS NULL THEN NULL
+        WHEN STRPOS(changes.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
             AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS of_change
 FROM staging.lead_features AS live
 LEFT JOIN (
     SELECT {LEAD}, MAX(topology) AS number FROM lake.lead_features
     WHERE topology <= {NEWEST_CHANGE} GROUP BY {LEAD}
 ) AS moved ON moved.{LEAD} = live.{LEAD}
-LEFT JOIN staging.lead_events AS told
-    ON told.change_number = moved.number AND STRPOS(told.change_groups, '"' || live.{LEAD} || '"') > 0
+LEFT JOIN staging.lead_events AS changes
+    ON changes.change_number = moved.number AND STRPOS(changes.change_groups, '"' || live.{LEAD} || '"') > 0
 WHERE SUBSTRING(MD5(live.{LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
 ITEM = "item"  # in place of attributes: all of it
 # Where one of these differs, it is about which leads are one. That does not follow from a lead's events.
-OF_TOPOLOGY = {"merged_into", "topology"}
+IDENTITY_COLUMNS = {"merged_into", "topology"}
 OF_GROUPS = "table and lake do not agree on whose leaf it is"
 NO_CHANGE = "no change of identity says whose leaf it is"
 Row = Mapping[str, Any]
@@ -61,67 +63,71 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LeadItems:
-    """Compares a slice of 28 of all leads each night."""
+    """Compares one of 28 slices of all leads each night."""
 
     objects: Objects
     warehouse: Warehouse
     store: FeatureStore
     events: LeadEventStore
 
-    def astray(self, now: datetime) -> Iterator[dict[str, Any]]:
-        """Yield the leads whose turn it is and whose items are not as they were written, as `different` says.
+    def wrong_items(self, now: datetime) -> Iterator[dict[str, Any]]:
+        """Yield the leads whose turn it is and whose items are not as they were written.
 
-        Of each: `lead_organization_id`, `different` (attributes), and `doubt`: why it must not be made anew,
-        or "". An item that is newer than the lake's row is not compared. Raises StatementFailed.
+        Of each: `lead_organization_id`; `different`, the attributes, separated by blanks; and `doubt`, why it
+        must not be made anew, or "". An item that is newer than the lake's row is not compared. Raises
+        StatementFailed.
         """
         due = slices_due(self._last_compared(now.date()), now.date())
         digits = ", ".join(map(literal, turn_digits(due)))
-        for some in chunks(self.warehouse.rows(ROWS.format(digits=digits)) if due else (), READ_MAX):
-            stored = self.store.stored(str(row[LEAD]) for row in some)
-            for row in some:
+        if not due:
+            return
+        for rows in chunks(self.warehouse.rows(ROWS.format(digits=digits)), READ_MAX):
+            items = self.store.stored(str(row[LEAD]) for row in rows)
+            for row in rows:
                 lead = str(row[LEAD])
-                if different := self._different(row, stored.get(lead)):
-                    is_of_groups = bool(OF_TOPOLOGY & {*different}) or row["merged_into"] is not None
+                if different := self._different(row, items.get(lead)):
+                    is_of_groups = bool(IDENTITY_COLUMNS & {*different}) or row["merged_into"] is not None
                     doubt = OF_GROUPS if is_of_groups else ""
                     yield {LEAD: lead, "different": " ".join(different), "doubt": doubt}
-                elif not _is_of_a_change(row, now):
+                elif not _has_change(row, now):
                     yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
 
-    def note(self, now: datetime) -> None:
+    def note_compared(self, now: datetime) -> None:
         """Note that all whose turn it was were compared."""
         self.objects.put(LEADS_COMPARED, json.dumps({"compared_on": now.date().isoformat()}).encode())
 
-    def _different(self, row: Row, stored: Item | None) -> list[str]:
-        if stored is None:  # of who was erased, the table has no events either
+    def _different(self, row: Row, item: Item | None) -> list[str]:
+        """Return the attributes of an item that are not as its row says; ITEM stands for all of it."""
+        if item is None:  # the table has no events either of a lead that was erased
             return [ITEM] if any(True for _ in self.events.of_leaves([str(row[LEAD])])) else []
-        if not is_readable(stored):
+        if not is_readable(item):
             return [ITEM]
-        read = feature_item_from(stored)
-        if set(read.pending) - self.store.members(read.lead_organization_id, read.pending):
+        features = feature_item_from(item)
+        if set(features.pending) - self.store.members(features.lead_organization_id, features.pending):
             return ["pending"]
-        if read.version > row["version"]:
+        if features.version > row["version"]:
             return []
-        found = row_of(LEAD_FEATURES, decode_item(stored), datetime.now(UTC))
-        different = [name for name in COMPARED_COLUMNS if as_text(found.get(name)) != as_text(row[name])]
+        item_row = row_of(LEAD_FEATURES, decode_item(item), datetime.now(UTC))
+        different = [name for name in COMPARED_COLUMNS if as_text(item_row.get(name)) != as_text(row[name])]
         if "version" in different:
-            return [name for name in different if name in ("version", *OF_TOPOLOGY)]
-        states = "|".join(found.get(state, "") for state in STATES)
+            return [name for name in different if name in ("version", *IDENTITY_COLUMNS)]
+        states = "|".join(item_row.get(state, "") for state in STATES)
         is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
         return different + ([] if is_same else ["inputs"])
 
     def _last_compared(self, today: date) -> date:
-        """Return when leads were compared last; yesterday if never, for all are too many in one night."""
+        """Return when leads were compared last; yesterday if never, as all are too many for one night."""
         try:
             return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
         except NoObject:
             return today - DAY
 
 
-def _is_of_a_change(row: Row, now: datetime) -> bool:
+def _has_change(row: Row, now: datetime) -> bool:
     """Whether a change of identity made a lead what it is, as far as the lake can tell.
 
-    Changes and items reach it by two streams, and old events may leave it. With a person who was erased the
-    changes are gone, also those that have parted others from them.
+    Changes and items reach the lake by two streams, and old events may leave it. The changes of a person who
+    was erased are gone, also those that have parted other leads from that person's.
     """
     topology, oldest, newest = row["topology"] or 0, row["oldest_change"], row["newest_change"]
     is_ahead = newest is not None and topology > newest

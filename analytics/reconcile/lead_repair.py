@@ -1,8 +1,8 @@
-"""Leads whose features are not what their events say: rebuilt, where table and lake hold the same events.
+"""Repair of leads whose features are not what their events say.
 
 The warehouse names them (marts.lead_quality), a hundred a night at most. The deployed processor rebuilds them
 from the stored events, on condition that nobody has changed a lead meanwhile. If lake and table hold other
-events of a lead, nobody knows which are right: it is told of, and left alone.
+events of a lead, nobody knows which are right: the report names it, and nothing is done.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ COMPARED = (
     *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
 )
-ASTRAY_MAX = 100  # in a night
+WRONG_ITEMS_MAX = 100  # in a night
 LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
 WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
@@ -37,47 +37,47 @@ Events = Counter[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class LeadRepair:
-    """repair: False asks for nothing. items: None: only what the warehouse names is looked at."""
+    """Asks the deployed processor to rebuild leads."""
 
     warehouse: Warehouse
     events: LeadEventStore
     queue: FeatureQueue
-    repair: bool
-    items: LeadItems | None = None
+    repair: bool  # False: a dry run, nothing is asked for
+    items: LeadItems | None = None  # None: only the leads that the warehouse names are looked at
 
     def ask(self, leads: Sequence[Row], now: datetime) -> list[dict[str, Any]]:
-        """Ask for these leads' features anew; returns for each `lead`, `features` and the `outcome` in words.
+        """Ask for the features of leads anew; returns for each `lead`, `features` and the `outcome` in words.
 
-        leads: rows of marts.lead_quality. Those whose items are not as they were written (lead_items.py) come
-        to them. Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        leads: rows of marts.lead_quality. Leads whose items are not as they were written (lead_items.py) are
+        added. Raises StatementFailed, and RefreshUnsent if SQS refuses.
         """
-        astray = list(islice(self.items.astray(now), ASTRAY_MAX)) if self.items else []
-        doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *astray)}
-        doubts |= {row[LEAD]: row["doubt"] for row in astray if row["doubt"]}
+        wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
+        doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}
+        doubts |= {row[LEAD]: row["doubt"] for row in wrong_items if row["doubt"]}
         if self.repair:
             provable = {lead for lead, doubt in doubts.items() if not doubt}
-            anew = provable & {row[LEAD] for row in astray}
+            anew = provable & {row[LEAD] for row in wrong_items}
             self.queue.request_rebuild(sorted(provable - anew))
             self.queue.request_rebuild(sorted(anew), is_anew=True)
-            if self.items and len(astray) < ASTRAY_MAX:  # else the others' turn is the next night
-                self.items.note(now)
-        names = {row[LEAD]: row["different"].split() for row in (*leads, *astray)}
-        asked = "asked for anew" if self.repair else "a dry run"
+            if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
+                self.items.note_compared(now)
+        features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}
+        outcome = "asked for anew" if self.repair else "a dry run"
         return [
-            {"lead": lead, "features": names[lead], "outcome": doubt or asked}
+            {"lead": lead, "features": features[lead], "outcome": doubt or outcome}
             for lead, doubt in doubts.items()
         ]
 
     def _doubt(self, lead: str, now: datetime) -> str:
         """Return how lake and table differ in a lead's events that are older than two hours; "" if not."""
-        known = self.warehouse.rows(LEAVES.format(lead=literal(lead)))
-        leaves = [str(row["lead_organization_id"]) for row in known] or [lead]
+        leaf_rows = self.warehouse.rows(LEAVES.format(lead=literal(lead)))
+        leaves = [str(row[LEAD]) for row in leaf_rows] or [lead]
         until = now - LAKE_LAG
-        before = literal(until.replace(tzinfo=None))
-        asked = [EVENTS.format(leaves=some, until=before) for some in literal_lists(leaves)]
-        lake = events_of(chain.from_iterable(map(self.warehouse.rows, asked)))
-        found = (leaf for leaf in self.events.of_leaves(leaves) if leaf.received_at < stamp(until))
-        rows = (_row(each, now) for each in found)
+        until_text = literal(until.replace(tzinfo=None))
+        statements = [EVENTS.format(leaves=ids, until=until_text) for ids in literal_lists(leaves)]
+        lake = events_of(chain.from_iterable(map(self.warehouse.rows, statements)))
+        stored = (event for event in self.events.of_leaves(leaves) if event.received_at < stamp(until))
+        rows = (_row(event, now) for event in stored)
         table = events_of(row for row in rows if "unreadable" not in row)
         if lake == table:
             return ""

@@ -20,8 +20,10 @@ from rules.engagement.account_state import Profile
 from rules.engagement.archive import is_old_pause
 from rules.engagement.streak import Cover
 
+# What reading a damaged item or row may raise.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
+# The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
     "version",
     "timezone_chosen",
@@ -52,11 +54,11 @@ Changes = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class PastSettings:
-    """What the lake's events and older versions tell: the newest zone, its event's id, changes of zone."""
+    """The settings that the lake's events and older versions of a profile have."""
 
-    observed_zone: str | None = None
-    observed_at: str = ""
-    tz_changes: Changes = ()
+    observed_zone: str | None = None  # the newest zone that an event named
+    observed_at: str = ""  # that event's id
+    tz_changes: Changes = ()  # (when, zone)
 
 
 def readable_profile(stored: Item) -> Profile | None:
@@ -69,7 +71,7 @@ def readable_profile(stored: Item) -> Profile | None:
 
 
 def _is_consistent(profile: Profile) -> bool:
-    """Whether we can have written it: a chosen zone comes from a change, an observed one from an event."""
+    """Whether this system can have written it: a chosen zone has a change, and an observed one an event."""
     chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
@@ -87,23 +89,27 @@ def _is_consistent(profile: Profile) -> bool:
 
 
 def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
-    """Return the settings of an item that can be read, one by one, and the names of those that cannot."""
-    good: dict[str, Any] = {}
-    bad = set()
+    """Return the settings of an item that can be read, and the names of its attributes that cannot.
+
+    Each attribute is read by itself.
+    """
+    readable: dict[str, Any] = {}
+    unreadable = set()
     for name in KEPT:
         if stored is None or name not in stored:
             continue
-        alone = {name: stored[name]}
+        attribute = {name: stored[name]}
         try:
-            one = profile_from({"user_id": user_id, **BLANK, **decode_item(alone)})
-            zone(one.zone)
-            if encode_item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
+            profile = profile_from({"user_id": user_id, **BLANK, **decode_item(attribute)})
+            zone(profile.zone)
+            is_same = encode_item({name: profile_attributes(profile, 1)[name]}) == attribute
+            if not is_same or not _is_well_typed(profile):
                 raise ValueError(name)
         except UNREADABLE:
-            bad.add(name)
+            unreadable.add(name)
         else:
-            good |= decode_item(alone)
-    return profile_from({"user_id": user_id, **BLANK, **good}), frozenset(bad)
+            readable |= decode_item(attribute)
+    return profile_from({"user_id": user_id, **BLANK, **readable}), frozenset(unreadable)
 
 
 def _is_well_typed(profile: Profile) -> bool:
@@ -140,10 +146,14 @@ def settings_agree(stored: Profile, lake: LakeUser) -> bool:
 
 
 def _pauses_agree(cover: Cover, lake: LakeUser) -> bool:
-    """Whether the lake has the pauses of a profile; those that are put away may be among them."""
+    """Whether the lake has the pauses of a profile. It may also have those that the profile has put away."""
     mark = cover.archived
-    told = {pause for pause in pauses_of(lake.pauses) if not mark or not is_old_pause(pause[1], mark.until)}
-    return set(cover.pauses) == told
+    pauses = {
+        (first, last)
+        for first, last in pauses_of(lake.pauses)
+        if not mark or not is_old_pause(last, mark.until)
+    }
+    return set(cover.pauses) == pauses
 
 
 def _moment(text: str) -> datetime | None:
@@ -158,47 +168,52 @@ def expected_settings(
 ) -> Profile:
     """Return the settings that a user must have, as a profile that has nothing of the ledger in it.
 
-    past: is called only if the item and the lake's newest version do not tell everything.
+    past: is called only if the item and the lake's newest version do not have everything.
     """
-    found, bad = salvaged_settings(user_id, stored)
-    whole = readable_profile(stored) if stored else None
+    settings, unreadable = salvaged_settings(user_id, stored)
+    profile = readable_profile(stored) if stored else None
     if lake is None or lake.version is None or lake.updated_at is None:
-        return found
-    if whole and is_newer(whole, lake):
-        return found
-    shows_newer = found.version > lake.version and _moment(found.updated_at) not in (None, lake.updated_at)
-    found = _fill_from_lake(found, bad, lake) if shows_newer else _with_lake_settings(found, lake)
-    last_change = found.tz_changes[-1][1] if found.tz_changes else None
-    if whole is None or found.zone != lake.zone or last_change != found.timezone:
-        found = _with_past(found, past())
-    return found
+        return settings
+    if profile and is_newer(profile, lake):
+        return settings
+    updated_at = _moment(settings.updated_at)
+    shows_newer = settings.version > lake.version and updated_at not in (None, lake.updated_at)
+    if shows_newer:
+        settings = _fill_from_lake(settings, unreadable, lake)
+    else:
+        settings = _with_lake_settings(settings, lake)
+    last_change = settings.tz_changes[-1][1] if settings.tz_changes else None
+    if profile is None or settings.zone != lake.zone or last_change != settings.timezone:
+        settings = _with_past(settings, past())
+    return settings
 
 
-def _fill_from_lake(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
-    """Fill in from the lake what a damaged item lacks that is newer than the lake's version."""
-    cover = found.cover
+def _fill_from_lake(settings: Profile, unreadable: frozenset[str], lake: LakeUser) -> Profile:
+    """Take from the lake what cannot be read of a damaged item that is newer than the lake's version."""
+    cover = settings.cover
     return replace(
-        found,
-        timezone=lake.chosen if "timezone_chosen" in bad else found.timezone,
-        tz_review=lake.review if "tz_review" in bad else found.tz_review,
+        settings,
+        timezone=lake.chosen if "timezone_chosen" in unreadable else settings.timezone,
+        tz_review=lake.review if "tz_review" in unreadable else settings.tz_review,
         cover=Cover(
             (),
-            pauses_of(lake.pauses) if "pauses" in bad else cover.pauses,
-            frozenset(dates_of(lake.skipped)) if "skipped_dates" in bad else cover.skipped,
-            opening=opening_of(lake.opening) if "opening" in bad else cover.opening,
+            pauses_of(lake.pauses) if "pauses" in unreadable else cover.pauses,
+            frozenset(dates_of(lake.skipped)) if "skipped_dates" in unreadable else cover.skipped,
+            opening=opening_of(lake.opening) if "opening" in unreadable else cover.opening,
         ),
     )
 
 
-def _with_lake_settings(found: Profile, lake: LakeUser) -> Profile:
+def _with_lake_settings(settings: Profile, lake: LakeUser) -> Profile:
+    """Return settings with all that the lake's newest version of the profile has."""
     pauses = pauses_of(lake.pauses)
-    if set(pauses) == set(found.cover.pauses):
-        pauses = found.cover.pauses  # their order says nothing
+    if set(pauses) == set(settings.cover.pauses):
+        pauses = settings.cover.pauses  # their order says nothing
     cover = Cover((), pauses, frozenset(dates_of(lake.skipped)), opening=opening_of(lake.opening))
-    assert lake.version is not None  # noqa: S101 (asked before)
+    assert lake.version is not None  # noqa: S101 (expected_settings has checked both)
     assert lake.updated_at is not None  # noqa: S101
     return replace(
-        found,
+        settings,
         version=lake.version,
         cover=cover,
         timezone=lake.chosen,
@@ -207,9 +222,9 @@ def _with_lake_settings(found: Profile, lake: LakeUser) -> Profile:
     )
 
 
-def _with_past(found: Profile, past: PastSettings) -> Profile:
-    """Add what the lake's events and older versions tell, unless the item knows something newer."""
-    if past.observed_at >= found.observed_at or not found.observed_zone:
-        found = replace(found, observed_zone=past.observed_zone, observed_at=past.observed_at)
-    changes = found.tz_changes if found.tz_changes[-1:] > past.tz_changes[-1:] else past.tz_changes
-    return replace(found, tz_changes=changes[-TZ_CHANGES_KEPT_MAX:])
+def _with_past(settings: Profile, past: PastSettings) -> Profile:
+    """Add what the lake's events and older versions have, unless the item has something newer."""
+    if past.observed_at >= settings.observed_at or not settings.observed_zone:
+        settings = replace(settings, observed_zone=past.observed_zone, observed_at=past.observed_at)
+    changes = settings.tz_changes if settings.tz_changes[-1:] > past.tz_changes[-1:] else past.tz_changes
+    return replace(settings, tz_changes=changes[-TZ_CHANGES_KEPT_MAX:])

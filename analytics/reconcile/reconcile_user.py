@@ -1,8 +1,8 @@
 """One user's projections against the user's own journal, and their repair (the exact phase).
 
 Items are read before the journal, so the journal is never behind what is compared with it. An account whose
-items are right as of an earlier entry is only behind: a writer is about to finish it, or has died. What to do
-is decided in rules/engagement/reconciliation.py.
+items are right as of an earlier entry is only behind: a writer is about to finish it, or has died.
+rules/engagement/reconciliation.py decides what to do.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,54 +46,55 @@ LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
 EVIDENCE_MAX = 200  # characters
-# What a review changes of a profile's item.
+# The attributes that a review changes.
 REVIEW = ("version", "streak_updated_at", "tz_review", "review_state", "review_since", "review_evidence")
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found of a user, and what came of it. doubt: of the user's journal, and why."""
+    """What the looks at a user showed, and what was done about it."""
 
     differences: list[Difference] = field(default_factory=list)
-    disagreements: list[str] = field(default_factory=list)
-    doubt: Doubt = Doubt.NONE
-    is_behind: bool = False
-    is_settled: bool = False
+    disagreements: list[str] = field(default_factory=list)  # what speaks against the journal, in words
+    doubt: Doubt = Doubt.NONE  # of the journal
+    is_behind: bool = False  # a writer has not finished the account
+    is_settled: bool = False  # it was finished here
     is_repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """past, old_pauses, books: as the lake has them. repair: False writes nothing at all.
-
-    witness: knows the last root over all accounts' heads, and takes what was found sound. goals: takes it,
-    too.
-    """
+    """Compares accounts with their journals, repairs them, and freezes those whose journal is in doubt."""
 
     accounts: AccountStore
     projections: Projections
     cache: EngagementCache
-    past: Callable[[str], PastSettings]
-    old_pauses: Callable[[str], Spans]
-    repair: bool
-    books: Callable[[], Books]
-    witness: PreviousTree | None = None
-    goals: GoalRows | None = None
+    past: Callable[[str], PastSettings]  # a user's settings, as the lake has them
+    old_pauses: Callable[[str], Spans]  # all pauses that a user has had, as the lake has them
+    repair: bool  # False: nothing at all is written
+    books: Callable[[], Books]  # as the lake has them
+    witness: PreviousTree | None = None  # knows the last root, and takes the heads of sound journals
+    goals: GoalRows | None = None  # folds sound journals into rows of goals
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
-        """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
+        """Compare, settle and repair one user. lake: what the lake has of the user.
+
+        Raises AccountContended if others keep changing the account.
+        """
         verdict, times = Verdict(), 0
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, faults, unproven = self._read(user_id, lake)
             figures = figures_of(lake)
-            is_unread = faults and not view.entries
-            told = faults if is_unread else [*faults, *unproven, *disagreements(view.entries, figures, now)]
-            verdict.disagreements = told or other_points(view, self.books)
+            is_unreadable = faults and not view.entries
+            texts = (
+                faults if is_unreadable else [*faults, *unproven, *disagreements(view.entries, figures, now)]
+            )
+            verdict.disagreements = texts or other_points(view, self.books)
             verdict.doubt = doubt_of(faults, view.entries, figures, now, unproven)
             if verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
-                self._bring(view)
-            found = self._differences(view, now) if view.entries or not faults else []
-            step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
+                self._collect(view)
+            wrong = [] if is_unreadable else self._differences(view, now)
+            step = next_step(self._look(view, verdict.doubt, wrong, now), times + 1, self.repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
                 if not self.repair:
@@ -106,21 +107,15 @@ class Reconciler:
                 return verdict
             times += 1
             if step is not Step.LOOK_AGAIN:
-                verdict.differences = verdict.differences or found
+                verdict.differences = verdict.differences or wrong
             if step is Step.TELL or (step is Step.REPAIR and self._is_repaired(view, verdict, now)):
                 return verdict
         raise AccountContended(user_id)
 
-    def _bring(self, view: UserView) -> None:
-        if self.witness:
-            self.witness.bring(view.user_id, view.entries)
-        if self.goals:
-            self.goals.bring(view.user_id, view.entries, view.settings.cover)
-
     def freeze(self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime) -> None:
-        """Put an account under review, so that redemptions wait for an admin (rule 8); nothing else changes.
+        """Put an account under review, so that redemptions wait for an admin (rule 8). Nothing else changes.
 
-        Raises AccountContended.
+        Raises AccountContended if others keep changing the profile.
         """
         reason = f"ledger and lake disagree: {'; '.join(reasons)}"[:EVIDENCE_MAX]
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
@@ -141,35 +136,44 @@ class Reconciler:
                 return
         raise AccountContended(user_id)
 
-    def _look(self, view: UserView, doubt: Doubt, found: list[Difference], now: datetime) -> Look:
-        """found: what differs from the whole journal. Only then it is asked whether that is behind."""
-        late = bool(found) and doubt is Doubt.NONE and self._is_behind(view, now)
-        return Look(bool(found), late, doubt)
+    def _collect(self, view: UserView) -> None:
+        """Give a sound journal to those that collect something of it."""
+        if self.witness:
+            self.witness.note_head(view.user_id, view.entries)
+        if self.goals:
+            self.goals.fold(view.user_id, view.entries, view.settings.cover)
+
+    def _look(self, view: UserView, doubt: Doubt, wrong: list[Difference], now: datetime) -> Look:
+        """Return what a look showed. wrong: what differs from the whole journal."""
+        late = bool(wrong) and doubt is Doubt.NONE and self._is_behind(view, now)
+        return Look(bool(wrong), late, doubt)
 
     def _read(self, user_id: str, lake: LakeUser | None) -> tuple[UserView, list[str], list[str]]:
+        """Return a user, how the journal breaks rule 6, and what its chain or the last root contradicts."""
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
         unproven = self.witness.faults(user_id, entries) if self.witness else []
-        known = lake is not None and lake.version is not None
+        lake_has_profile = lake is not None and lake.version is not None
         settings = expected_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
         settings = _with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
-        has_profile = bool(profile or entries or known)
+        has_profile = bool(profile or entries or lake_has_profile)
         return UserView(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
 
     def _differences(self, view: UserView, now: datetime) -> list[Difference]:
         head = view.entries[-1].created_at if view.entries else ""
         expected = self._item(view.expected_profile(head), view.profile, now)
-        found = differences(view.user_id, PROFILES, "", view.profile, expected)
-        found += self._archive_differences(view)
-        must = days_of(view.entries)
-        for when in sorted(must.keys() | view.days.keys()):
-            found += differences(view.user_id, DAYS, when, view.days.get(when), day_item(must.get(when)))
-        return found
+        wrong = differences(view.user_id, PROFILES, "", view.profile, expected)
+        wrong += self._archive_differences(view)
+        expected_days = days_of(view.entries)
+        for when in sorted(expected_days.keys() | view.days.keys()):
+            expected_day = day_item(expected_days.get(when))
+            wrong += differences(view.user_id, DAYS, when, view.days.get(when), expected_day)
+        return wrong
 
     @staticmethod
     def _archive_differences(view: UserView) -> list[Difference]:
-        """Return that the archive is not the one that the stored profile names, if it names one."""
+        """Return one difference if the archive is not the one that the stored profile names, or none."""
         mark = _mark_of(view.profile)
         digest = view.archive.digest if view.archive else None
         if mark is None or mark.digest == digest:
@@ -187,7 +191,7 @@ class Reconciler:
         return encode_item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
-        """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
+        """Return a profile as it is to be stored: lowered if it has lapsed, unless the stored one is not."""
         attributes = profile_attributes(profile, self.accounts.shards)
         was_low = stored is None or "run_length" in stored or "current_streak" not in stored
         return encode_item(
@@ -209,26 +213,26 @@ class Reconciler:
         return ProjectionState(place, is_right and not self._archive_differences(view))
 
     def _is_repaired(self, view: UserView, verdict: Verdict, now: datetime) -> bool:
-        """Repair what was read; False: somebody has changed it meanwhile."""
+        """Repair what was read. Returns False if somebody has changed it meanwhile."""
         with suppress(ProjectionChanged):
             self._repair(view, now)
             verdict.is_repaired = True
         return verdict.is_repaired
 
     def _repair(self, view: UserView, now: datetime) -> None:
-        """Write what must be in the place of what was read; raises ProjectionChanged."""
-        must, changed = days_of(view.entries), []
-        for when in sorted(must.keys() | view.days.keys()):
-            expected, stored = day_item(must.get(when)), view.days.get(when)
+        """Put what must be stored in the place of what was read. Raises ProjectionChanged."""
+        expected_days, changed = days_of(view.entries), []
+        for when in sorted(expected_days.keys() | view.days.keys()):
+            expected, stored = day_item(expected_days.get(when)), view.days.get(when)
             if expected and expected != stored:
                 self.projections.put_day(expected, stored)
-                changed.append(must[when])
+                changed.append(expected_days[when])
             elif stored and not expected:
                 self.projections.delete_day(stored)
         profile = view.expected_profile(view.entries[-1].created_at if view.entries else "")
         is_wrong = profile and self._item(profile, view.profile, now) != view.profile
         if profile and (is_wrong or self._archive_differences(view)):
-            # It is whole again, and puts away what is settled when it is written next.
+            # The new profile has no archive. Its next writer puts away again what is settled.
             version = max(profile.version, _version(view.profile)) + 1
             profile = replace(profile, version=version, updated_at=stamp(now))
             self.projections.put_profile(self._new_item(profile, view.profile, now), view.profile)
@@ -241,7 +245,7 @@ def _version(stored: Item | None) -> int:
 
 
 def _mark_of(stored: Item | None) -> ArchiveMark | None:
-    """Return what a stored profile says of its archive; None if it has none, or cannot be read."""
+    """Return a stored profile's mark of its archive; None if it has none, or cannot be read."""
     profile = readable_profile(stored) if stored else None
     return profile.cover.archived if profile else None
 
@@ -260,15 +264,17 @@ def _with_old_pauses(
 ) -> Profile:
     """Return settings with the pauses that the stored profile has put away.
 
-    The archive tells them if it is the one that the profile names. Otherwise the lake is asked: the versions
-    of the profile have had all of them.
+    The archive has them if it is the one that the profile names. Otherwise the lake is asked, because it has
+    all versions of the profile.
     """
     if stored is None or ARCHIVED not in stored:
         return settings
     mark = _mark_of(stored)
     if mark and archive and archive.digest == mark.digest:
-        told = archive.pauses
+        old_pauses = archive.pauses
     else:
-        told = tuple(each for each in lake() if mark is None or is_old_pause(each[1], mark.until))
+        old_pauses = tuple(
+            (first, last) for first, last in lake() if mark is None or is_old_pause(last, mark.until)
+        )
     cover = settings.cover
-    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*told, *cover.pauses}))))
+    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*old_pauses, *cover.pauses}))))

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, TypedDict
 
 from adapters.platform.objects import NoObject, Objects
@@ -26,7 +27,7 @@ AT_FAULT = {
     Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
 }
 LEADS_MAX = 100
-PLACE = ("user_id", "table", "key")
+DIFFERENCE_KEY = ("user_id", "table", "key")
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
@@ -34,7 +35,7 @@ WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT 
 
 
 class WarehousePart(TypedDict):
-    """What came of a night's work in the warehouse."""
+    """The outcome of a night's work in the warehouse."""
 
     error: Any  # why the work ended early; None: it did not
     not_done: list[dict[str, Any]]  # what, state, reason: loads, models and tests
@@ -54,7 +55,7 @@ class Report(TypedDict):
     unrepaired: list[str]
     contended: list[str]
     frozen: list[str]  # users whose redemptions wait for an admin
-    spared: dict[str, int]  # how many wait not, because they are too many, by the doubt
+    spared: dict[str, int]  # by doubt: how many do not wait, because they are too many
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
     ledger_and_lake: list[Any]  # (user, what): they disagree
@@ -66,7 +67,7 @@ class Report(TypedDict):
     curation: list[dict[str, Any]]  # counts by entity, as the warehouse has them
     curation_failures: list[dict[str, Any]]  # partitions that were given up, with the reason
     odd_objects: list[dict[str, str]]  # objects of the lake that wait for an operator, with the reason
-    spark: dict[str, Any] | None  # what came of the Glue job, if the night was handed to it
+    spark: dict[str, Any] | None  # the outcome of the Glue job, if the night was handed to it
     failed_shares: list[dict[str, Any]]  # share, reason
     rebuild: dict[str, Any]  # what a rebuild found no raw objects of, see run_notes.read_rebuilds
 
@@ -74,26 +75,26 @@ class Report(TypedDict):
 def gather(
     objects: Objects, run_id: str, now: datetime, error: Any = None, warehouse_error: Any = None
 ) -> Report:
-    """Put together what the nightly run's steps have stored. error: why repair, or all of it, ended early.
+    """Put together what the nightly run's steps have stored. What the warehouse says is left empty.
 
-    warehouse_error: why the warehouse's work did. What it is asked for is empty, until `with_warehouse`.
+    error: why repair, or all of the run, ended early. warehouse_error: why the warehouse's work did.
     Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
-    found = _read_findings(objects, run_id, error)
+    findings = _read_findings(objects, run_id, error)
     failed_tests, warehouse = _warehouse_part(objects, run_id, warehouse_error)
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
         "error": error,
-        "counts": found["counts"],
-        "different": found["different"],
-        "unrepaired": found["unrepaired"],
-        "contended": found["contended"],
-        "frozen": found["frozen"][:LISTED_MAX],
-        "spared": found["spared"],
-        "root": found["root"],
-        "differences": found["differences"][:LISTED_MAX],
-        "ledger_and_lake": found["disagreements"][:LISTED_MAX],
+        "counts": findings["counts"],
+        "different": findings["different"],
+        "unrepaired": findings["unrepaired"],
+        "contended": findings["contended"],
+        "frozen": findings["frozen"][:LISTED_MAX],
+        "spared": findings["spared"],
+        "root": findings["root"],
+        "differences": findings["differences"][:LISTED_MAX],
+        "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
         "answer_stats": answer_stats.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
@@ -111,12 +112,12 @@ def gather(
 def _read_findings(objects: Objects, run_id: str, error: Any) -> dict[str, Any]:
     """Return the comparison's findings; none, if it has stored nothing because of an error."""
     try:
-        found: dict[str, Any] = json.loads(objects.get(run_key(run_id, RESULT)))
+        findings: dict[str, Any] = json.loads(objects.get(run_key(run_id, RESULT)))
     except NoObject:
         if error is None:
             raise
         return {**asdict(Findings()), "counts": {}}
-    return found
+    return findings
 
 
 def with_warehouse(
@@ -138,7 +139,7 @@ def with_warehouse(
 
 
 def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dict[str, Any]], WarehousePart]:
-    """Return the tests that failed, and what came of the work in the warehouse."""
+    """Return the tests that failed, and the outcome of the work in the warehouse."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [
@@ -146,18 +147,18 @@ def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dic
         for item in items
         if item.state in (State.FAILED, State.SKIPPED)
     ]
-    lacking = {place for places in run_notes.read_unloaded(objects).values() for place in places}
+    unloaded = {place for places in run_notes.read_unloaded(objects).values() for place in places}
     return [failure for item in items for failure in item.found], {
         "error": error,
-        "not_done": sorted(not_done, key=lambda each: each["state"]),
-        "lacks": dict(sorted(Counter(place.entity for place in lacking).items())),
+        "not_done": sorted(not_done, key=itemgetter("state")),
+        "lacks": dict(sorted(Counter(place.entity for place in unloaded).items())),
         "unread": None,
         "quiet_since": night.quiet_since if night else "",
     }
 
 
 def is_built(objects: Objects, run_id: str, model: str) -> bool:
-    """Whether a model is of this run: all is loaded, and the model was built."""
+    """Whether a model was built in this run, after everything was loaded."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     is_loaded = all(item.state is State.DONE for item in items if item.kind is Kind.LOAD)
@@ -181,7 +182,7 @@ def is_whole(report: Report) -> bool:
 
 
 def is_settled(report: Report) -> bool:
-    """Whether the warehouse needs no look before something comes: nothing is lacking or amiss there."""
+    """Whether the warehouse needs no look until something new comes: it lacks nothing, nothing is wrong."""
     findings = (report["warehouse_and_lake"], report["leads"], report["failed_tests"])
     return is_whole(report) and not any((*findings, report["warehouse"]["lacks"]))
 
@@ -206,7 +207,7 @@ def markdown(report: Report) -> str:
     differences = (*report["differences"], *report["answer_stats"]["differences"])
     listed = [
         (
-            *(difference[name] for name in PLACE),
+            *(difference[name] for name in DIFFERENCE_KEY),
             difference["attribute"] or "(item)",
             difference["stored"],
             difference["expected"],

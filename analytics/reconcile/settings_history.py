@@ -1,7 +1,6 @@
 """Settings that a newest profile lacks, out of the lake's events and older profile versions.
 
-They come from curated files and not from the warehouse, which may be away, and is loaded while
-reconciliation runs.
+Curated files have them. The warehouse is not asked: it may be away, and is loaded while reconciliation runs.
 """
 
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
-from analytics.lake import curated_files
-from analytics.lake.layout import curated_files as files_of
+from analytics.lake.curated_files import tables
+from analytics.lake.layout import curated_files
 from analytics.recompute.profile_texts import pauses_of
 from analytics.reconcile.profile_settings import Changes, PastSettings
 from rules.days import stamp
@@ -24,8 +23,8 @@ from rules.engagement.archive import Spans
 
 READERS = 4
 FIRST_VERSION = 1
-OBSERVED = ("user_id", "event_id", "timezone")
-CHOSEN = ("user_id", "version", "timezone_chosen", "updated_at")
+OBSERVED_COLUMNS = ("user_id", "event_id", "timezone")
+CHOSEN_COLUMNS = ("user_id", "version", "timezone_chosen", "updated_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +32,15 @@ class SettingsHistory:
     """Reads past settings from the lake: once for each user, one user at a time, newest files first."""
 
     objects: Objects
-    _known: dict[str, PastSettings] = field(default_factory=dict)
+    _by_user: dict[str, PastSettings] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, user_id: str) -> PastSettings:
         """Return a user's past settings."""
         with self._lock:
-            if user_id not in self._known:
-                self._known[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
-            return self._known[user_id]
+            if user_id not in self._by_user:
+                self._by_user[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
+            return self._by_user[user_id]
 
     def pauses(self, user_id: str) -> Spans:
         """Return all pauses that any version of a user's profile has had: none is ever taken back."""
@@ -49,34 +48,37 @@ class SettingsHistory:
         return tuple(sorted({pause for row in rows for pause in pauses_of(row["pauses"])}))
 
     def _observed(self, user_id: str) -> tuple[str | None, str]:
-        """Return the newest zone that an event named, and the event's id: files are placed by its time."""
-        for rows in self._rows_of(user_id, "events", OBSERVED):
-            named = [(row["event_id"], row["timezone"]) for row in rows if row["timezone"] is not None]
-            if named:
-                event_id, zone = max(named)
+        """Return the newest zone that an event named, and the event's id; (None, "") if none named a zone.
+
+        An event's file is placed by the time in its id, so the newest file that names a zone has the newest.
+        """
+        for rows in self._rows_of(user_id, "events", OBSERVED_COLUMNS):
+            zones = [(row["event_id"], row["timezone"]) for row in rows if row["timezone"] is not None]
+            if zones:
+                event_id, zone = max(zones)
                 return zone, event_id
         return None, ""
 
-    def _changes(self, user_id: str) -> tuple[tuple[str, str], ...]:
-        """Return the changes of zone. It goes back until there are as many as are kept, or to version 1."""
+    def _changes(self, user_id: str) -> Changes:
+        """Return the changes of zone: as many as a profile keeps and perhaps more, or all since version 1."""
         versions: dict[int, tuple[str | None, Any]] = {}
-        found: tuple[tuple[str, str], ...] = ()
-        for rows in self._rows_of(user_id, "streaks", CHOSEN):
+        changes: Changes = ()
+        for rows in self._rows_of(user_id, "streaks", CHOSEN_COLUMNS):
             versions |= {row["version"]: (row["timezone_chosen"], row["updated_at"]) for row in rows}
             chosen = [(zone, at) for _, (zone, at) in sorted(versions.items()) if zone is not None]
-            found = changes_of(chosen)
+            changes = changes_of(chosen)
             # The oldest one is not sure: an older file may have an earlier version with the same zone.
-            if FIRST_VERSION in versions or len(found) > TZ_CHANGES_KEPT_MAX:
+            if FIRST_VERSION in versions or len(changes) > TZ_CHANGES_KEPT_MAX:
                 break
-        return found
+        return changes
 
     def _rows_of(self, user_id: str, entity: str, names: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
         """Yield the user's rows in each of an entity's files that has any, newest file first."""
-        files = reversed(files_of(self.objects, entity))
-        for _, table in curated_files.tables(self.objects, entity, files, names, READERS):
-            mine = table.filter(pc.equal(table["user_id"], pa.scalar(user_id)))
-            if mine.num_rows:
-                yield mine.to_pylist()
+        files = reversed(curated_files(self.objects, entity))
+        for _, table in tables(self.objects, entity, files, names, READERS):
+            rows = table.filter(pc.equal(table["user_id"], pa.scalar(user_id)))
+            if rows.num_rows:
+                yield rows.to_pylist()
 
 
 def changes_of(versions: list[tuple[str, datetime]]) -> Changes:

@@ -1,4 +1,7 @@
-"""One person's stats against the person's own responses, and their repair (the exact phase)."""
+"""One person's stats against the person's own responses, and their repair (the exact phase).
+
+A person is named by a fingerprint hash here: the one under which the stats are.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,38 +26,48 @@ from rules.smoke_names import is_smoke
 TABLE = "UserStats"
 LOOKS_MAX = 4
 PAUSE_SECONDS = 0.05
-# The index by person has all that was written so long ago.
-INDEXED = timedelta(seconds=10)
-KEPT = ("version", "updated_at")
+# The index by person has every answer that is older than this.
+INDEX_LAG = timedelta(seconds=10)
+# Attributes that each writing changes. They are not compared, where the next writer can go on from them.
+WRITER_ATTRIBUTES = ("version", "updated_at")
 VERSION_MAX = 2**62
 
 
 @dataclass(slots=True)
 class PersonVerdict:
-    """What was found of one person. is_settled: looked at long enough to say so.
-
-    strangers: whose stats say that they have moved to this person, and no answer shows that they are one.
-    """
+    """What a close look at one person showed, and what was done about it."""
 
     differences: list[Difference] = field(default_factory=list)
-    disagreement: str = ""
-    is_uncounted: bool = False
+    disagreement: str = ""  # how lake and table differ, or what is wrong with an answer; "" if nothing
+    is_uncounted: bool = False  # there are answers that should have been counted by now
     is_repaired: bool = False
-    is_settled: bool = True
+    is_settled: bool = True  # the person was looked at long enough to say all this
+    # Hashes whose stats say that they have moved to this person, though no answer shows that they are one.
     strangers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
+class PersonAnswers:
+    """A person's answers, as the table has them."""
+
+    hashes: list[str]  # all that the answers prove to be the person's; the one of the stats first
+    counted: list[Response]  # those that are marked as counted
+    doubt: Doubt
+    disagreement: str  # the reason of the doubt
+    is_uncounted: bool  # see PersonVerdict
+
+
+@dataclass(frozen=True, slots=True)
 class StatsReconciler:
-    """repair: False writes nothing at all."""
+    """Compares stats with responses, and repairs them."""
 
     stats: UserStatsStore
     responses: ResponseStore
-    repair: bool
+    repair: bool  # False: nothing at all is written
 
     def examine(
         self,
-        person: str,
+        fingerprint_hash: str,
         moved: Iterable[str],
         lake: AnswersLake,
         now: datetime,
@@ -63,146 +76,126 @@ class StatsReconciler:
     ) -> PersonVerdict:
         """Compare and repair one person's stats.
 
-        person: a hash of the table. moved: older hashes whose stats have moved to this one.
-        is_stranger: if the stats have moved, that is wrong.
+        moved: older hashes whose stats have moved to this one. is_stranger: if the stats of this one have
+        moved, that is wrong.
         """
         verdict, moved = PersonVerdict(), set(moved)
         for times, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
-            stored = self.stats.stored(person)
+            stored = self.stats.stored(fingerprint_hash)
             if stored is not None and (is_moved(stored) or _is_fresh(stored, now)) and not is_stranger:
                 verdict.is_settled = is_moved(stored)
                 return verdict
-            claimed = {*hashes_of(person, stored)[1:], *moved} - {person}
+            claimed = {*hashes_of(fingerprint_hash, stored)[1:], *moved} - {fingerprint_hash}
             try:
-                hashes, counted, doubt = self._answers(person, claimed, lake, verdict, now)
+                answers = self._answers(fingerprint_hash, claimed, lake, now)
             except UNREADABLE as error:
                 verdict.disagreement = f"an answer cannot be read: {type(error).__name__}: {error}"
                 return verdict
-            verdict.strangers = sorted(moved - {*hashes})
-            kept = {name for name in KEPT if stored is None or _is_sound(name, stored, now)}
-            new = self._item(hashes, counted, stored, lake.rows.version(person), now)
-            found = differences(
-                person, TABLE, "", _lasting_attributes(stored, kept), _lasting_attributes(new, kept)
-            )
-            if stored and new and kept == {*KEPT} and not is_moved(stored):
-                found += lake.rows.differences(person, {**new, **{name: stored[name] for name in KEPT}})
-            step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
+            verdict.disagreement, verdict.is_uncounted = answers.disagreement, answers.is_uncounted
+            verdict.strangers = sorted(moved - {*answers.hashes})
+            expected = self._expected_item(answers, stored, lake.rows.version(fingerprint_hash), now)
+            wrong = _item_differences(fingerprint_hash, stored, expected, lake, now)
+            step = next_step(Look(bool(wrong), is_behind=False, doubt=answers.doubt), times, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
             verdict.is_repaired = bool(
-                step is Step.REPAIR and new is not None and self.stats.put_in_place(new, stored)
+                step is Step.REPAIR and expected is not None and self.stats.put_in_place(expected, stored)
             )
             if step is not Step.REPAIR or verdict.is_repaired:
-                verdict.differences = found
+                verdict.differences = wrong
                 return verdict
         verdict.is_settled = False
         return verdict
 
     def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
-        """Whether stats are what the lake says, are stored as we write them, and are not new."""
+        """Whether stats are what the lake says, are stored as we write them, and are older than `since`."""
         try:
-            kept = decode_item(stored)
-            stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
-            whole = encode_item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
-            is_whole = _lasting_attributes(stored, KEPT) == whole and kept["updated_at"] < since
-            is_whole = is_whole and all(_is_sound(name, stored, now) for name in KEPT)
-            is_whole = is_whole and stats.total_answers == lake.answers_under(hashes).answers
-            return bool(is_whole and not lake.rows.differences(hashes[0], stored))
+            values = decode_item(stored)
+            stats, hashes = stats_from(values), hashes_of(values["fingerprint_hash"], stored)
+            expected = encode_item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
+            return bool(
+                _without(WRITER_ATTRIBUTES, stored) == expected
+                and values["updated_at"] < since
+                and all(_is_sound(name, stored, now) for name in WRITER_ATTRIBUTES)
+                and stats.total_answers == lake.answers_under(hashes).answers
+                and not lake.rows.differences(hashes[0], stored)
+            )
         except UNREADABLE:
             return False
 
-    def hash_of(self, name: str, question_id: str) -> str | None:
-        """Return the hash of somebody whom only the lake knows: one of those who answered this question."""
-        found = self.responses.of_question(question_id)
-        return next(
-            (each.fingerprint_hash for each in found if pseudonym(each.fingerprint_hash) == name), None
-        )
+    def hash_of(self, person: str, question_id: str) -> str | None:
+        """Return the hash of somebody whom only the lake knows; None if no answer to the question has it.
+
+        person: the pseudonym. question_id: a question that the person has answered.
+        """
+        for response in self.responses.of_question(question_id):
+            if pseudonym(response.fingerprint_hash) == person:
+                return response.fingerprint_hash
+        return None
 
     def _answers(
-        self,
-        person: str,
-        claimed: Iterable[str],
-        lake: AnswersLake,
-        verdict: PersonVerdict,
-        now: datetime,
-    ) -> tuple[list[str], list[Response], Doubt]:
-        """Return a person's hashes, the counted responses, and what speaks against all; notes what it sees.
+        self, fingerprint_hash: str, claimed: Iterable[str], lake: AnswersLake, now: datetime
+    ) -> PersonAnswers:
+        """Read a person's answers. claimed: other hashes that are said to be the person's.
 
-        claimed: other hashes that are said to be the person's.
+        Raises one of UNREADABLE for an answer that cannot be read.
         """
-        found = [
+        answers = [
             (stored, from_item(decode_item(stored)), is_counted)
-            for stored, is_counted in self.responses.of_person([person, *sorted(claimed)])
+            for stored, is_counted in self.responses.of_person([fingerprint_hash, *sorted(claimed)])
         ]
-        hashes = proven_hashes(person, claimed, [each for _, each, _ in found])
-        own = [each for each in found if each[1].fingerprint_hash in hashes]
-        counted = [each for _, each, is_counted in own if is_counted]
-        left = [each for _, each, is_counted in own if not is_counted]
-        genuine = [each for each in (*counted, *left) if not is_smoke(each.agent_id)]
-        doubt, verdict.disagreement = doubt_of(genuine, lake.answers_under(hashes), now)
-        if not doubt and (wrong := contradiction([(stored, each) for stored, each, _ in own])):
-            doubt, verdict.disagreement = Doubt.CONTRADICTED, wrong
-        verdict.is_uncounted = any(each.created_at < stamp(now - LAKE_LAG) for each in left)
-        return hashes, counted, doubt
+        hashes = proven_hashes(fingerprint_hash, claimed, [response for _, response, _ in answers])
+        proven = [answer for answer in answers if answer[1].fingerprint_hash in hashes]
+        counted = [response for _, response, is_counted in proven if is_counted]
+        uncounted = [response for _, response, is_counted in proven if not is_counted]
+        genuine = [response for response in (*counted, *uncounted) if not is_smoke(response.agent_id)]
+        doubt, disagreement = doubt_of(genuine, lake.answers_under(hashes), now)
+        if not doubt and (wrong := contradiction([(stored, response) for stored, response, _ in proven])):
+            doubt, disagreement = Doubt.CONTRADICTED, wrong
+        is_uncounted = any(response.created_at < stamp(now - LAKE_LAG) for response in uncounted)
+        return PersonAnswers(hashes, counted, doubt, disagreement, is_uncounted)
 
-    def _item(
-        self, hashes: list[str], counted: list[Response], stored: Item | None, past: int, now: datetime
+    def _expected_item(
+        self, answers: PersonAnswers, stored: Item | None, lake_version: int, now: datetime
     ) -> Item | None:
-        """Return the item that must be there; None if nothing is counted. past: the lake's version.
+        """Return the item that must be there; None if nothing is counted and nothing stored.
 
         The version is a number that never restarts: the seconds since 1970, or more. So it is beyond all that
         the lake has, also where the item is gone or its version was set back.
         """
-        if not counted and stored is None:
+        if not answers.counted and stored is None:
             return None
         before = decode_item(stored)["version"] if stored and _is_sound("version", stored, now) else 0
-        version = max(before, past, int(now.timestamp())) + 1
-        whole = self.stats.attributes(hashes[0], fold_responses(counted), tuple(hashes[1:]))
-        return encode_item(whole | {"version": version, "updated_at": stamp(now)})
+        version = max(before, lake_version, int(now.timestamp())) + 1
+        stats, (current, *older) = fold_responses(answers.counted), answers.hashes
+        attributes = self.stats.attributes(current, stats, tuple(older))
+        return encode_item(attributes | {"version": version, "updated_at": stamp(now)})
 
 
-def _is_fresh(stored: Item, now: datetime) -> bool:
-    """Whether a writer was here just now, so that the index may lack what was counted."""
-    return bool(stamp(now - INDEXED) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
-
-
-def _is_sound(name: str, stored: Item, now: datetime) -> bool:
-    """Whether the next writer can go on from an item's version, and read when it was written."""
-    value = decode_item(stored).get(name)
-    if name == "version":
-        return type(value) is int and 0 < value < VERSION_MAX
-    try:
-        return isinstance(value, str) and stamp(unstamp(value)) == value < stamp(now + LAKE_LAG)
-    except ValueError:
-        return False
-
-
-def _lasting_attributes(stored: Item | None, kept: Collection[str]) -> Item | None:
-    """Return an item without what each writing changes."""
-    return stored and {name: value for name, value in stored.items() if name not in kept}
-
-
-def proven_hashes(person: str, hashes: Iterable[str], responses: Sequence[Response]) -> list[str]:
-    """Return those of some hashes that the person's answers show to be the person's, the person's own first.
+def proven_hashes(fingerprint_hash: str, claimed: Iterable[str], responses: Sequence[Response]) -> list[str]:
+    """Return a person's hash, and the claimed ones that the person's answers show to be the same person's.
 
     Each answer names the other hashes of whoever gave it. responses: all that were given under these hashes.
     """
-    names: dict[str, set[str]] = {}
+    neighbours: dict[str, set[str]] = {}
     for response in responses:
         for other in response.other_hashes:
-            names.setdefault(response.fingerprint_hash, set()).add(other)
-            names.setdefault(other, set()).add(response.fingerprint_hash)
-    known, waiting = {person}, [person]
+            neighbours.setdefault(response.fingerprint_hash, set()).add(other)
+            neighbours.setdefault(other, set()).add(response.fingerprint_hash)
+    reached, waiting = {fingerprint_hash}, [fingerprint_hash]
     while waiting:
-        more = names.get(waiting.pop(), set()) - known
-        known |= more
-        waiting += more
-    return [person, *sorted(known.intersection(hashes) - {person})]
+        new = neighbours.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return [fingerprint_hash, *sorted(reached.intersection(claimed) - {fingerprint_hash})]
 
 
-def contradiction(found: Sequence[tuple[Item, Response]]) -> str:
-    """Return what is wrong with all answers of one person, in words; "" if nothing is."""
-    for stored, response in found:
+def contradiction(answers: Sequence[tuple[Item, Response]]) -> str:
+    """Return what is wrong with the answers of one person, in words; "" if nothing is.
+
+    answers: each as it is stored, and as it was read.
+    """
+    for stored, response in answers:
         if wrong := _changed_attributes(stored, response):
             return f"{' and '.join(wrong)} is not as it was written, in the answer to {response.question_id}"
     return ""
@@ -215,3 +208,41 @@ def _changed_attributes(stored: Item, response: Response) -> list[str]:
     wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
     # An answer without a zone of its own counts by UTC, also for whoever has set a zone (rule 1).
     return [*wrong, *(["zone"] if response.zone != (response.timezone or "UTC") else [])]
+
+
+def _item_differences(
+    fingerprint_hash: str, stored: Item | None, expected: Item | None, lake: AnswersLake, now: datetime
+) -> list[Difference]:
+    """Return in what stats differ from the item that must be there, and the lake's row from them."""
+    sound = {name for name in WRITER_ATTRIBUTES if stored is None or _is_sound(name, stored, now)}
+    wrong = differences(
+        fingerprint_hash,
+        TABLE,
+        "",
+        stored and _without(sound, stored),
+        expected and _without(sound, expected),
+    )
+    if stored and expected and sound == {*WRITER_ATTRIBUTES} and not is_moved(stored):
+        written = {name: stored[name] for name in WRITER_ATTRIBUTES}
+        wrong += lake.rows.differences(fingerprint_hash, {**expected, **written})
+    return wrong
+
+
+def _is_fresh(stored: Item, now: datetime) -> bool:
+    """Whether a writer was here just now, so that the index may lack what was counted."""
+    return bool(stamp(now - INDEX_LAG) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
+
+
+def _is_sound(name: str, stored: Item, now: datetime) -> bool:
+    """Whether the next writer can go on from one of WRITER_ATTRIBUTES."""
+    value = decode_item(stored).get(name)
+    if name == "version":
+        return type(value) is int and 0 < value < VERSION_MAX
+    try:
+        return isinstance(value, str) and stamp(unstamp(value)) == value < stamp(now + LAKE_LAG)
+    except ValueError:
+        return False
+
+
+def _without(names: Collection[str], item: Item) -> Item:
+    return {name: value for name, value in item.items() if name not in names}

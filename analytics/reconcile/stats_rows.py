@@ -1,21 +1,22 @@
-"""Stats of people who answer against their newest rows in the lake: what was changed by hand is named.
+"""Stats of people who answer, against their newest rows in the lake.
 
-Each write of stats has a version of its own, and makes one row. A night reads the rows of the last days and
-of dates that have their turn (dates_due): whose stats were written on one of them has a turn.
+Each write of stats has a version of its own and makes one row. A night reads the rows of the last days, and
+those of the dates whose turn it is (rules.turns.dates_due). Stats that were written on one of these dates are
+compared.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import Objects
-from analytics.lake import curated_files
-from analytics.lake.curated_files import arrow_table, connect, query
-from analytics.lake.layout import curated_files as files_of
+from analytics.lake.curated_files import arrow_table, connect, date_of, query, reader
+from analytics.lake.layout import curated_files
 from analytics.reconcile.differences import Difference
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LOST
@@ -28,8 +29,8 @@ ENTITY = ANSWER_STATS.name
 STATS_ENTITY = f"lake.{ENTITY}"
 COLUMNS = tuple(field.name for field in ANSWER_STATS.fields)
 _WRITTEN = ", ".join(column for column in COLUMNS if column != "version")
-# A row that was changed by hand may lack what all rows have. copies: rows of one write. There are several if
-# a version was changed alone, for the stream carries that.
+# The newest row of each person. A row that was changed by hand may lack what all rows have. copies: how many
+# rows one write has. It has several if its version was changed alone, because the stream carries that.
 NEWEST = f"""
 SELECT * REPLACE (coalesce(person, '') AS person, coalesce(version, 0) AS version),
   count(*) OVER (PARTITION BY {_WRITTEN}) AS copies FROM stats
@@ -39,82 +40,93 @@ QUALIFY row_number() OVER (PARTITION BY person ORDER BY version DESC, updated_at
 
 @dataclass(frozen=True, slots=True)
 class StatsRows:
-    """The newest row of each person, of those that were read. places: by pseudonym.
-
-    since: all that was written from then on was read, so what is not there is not in the lake.
-    """
+    """The newest row of each person, of the rows that a night reads."""
 
     table: pa.Table
-    places: Mapping[str, int]
-    since: str
+    row_of_person: Mapping[str, int]  # pseudonym -> index of the row in the table
+    since: str  # all rows of writes from this instant on were read, so what is not there is not in the lake
     now: datetime
 
     @classmethod
     def read(
         cls, objects: Objects, before: datetime | None, now: datetime, everybody: bool = False
     ) -> "StatsRows":
-        """Read what has a turn. before: when that was done last; None: never, so all rows are read."""
-        since = before - LAKE_LOST if before else now
-        stored = {file: date.fromisoformat(curated_files.date_of(file)) for file in files_of(objects, ENTITY)}
-        due = dates_due(set(stored.values()), before and before.date(), now.date())
-        files = [each for each, day in stored.items() if everybody or day >= since.date() or day in due]
-        db = connect()
-        with arrow_table(db, "stats", curated_files.reader(objects, ENTITY, COLUMNS, files=files)):
-            table = query(db, NEWEST)
-        places = {person: place for place, person in enumerate(table["person"].to_pylist())}
-        return cls(table, places, stamp(since), now)
+        """Read the rows that have a turn. everybody: read all rows.
 
-    def version(self, person: str) -> int:
+        before: when stats were compared last; None: never, so all rows have a turn.
+        """
+        # The first night calls no row lost, because nothing tells since when the lake has rows.
+        since = before - LAKE_LOST if before else now
+        dates = {file: date.fromisoformat(date_of(file)) for file in curated_files(objects, ENTITY)}
+        due = dates_due(set(dates.values()), before and before.date(), now.date())
+        files = [file for file, day in dates.items() if everybody or day >= since.date() or day in due]
+        db = connect()
+        with arrow_table(db, "stats", reader(objects, ENTITY, COLUMNS, files=files)):
+            table = query(db, NEWEST)
+        row_of_person = {person: index for index, person in enumerate(table["person"].to_pylist())}
+        return cls(table, row_of_person, stamp(since), now)
+
+    def version(self, fingerprint_hash: str) -> int:
         """Return the version of a person's row; 0: none was read."""
-        row = self._row(person)
+        row = self._row(fingerprint_hash)
         return int(row["version"]) if row else 0
 
-    def differences(self, person: str, stored: Item) -> list[Difference]:
-        """Return in what the lake's row is not what these stats made; `stored` is the lake's value."""
-        found = row_of(ANSWER_STATS, decode_item(stored), self.now)
-        row = self._row(person)
-        is_due = found["updated_at"] < stamp(self.now - LAKE_LOST)
-        if row is None or (row["version"] < found["version"] and row["updated_at"] != found["updated_at"]):
-            is_lost = self.since <= found["updated_at"] and is_due
-            return [Difference(person, STATS_ENTITY, "", "", None, found["version"])] if is_lost else []
-        if row["version"] < found["version"] and not is_due:
-            return []  # two writes at one instant, of which the lake has the first
-        if row["version"] == found["version"] and row["copies"] > 1:
-            return [Difference(person, STATS_ENTITY, "", "version", row["version"], None)]
-        names = [name for name in COLUMNS if row[name] != _as_written(found.get(name))]
-        if row["version"] != found["version"]:
-            names = ["version"]
+    def differences(self, fingerprint_hash: str, item: Item) -> list[Difference]:
+        """Return in what the lake's row is not the one that these stats made.
+
+        item: the stats, as the table has them. A Difference has the lake's value as `stored`, and that of the
+        item as `expected`.
+        """
+        difference = partial(Difference, fingerprint_hash, STATS_ENTITY, "")
+        expected, row = row_of(ANSWER_STATS, decode_item(item), self.now), self._row(fingerprint_hash)
+        is_settled = expected["updated_at"] < stamp(self.now - LAKE_LOST)
+        # The lake has no row of the person, or an older one.
+        if row is None or (
+            row["version"] < expected["version"] and row["updated_at"] != expected["updated_at"]
+        ):
+            is_lost = is_settled and self.since <= expected["updated_at"]
+            return [difference("", None, expected["version"])] if is_lost else []
+        # There were two writes at one instant, and only the first is in the lake yet.
+        if row["version"] < expected["version"] and not is_settled:
+            return []
+        # A version was changed alone, and its rows are in the lake.
+        if row["version"] == expected["version"] and row["copies"] > 1:
+            return [difference("version", row["version"], None)]
+        # The row is ahead of the table, or a version was changed alone and has no row.
+        if row["version"] != expected["version"]:
+            return [difference("version", row["version"], expected["version"])]
         return [
-            Difference(person, STATS_ENTITY, "", name, row[name], _as_written(found.get(name)))
-            for name in names
+            difference(name, row[name], _as_written(expected.get(name)))
+            for name in COLUMNS
+            if row[name] != _as_written(expected.get(name))
         ]
 
-    def _row(self, person: str) -> dict[str, Any] | None:
+    def _row(self, fingerprint_hash: str) -> dict[str, Any] | None:
         """Return a person's row, with values as the publisher writes them."""
-        place = self.places.get(pseudonym(person))
-        if place is None:
+        index = self.row_of_person.get(pseudonym(fingerprint_hash))
+        if index is None:
             return None
-        (row,) = self.table.slice(place, 1).to_pylist()
-        return {name: _as_written(each) for name, each in row.items()}
+        (row,) = self.table.slice(index, 1).to_pylist()
+        return {name: _as_written(value) for name, value in row.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersLake:
-    """What the lake knows of people who answer. answers: by pseudonym."""
+    """What the lake has of people who answer."""
 
-    answers: Mapping[str, LakeAnswers]
+    answers: Mapping[str, LakeAnswers]  # by pseudonym
     rows: StatsRows
 
     def answers_under(self, hashes: Iterable[str]) -> LakeAnswers:
-        """Return what the answers under some hashes come to."""
-        whole = LakeAnswers()
-        for each in hashes:
-            whole = whole.plus(self.answers.get(pseudonym(each), LakeAnswers()))
-        return whole
+        """Return the figures of all answers under these hashes together."""
+        total = LakeAnswers()
+        for fingerprint_hash in hashes:
+            total = total.plus(self.answers.get(pseudonym(fingerprint_hash), LakeAnswers()))
+        return total
 
 
 def _as_written(value: Any) -> Any:
-    """Return a column's value as the publisher writes it; an empty text is none in the lake."""
+    """Return a column's value as the publisher writes it. The lake has no empty text: it is None there."""
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, date):

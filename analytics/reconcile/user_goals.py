@@ -1,7 +1,7 @@
-"""Rows of the lake with the goals of users whose ledgers a night has read: streaks of the book, achievements.
+"""Rows of the lake with users' goals: the streaks of the book, and achievements.
 
-The marts of goals select from these rows, so `rules/` alone knows what a goal is. A night writes them as raw
-objects, and the next one curates them.
+A night folds them from the ledgers that it reads, and writes them as raw objects. The next one curates these.
+The marts of goals select from the rows, so `rules/` alone knows what a goal is.
 """
 
 import gzip
@@ -46,7 +46,7 @@ ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
 
 
 def settings_cover(lake: LakeUser | None) -> Cover:
-    """Return what the settings of a user's newest profile protect: all but freezes."""
+    """Return what protects streaks by the settings of a user's newest profile: all but freezes."""
     if lake is None:
         return Cover()
     opening = opening_of(lake.opening)
@@ -54,30 +54,31 @@ def settings_cover(lake: LakeUser | None) -> Cover:
 
 
 def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Books, at: datetime) -> Row:
-    """Return a user's row of `user_goals`, as a publisher's row is.
+    """Return a user's row of `user_goals`, in the form of a publisher's row.
 
-    entries: the whole ledger. settings: what protects streaks beside its freezes. at: when the night began.
+    entries: the whole ledger. settings: what protects streaks besides the ledger's freezes. at: when the
+    night began. Raises one of UNREADABLE for a ledger that cannot be folded.
     """
     history, cover = ordered_history(entries), with_freezes(settings, (entry.draft for entry in entries))
     known = KnownPeriods(unsettled_goals(books), books, measured_days(history))
-    pers = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
+    period_of = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
     end = at.date() + PERIOD_MAX + ZONES_SPAN
-    periods = {name: _reached(known.before(name, per, end)) for name, per in sorted(pers.items())}
+    periods = {name: _up_to_reached(known.before(name, per, end)) for name, per in sorted(period_of.items())}
     streaks = StreakHistory(periods, cover, books)
     positions = achievement_positions(declared_achievements(books, at), UserHistory(history), streaks)
-    dated = (f"{name} {day} {event_id}" for name, (day, event_id) in sorted(positions.items()))
+    achievements = (f"{name} {day} {event_id}" for name, (day, event_id) in sorted(positions.items()))
     attributes = {
         "user_id": user_id,
         "version": int(at.timestamp()),
         "folded_at": stamp(at),
         "streaks": ",".join(_streak_texts(periods, cover)) or None,
-        "achievements": ",".join(dated) or None,
+        "achievements": ",".join(achievements) or None,
     }
     return row_of(USER_GOALS, attributes, at)
 
 
-def _reached(past: PastPeriods) -> PastPeriods:
-    """Return periods up to the newest that was reached."""
+def _up_to_reached(past: PastPeriods) -> PastPeriods:
+    """Return periods up to the newest one that was reached."""
     return replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
 
 
@@ -91,19 +92,19 @@ def _streak_texts(periods: dict[str, PastPeriods], cover: Cover) -> Iterator[str
 
 @dataclass(slots=True)
 class GoalRows:
-    """Takes ledgers that a night has read, and writes their users' goals to the lake.
+    """Folds ledgers that a night has read, and writes their users' goals to the lake.
 
-    at: when the night began. Where no version of the book has a goal, nothing is folded or written.
+    Where no version of the book has a goal, nothing is folded or written.
     """
 
     objects: Objects
     run_id: str
-    at: datetime
+    at: datetime  # when the night began
     books: Callable[[], Books]
-    _rows: dict[str, Row] = field(default_factory=dict)
+    _rows: dict[str, Row] = field(default_factory=dict)  # by user
 
-    def bring(self, user_id: str, entries: Sequence[Entry], settings: Cover) -> None:
-        """Fold a user's goals. settings: see goal_row. The report tells of a ledger that cannot be folded."""
+    def fold(self, user_id: str, entries: Sequence[Entry], settings: Cover) -> None:
+        """Fold a user's goals. settings: see goal_row. The report names a ledger that cannot be folded."""
         books = self.books()
         if not entries or not any(
             version.book.streaks or version.book.achievements for version in books.versions
@@ -116,12 +117,13 @@ class GoalRows:
             note_odd_object(self.objects, self.run_id, f"ledger of {user_id}", reason)
 
     def write(self, now: datetime) -> None:
-        """Write the rows of the users that were brought since the last time, as one raw object."""
+        """Write the rows of the users that were folded since the last call, as one raw object."""
         rows, self._rows = self._rows, {}
         if rows:
-            one = min(rows)
-            prefix = raw_prefix(USER_GOALS.name, rows[one]["dt"], rows[one]["hour"], f"{now:%Y-%m-%d}")
-            name = f"{self.run_id}-{hashlib.sha256(one.encode()).hexdigest()[:16]}.gz"
+            first_user = min(rows)  # names the object; all rows of a night are of one hour
+            row = rows[first_user]
+            prefix = raw_prefix(USER_GOALS.name, row["dt"], row["hour"], f"{now:%Y-%m-%d}")
+            name = f"{self.run_id}-{hashlib.sha256(first_user.encode()).hexdigest()[:16]}.gz"
             self.objects.put(prefix + name, gzip.compress(_lines(rows.values()), mtime=0))
 
 

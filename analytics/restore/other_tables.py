@@ -1,9 +1,7 @@
 """Fills the tables Event, Questions and Subscriptions again, and the claims of leads' events (rule 21).
 
-What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies.
-
-Memory, features and notes at roots follow: an event that comes back is announced as a new one, and whoever
-hears of it joins or counts it once.
+What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies. Memory,
+features and notes at roots follow from the events, which are announced as new ones.
 """
 
 import json
@@ -39,42 +37,45 @@ FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 @dataclass(frozen=True, slots=True)
 class OthersRestorer:
-    """What is there stays: rows have less than items, so no table is replaced by them."""
+    """Restores Event, Questions and claims of leads' events.
+
+    Items that are there stay. Rows have less than items, so no table is replaced by them.
+    """
 
     lake: LakeBefore
-    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys
+    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys, by name
     erased: ErasureCheck
-    keep: Collection[str] = ()  # those of them that are not written
+    keep: Collection[str] = ()  # names of the tables that are not written
 
     def run(self, report: RestoreReport, now: datetime) -> None:
-        """Restore both. It is safe to repeat."""
+        """Restore leads' events and questions. It is safe to repeat."""
         if LEAD_EVENTS not in self.keep:
             self._lead_events(report)
         if QUESTIONS not in self.keep:
             self._questions(report, now)
 
     def _lead_events(self, report: RestoreReport) -> None:
-        for some in chunks(self.lake.lead_events(), AT_ONCE):
-            rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
+        for batch in chunks(self.lake.lead_events(), AT_ONCE):
+            rows = [row for row in batch if not is_erased(lead_event_of(row), self.erased)]
             report.lead_events += len(rows)
-            report.erased_events += len(some) - len(rows)
+            report.erased_events += len(batch) - len(rows)
             # The event first: a claim without its event would be a duplicate of nothing.
             report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
                 report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
 
     def _questions(self, report: RestoreReport, now: datetime) -> None:
-        """Restore questions that are not forgotten yet; names those that cannot be read."""
-        for some in chunks(self.lake.questions(), AT_ONCE):
+        """Restore questions that have not expired, and report those that cannot be read."""
+        for rows in chunks(self.lake.questions(), AT_ONCE):
             items = []
-            for row in some:
+            for row in rows:
                 try:
-                    found = question_item(row, row["answers"], self.lake.until)
+                    item = question_item(row, row["answers"], self.lake.until)
                 except (KeyError, TypeError, ValueError) as error:
                     report.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
                     continue
-                if int(found["expires_at"]["N"]) > now.timestamp():
-                    items.append(found)
+                if int(item["expires_at"]["N"]) > now.timestamp():
+                    items.append(item)
             report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
 
 
@@ -85,7 +86,7 @@ class PhonesRestorer:
     lake: LakeBefore
     table: PhoneTable
     erased: ErasureCheck  # those who are not brought back
-    keep: Collection[str] = ()  # keep, replaced: names of tables, as for Restorer
+    keep: Collection[str] = ()  # names of tables, as `replaced`: see Restorer
     replaced: Collection[str] = ()
 
     def run(self, report: RestoreReport, now: datetime) -> None:
@@ -94,18 +95,17 @@ class PhonesRestorer:
             return
         keys: set[str] = set()
         for rows in chunks(self.lake.phones(), AT_ONCE):
-            phones = [each for each in map(_phone, rows) if self._may_come(each)]
-            phones = [phone for phone in phones if _is_read(phone[0], report, now)]
+            phones = [phone for phone, changed_at in map(_phone, rows) if self._may_come(phone, changed_at)]
+            phones = [phone for phone in phones if _is_readable(phone, report, now)]
             report.phones += len(phones)
-            self._write([each for each, _ in phones], report, now)
+            self._write(phones, report, now)
             if PHONES in self.replaced:
-                keys.update(key for each, _ in phones for key in each.items(now))
+                keys.update(key for phone in phones for key in phone.items(now))
         if PHONES in self.replaced:
             report.written[PHONES] += self.table.remove_others(keys)
 
-    def _may_come(self, pair: tuple[Phone, str]) -> bool:
-        """Whether nobody was erased since the row was written."""
-        phone, changed_at = pair
+    def _may_come(self, phone: Phone, changed_at: str) -> bool:
+        """Whether the phone's owner was not erased since its row was written."""
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
     def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
@@ -113,16 +113,18 @@ class PhonesRestorer:
         outcome = put(phones, now)
         report.written[PHONES] += outcome.written
         reason = "the phone has another subscription by now, which stays"
-        report.lacks += [Lack(PHONES, own, reason) for own in outcome.elsewhere]
+        report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.elsewhere]
 
 
 def _phone(row: Row) -> tuple[Phone, str]:
+    """Return the phone of a row, and when it was changed."""
     last = row["last_notified_at"]
-    messages = tuple(ReceivedMessage(**each) for each in row["messages"] or ())
+    messages = tuple(ReceivedMessage(**message) for message in row["messages"] or ())
     return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
 
 
-def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
+def _is_readable(phone: Phone, report: RestoreReport, now: datetime) -> bool:
+    """Whether a phone can be read; the report says of others that they cannot."""
     try:
         phone.items(now)
     except (KeyError, TypeError, ValueError) as error:
@@ -134,7 +136,7 @@ def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
 def lead_event_item(row: Row) -> Item:
     """Return a lead's event as the table Event has it, without its raw payload.
 
-    It is not read, so one that the live path could not read comes back as it was.
+    The payload is not read. So an event that the live path could not read comes back as it was.
     """
     occurred_at = stamp(row["occurred_at"])
     fields = {name: row[name] for name in AS_IN_TABLE}
@@ -145,9 +147,9 @@ def lead_event_item(row: Row) -> Item:
 
 
 def lead_claim_item(row: Row) -> Item:
-    """Return the claim of an event's external id. It has no digest: whatever comes under it is a duplicate.
+    """Return the claim of an event's external id. It has no digest, so what comes under it is a duplicate.
 
-    Of an order, which has a state in its claim, it is a claim without one: what comes is kept as a conflict.
+    An order's claim is without the order's state, so whatever comes under it is kept as a conflict.
     """
     return encode_item(
         {
@@ -160,7 +162,7 @@ def lead_claim_item(row: Row) -> Item:
 
 
 def lead_event_of(row: Row) -> LeadEvent:
-    """Return whose event a row is, for whoever asks for tombstones. Its payload is read if it can be."""
+    """Return the event of a row, to look for its tombstones. A payload that cannot be read is {}."""
     try:
         payload = json.loads(row["payload"])
     except ValueError:
@@ -171,12 +173,12 @@ def lead_event_of(row: Row) -> LeadEvent:
 
 
 def question_item(row: Row, answers: int, until: datetime) -> Item:
-    """Return a question as the table has it before an instant. answers: how many it had by then.
+    """Return a question as the table had it before an instant. answers: how many it had then.
 
-    It has neither the key nor a digest of what was asked: whoever asks again under its key gets it.
+    It has neither an idempotency key nor a digest of its body, because the lake has neither.
     """
     closes_at = stamp(row["closes_at"])
-    found = Question(
+    question = Question(
         question_id=row["question_id"],
         agent_id=row["agent_id"],
         type=QuestionType(row["question_type"]),
@@ -195,6 +197,6 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
         closed_at=stamp(row["closed_at"]) if row["closed_at"] else None,
     )
     is_later = row["closed_at"] is not None and row["closed_at"] >= until
-    if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
-        found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
-    return encode_item(question_attributes(found))
+    if is_later or (question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
+        question = replace(question, status=QuestionStatus.OPEN, closed_at=None)
+    return encode_item(question_attributes(question))

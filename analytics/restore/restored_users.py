@@ -21,54 +21,54 @@ from rules.lake.table_items import item_of
 
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
 EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
-# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
+# Entries come first, because they say which events are applied. Events come last, so that what processes
+# their stream finds everything else.
 ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
 
 
 @dataclass(slots=True)
 class RebuiltUser:
-    """One user's items by table, and what could not be had."""
+    """One user's items, and what could not be restored."""
 
     user_id: str
-    items: dict[str, list[Item]] = field(default_factory=dict)
+    items: dict[str, list[Item]] = field(default_factory=dict)  # by table
     lacks: list[Lack] = field(default_factory=list)
-    remarked: list[Item] = field(default_factory=list)  # entries that are there, and get other marks
+    entries_to_mark: list[Item] = field(default_factory=list)  # stored entries that get other marks
     profile: Profile | None = None
 
 
-def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
-    """Return what must be there.
+def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
+    """Return what the tables must hold of a user.
 
-    there: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
-
+    stored: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
     Where table and lake differ about an account, nothing of it is rebuilt.
     """
-    found = RebuiltUser(rows.user_id)
+    user = RebuiltUser(rows.user_id)
     from_lake, gap = entries_of(rows.ledger)
-    entries, wrong = merged_entries(from_lake, there)
+    entries, wrong = merged_entries(from_lake, stored)
     if wrong:
         reason = f"{wrong}: nothing of the account is written; --replace {LEDGER} takes the lake's"
-        found.lacks.append(Lack(LEDGER, rows.user_id, reason))
-        return found
+        user.lacks.append(Lack(LEDGER, rows.user_id, reason))
+        return user
     if gap and len(entries) == len(from_lake):
-        found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
-    found.items[LEDGER] = [entry_item(entry) for entry in entries]
-    found.remarked = list(_entries_to_mark(entries, there))
-    found.items[DAYS] = [encode_item(day_attributes(day)) for day in days_of(entries).values()]
-    found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
-    _add_profile(found, rows, entries, shards)
-    found.items[REWARDS] = list(_rewards(found, rows.items.get(REWARDS, ()), entries))
-    claims = list(_claims(found, rows.items.get(KEYS, ()), entries, now))
-    found.items[KEYS] = claims
-    events = list(_events(found, rows.events, claims, now))
-    found.items[EVENTS] = [encode_item(to_item(event)) for event in events]
-    return found
+        user.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
+    user.items[LEDGER] = [entry_item(entry) for entry in entries]
+    user.entries_to_mark = list(_entries_to_mark(entries, stored))
+    user.items[DAYS] = [encode_item(day_attributes(day)) for day in days_of(entries).values()]
+    user.items[DAYS] += [item_of(row["item"]) for row in rows.items.get(DAYS, ())]
+    _add_profile(user, rows, entries, shards)
+    user.items[REWARDS] = list(_rewards(user, rows.items.get(REWARDS, ()), entries))
+    claims = list(_claims(user, rows.items.get(KEYS, ()), entries, now))
+    user.items[KEYS] = claims
+    events = list(_events(user, rows.events, claims, now))
+    user.items[EVENTS] = [encode_item(to_item(event)) for event in events]
+    return user
 
 
-def _entries_to_mark(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item]:
-    """Yield entries that are there and have other marks than they must: a head that is none any more."""
+def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Iterator[Item]:
+    """Yield stored entries that have other marks than they must, such as a head that is none any more."""
     marks = {entry.seq: (entry.active, entry.reversed_by) for entry in entries}
-    for entry in there:
+    for entry in stored:
         active, by = marks[entry.seq]
         if entry.active != active or (by is not None and entry.reversed_by != by):
             yield entry_item(replace(entry, active=active, reversed_by=by))
@@ -107,7 +107,7 @@ def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -
 def _claims(
     user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
-    """Yield claims that are not expired. One of an entry that is gone would answer that it is there."""
+    """Yield claims that have not expired, but for those of lost entries, which would say that they exist."""
     places = {entry.created_at for entry in entries}
     newest = entries[-1].created_at if entries else ""
     for stored in (item_of(row["item"]) for row in rows):
@@ -130,9 +130,9 @@ def _is_place(target: str) -> bool:
 
 
 def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime) -> Iterator[Event]:
-    """Yield the events; they get from their claims what rows do not have.
+    """Yield the events, with what only their claims have.
 
-    The claim of one that expired with it is no lack.
+    A claim that is missing is a lack, unless its event has expired, too.
     """
     claims_by_key: Mapping[str, Mapping[str, Any]] = {
         stored_claim["idempotency_key"]: stored_claim
@@ -149,13 +149,13 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's profile without what the ledger has, and what of it could not be had.
+    """Return a user's profile without what the ledger has, and what of it is lost, in words.
 
-    None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
-    profile's newest row, the row has zone, pauses and dates, and the rest is not known.
+    The profile is None if the lake has none. The lake's copy of the item has everything. If there is none, or
+    the profile's newest row is newer, that row has zone, pauses and dates, and the rest is lost.
     """
-    kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
-    settings = kept[0] if kept else {}
+    copies = [decode_item(item_of(row["item"])) for row in rows.items.get(PROFILES, ())]
+    settings = copies[0] if copies else {}
     newest = rows.streaks[0] if rows.streaks else None
     if not settings and newest is None:
         return None, ""
@@ -163,13 +163,13 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     if newest is not None and newest["version"] > settings.get("version", -1):
         settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
         lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
-            f"are those of version {kept[0]['version']}" if kept else "are lost"
+            f"are those of version {copies[0]['version']}" if copies else "are lost"
         )
     profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
     pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
-    every = {*pauses, *profile.cover.pauses}
-    if every != set(profile.cover.pauses):  # some are in an archive, which is gone
-        profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(every))))
+    all_pauses = {*pauses, *profile.cover.pauses}
+    if all_pauses != set(profile.cover.pauses):  # some are in an archive, which is gone
+        profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(all_pauses))))
     return replace(profile, cover=replace(profile.cover, archived=None)), lacks
 
 
@@ -178,17 +178,20 @@ def _settings_of_row(row: Row) -> dict[str, Any]:
         "version": row["version"],
         "streak_updated_at": stamp(row["updated_at"]),
         "timezone_chosen": row["timezone_chosen"],
-        "skipped_dates": [each for each in (row["skipped_dates"] or "").split(",") if each] or None,
+        "skipped_dates": [text for text in (row["skipped_dates"] or "").split(",") if text] or None,
         "pauses": pack_spans(pauses_of(row["pauses"])) or None,
         "opening": row["opening"],
         "tz_review": row["tz_review"] or None,
     }
-    changed = row["timezone_chosen"]
-    changes = [f"{stamp(row['updated_at'])} {changed}"] if changed else None
+    zone = row["timezone_chosen"]
+    changes = [f"{stamp(row['updated_at'])} {zone}"] if zone else None
     return settings | {"recent_tz_changes": changes}
 
 
 def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
-    """Return the zone that the newest event named."""
-    named = [(event["event_id"], event["timezone"]) for event in events if event["timezone"]]
-    return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}
+    """Return the settings of the zone that the newest event named; none if no event named one."""
+    zones = [(event["event_id"], event["timezone"]) for event in events if event["timezone"]]
+    if not zones:
+        return {}
+    event_id, zone = max(zones)
+    return {"observed_at": event_id, "observed_zone": zone}

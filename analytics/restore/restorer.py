@@ -1,7 +1,7 @@
 """Fills the tables of engagement again, one user after the other (rule 21).
 
-What is there stays, so it may die anywhere and run again: then it writes what is missing yet, and at the end
-nothing. A table that is to be replaced gets what the lake had, and loses what the lake did not have.
+Items that are there stay. So a restore may die anywhere and run again: it writes what is still missing. A
+table that is to be replaced gets what the lake had, and loses what the lake did not have.
 """
 
 from collections import Counter
@@ -15,19 +15,21 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item
+from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild_user
 from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
 from rules.days import unstamp
-from rules.engagement.ledger import EntryKind
+from rules.engagement.ledger import Entry, EntryKind
 from rules.lake.table_items import OTHERS, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"
 RESTORED = (ERASURES, RULES, *ORDER)
 WRITTEN_AT = ("created_at", "updated_at", "received_at")
+COPIED_AT_ONCE = 1_000
 
 
 @dataclass(slots=True)
@@ -36,9 +38,9 @@ class RestoreReport:
 
     users: int = 0
     erased: int = 0  # how many persons were not brought back
-    phones: int = 0  # phones, lead_events: how many the lake has
-    lead_events: int = 0
-    erased_events: int = 0  # those of them that are of erased leads
+    phones: int = 0  # how many the lake has
+    lead_events: int = 0  # how many the lake has, without those of erased leads
+    erased_events: int = 0  # how many events of erased leads were not brought back
     repaired: int = 0
     written: Counter[str] = field(default_factory=Counter)  # items by table
     lacks: list[Lack] = field(default_factory=list)
@@ -58,9 +60,9 @@ class Restorer:
     replaced: Collection[str] = ()  # tables that get what the lake has and nothing else
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
-        """Restore everybody. Raises AccountContended; it is safe to repeat."""
+        """Restore everybody. It is safe to repeat. Raises AccountContended."""
         report = RestoreReport()
-        seen = self._nobody_s(report)
+        seen = self._restore_ownerless(report)
         self.erased.look()
         with closing(self.lake.users()) as users:
             for rows in users:
@@ -76,40 +78,42 @@ class Restorer:
             report.written[table] += self._remove_others(table, seen)
         return report
 
-    def _nobody_s(self, report: RestoreReport) -> set[str]:
-        """Write tombstones, books, amnesties and stocks; returns their partitions."""
-        seen = set()
-        for store, rows in groupby(self.lake.nobody_s(), key=lambda row: str(row["store"])):
+    def _restore_ownerless(self, report: RestoreReport) -> set[str]:
+        """Write tombstones, books, amnesties and stocks; returns their partition keys."""
+        partitions = set()
+        for store, rows in groupby(self.lake.ownerless_items(), key=lambda row: str(row["store"])):
             table = self.tables[store]
             items = [item_of(row["item"]) for row in rows]
-            for first, some in groupby(items, key=table.partition_of):
-                report.written[store] += self._write(store, first, list(some))
-                seen.add(first)
-        return seen
+            for partition, of_partition in groupby(items, key=table.partition_of):
+                report.written[store] += self._write(store, partition, list(of_partition))
+                partitions.add(partition)
+        return partitions
 
     def _user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
-        is_new = LEDGER in self.replaced
-        there = [] if is_new else journal_of(self.accounts.ledger, rows.user_id)[0]
-        found = rebuild_user(rows, there, self.accounts.shards, now)
-        report.lacks += found.lacks
+        stored: list[Entry] = []
+        if LEDGER not in self.replaced:
+            stored, _ = journal_of(self.accounts.ledger, rows.user_id)
+        user = rebuild_user(rows, stored, self.accounts.shards, now)
+        report.lacks += user.lacks
         if LEDGER not in self.keep:
-            for each in found.remarked:
-                self.tables[LEDGER].put(each)
-            report.written[LEDGER] += len(found.remarked)
+            for entry in user.entries_to_mark:
+                self.tables[LEDGER].put(entry)
+            report.written[LEDGER] += len(user.entries_to_mark)
         for table in ORDER:
-            report.written[table] += self._write(table, rows.user_id, found.items.get(table, ()))
-        if found.items:
-            self._agree(found, report, now)
+            report.written[table] += self._write(table, rows.user_id, user.items.get(table, ()))
+        if user.items:
+            self._reconcile(user, report, now)
 
-    def _write(self, table: str, first: str, items: Iterable[Item]) -> int:
+    def _write(self, table: str, partition: str, items: Iterable[Item]) -> int:
+        """Write the items of one partition key; returns how many were written or deleted."""
         if table in self.keep:
             return 0
         if table in self.replaced and table != ERASURES:  # a tombstone is never taken back
-            return self.tables[table].make_equal(first, items)
+            return self.tables[table].make_equal(partition, items)
         return self.tables[table].put_missing(items)
 
-    def _agree(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
-        """Let the ordinary comparison look at the account: what was there already may be of another time."""
+    def _reconcile(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
+        """Let the nightly comparison look at the account: items that were there may be of another time."""
         verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
         report.lacks += [Lack(LEDGER, user.user_id, disagreement) for disagreement in verdict.disagreements]
@@ -118,54 +122,53 @@ class Restorer:
 
     def _remove_others(self, table: str, seen: Collection[str]) -> int:
         """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""
-        gone = 0
+        deleted = 0
         for item in self.tables[table].all_items():
-            first = self.tables[table].partition_of(item)
-            if first not in seen and OTHERS.isdisjoint(first):
+            partition = self.tables[table].partition_of(item)
+            if partition not in seen and OTHERS.isdisjoint(partition):
                 self.tables[table].delete(item)
-                gone += 1
-        return gone
+                deleted += 1
+        return deleted
 
 
 def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
     """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
 
-    What is there stays. Items of persons who were erased are refused; of those who came anew, what does not
-    tell that it is of later.
+    Items that are there stay. Items of persons who were erased are refused. If a person came again, only
+    items are copied that say that they are of later.
     """
-    refused = 0
-    allowed: list[Item] = []
-    put = 0
-    for item in source.all_items():
-        if (subject := subject_of(item)) and erased.forbids(subject, _told_at(item)):
-            refused += 1
-            continue
-        allowed.append(item)
-        if len(allowed) == 1000:
-            put += to.put_missing(allowed)
-            allowed = []
-    return put + to.put_missing(allowed), refused
+    put = refused = 0
+    for items in chunks(source.all_items(), COPIED_AT_ONCE):
+        allowed = [item for item in items if not _is_refused(item, erased)]
+        refused += len(items) - len(allowed)
+        put += to.put_missing(allowed)
+    return put, refused
 
 
-def _told_at(stored: Item) -> str:
-    """Return when an item was written, or what it tells occurred; "" if it does not say."""
-    written = max((stored[name]["S"] for name in WRITTEN_AT if name in stored), default="")
-    return min(written, str(stored.get("occurred_at", {}).get("S", written)))
+def _is_refused(item: Item, erased: Tombstones) -> bool:
+    subject = subject_of(item)
+    return bool(subject) and erased.forbids(subject, _time_of(item))
+
+
+def _time_of(item: Item) -> str:
+    """Return when an item was written, or when that occurred which it is about; "" if it does not say."""
+    written = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
+    return min(written, str(item.get("occurred_at", {}).get("S", written)))
 
 
 def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
-    """Return rows without those of before a person came anew, if that person was erased."""
+    """Return the rows from after a tombstone was lifted; all rows if the person has none."""
     if tombstone is None:
         return rows
     lifted = unstamp(tombstone.lifted_at)
 
-    def stays(row: Row, at: str) -> bool:
-        return bool(row[at] >= lifted)
+    def later(some_rows: Iterable[Row], column: str) -> list[Row]:
+        return [row for row in some_rows if row[column] >= lifted]
 
     return LakeRows(
         rows.user_id,
-        [each for each in rows.ledger if each["kind"] == EntryKind.OPEN or stays(each, "created_at")],
-        [event for event in rows.events if stays(event, "created_at")],
-        [streak for streak in rows.streaks if stays(streak, "updated_at")],
-        {store: [each for each in some if stays(each, "changed_at")] for store, some in rows.items.items()},
+        [row for row in rows.ledger if row["kind"] == EntryKind.OPEN or row["created_at"] >= lifted],
+        later(rows.events, "created_at"),
+        later(rows.streaks, "updated_at"),
+        {store: later(items, "changed_at") for store, items in rows.items.items()},
     )

@@ -41,12 +41,12 @@ QUERIES = {
         WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
         {NEWEST_ITEM} ORDER BY user_id, store, place""",
 }
-NOBODY_S = f"""SELECT * FROM table_items
+OWNERLESS_ITEMS = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY store, place"""
-# What was sent to a phone was sent, also after the instant. It is there under its pseudonym
-# (rules/lake/question_entities.py).
-SUBSCRIPTIONS = f"""SELECT newest.*, told.last_notified_at, told.messages FROM (
+# Messages that a phone got after the instant count, too: they were sent. The lake has them under the phone's
+# pseudonym (rules/lake/question_entities.py).
+SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
         SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
     ) AS newest LEFT JOIN (
         SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
@@ -59,7 +59,7 @@ SUBSCRIPTIONS = f"""SELECT newest.*, told.last_notified_at, told.messages FROM (
             ) AS asked USING (question_id)
             QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1
         ) GROUP BY phone
-    ) AS told ON told.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
+    ) AS received ON received.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
     WHERE newest.item <> '{GONE}' ORDER BY newest.place"""
 LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
     QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
@@ -76,7 +76,7 @@ LATER = {
     "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
     "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
 }
-# What the lake does not have. Of tables, point-in-time recovery has it (--from-table).
+# What a restore does not bring back, by store. Point-in-time recovery has it of tables (--from-table).
 NOT_IN_THE_LAKE = {
     "Event": "the integrations' own words of leads' events, unless they are large: the bucket has these",
     "Memory": "nothing: it follows from Event",
@@ -103,7 +103,7 @@ NOT_IN_THE_LAKE = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lack:
-    """One thing that could not be had."""
+    """One thing that could not be restored."""
 
     store: str
     key: str  # whose, or which
@@ -118,8 +118,7 @@ class LakeRows:
     ledger: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     streaks: list[Row] = field(default_factory=list)
-    # Of other tables, by the table's name in the template
-    items: dict[str, list[Row]] = field(default_factory=dict)
+    items: dict[str, list[Row]] = field(default_factory=dict)  # of other tables, by name in the template
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +128,25 @@ class LakeBefore:
     objects: Objects
     until: datetime  # a whole second
     now: datetime
-    keeps: timedelta = RETENTION  # events that are older by now are left out
+    retention: timedelta = RETENTION  # events that are older than this are left out
 
-    def nobody_s(self) -> list[Row]:
-        """Return the kept items that are nobody's. Tombstones are there up to now."""
+    def ownerless_items(self) -> list[Row]:
+        """Return the rows of items that belong to no user. Tombstones are among them also from later."""
         with ExitStack() as stack:
-            return list(self._rows(stack, "table_items", NOBODY_S))
+            return list(self._rows(stack, "table_items", OWNERLESS_ITEMS))
 
     def users(self) -> Generator[LakeRows]:
         """Yield everybody whom the lake knows, in order."""
         with ExitStack() as stack:
             streams = {name: self._people(stack, name, sql) for name, sql in QUERIES.items()}
-            waiting = {name: next(each, None) for name, each in streams.items()}
-            while people := [each[0] for each in waiting.values() if each]:
-                found = LakeRows(min(people))
-                for name, each in waiting.items():
-                    if each and each[0] == found.user_id:
-                        _set_rows(found, name, each[1])
-                        waiting[name] = next(streams[name], None)
-                yield found
+            heads = {name: next(stream, None) for name, stream in streams.items()}
+            while people := [head[0] for head in heads.values() if head]:
+                user = LakeRows(min(people))
+                for name, head in heads.items():
+                    if head and head[0] == user.user_id:
+                        _set_rows(user, name, head[1])
+                        heads[name] = next(streams[name], None)
+                yield user
 
     def lead_events(self) -> Generator[Row]:
         """Yield all events of leads."""
@@ -181,16 +180,16 @@ class LakeBefore:
             yield person, list(rows)
 
     def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
-        # A connection each: it has one result at a time.
+        # Each statement has a connection of its own, because a connection has one result at a time.
         db = stack.enter_context(connect())
         for other in (name, *others):
             stack.enter_context(table_of(db, other, self.objects, other, READERS))
-        known = {
+        instants = {
             "until": self.until,
-            "since": self.now - self.keeps,
+            "since": self.now - self.retention,
             "claims_end": self.now - CLAIM_KEPT,
         }
-        values = {key: each for key, each in known.items() if f"${key}" in sql}
+        values = {name: instant for name, instant in instants.items() if f"${name}" in sql}
         reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
         stack.callback(reader.close)  # before the view is dropped, which an open result hinders
         for batch in reader:

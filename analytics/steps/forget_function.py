@@ -28,7 +28,7 @@ from rules.privacy.erasures import after_pass
 
 logger = Logger(service="forgetting")
 metrics = Metrics(namespace="Streakline", service="forgetting")
-# A call begins no more files then; the function has 900 s.
+# After that a call begins no more files. The function has 900 s.
 SECONDS_MAX = 600.0
 
 
@@ -63,7 +63,7 @@ class ForgetSteps:
         return {"is_left": not progress.phones, "erasures": len(progress.due)}
 
     def _tombstones(self) -> Tombstones | None:
-        """Return the tombstones; None if nobody was ever erased: then no row is looked at."""
+        """Return the tombstones; None if nobody was ever erased, so that no row is looked at."""
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 
     def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,10 +74,10 @@ class ForgetSteps:
         passed = 0
         for erasure_id in progress.due:
             if erasure := self.jobs.get(erasure_id):
-                found = progress.found.get(erasure_id, {})
+                counts = progress.found.get(erasure_id, {})
                 began = unstamp(progress.began)
                 left = progress.left.get(erasure_id, 0)
-                after = after_pass(erasure, progress.run_id, found, self.settles, began, left)
+                after = after_pass(erasure, progress.run_id, counts, self.settles, began, left)
                 if after != erasure:
                     self.jobs.go_on(after)
                 passed += 1

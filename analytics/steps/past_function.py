@@ -1,9 +1,8 @@
-"""Finds a user's events that have left their table, for the function that answers (rule 22): in curated
-files, date by date, newest first.
+"""Finds a user's events that have left their table (rule 22), in curated files, newest first.
 
-A file's events are sorted by time, not by user. So of each date the column of users is read, by ranges of
-the file, and all columns only where the user is. A caller who asks for more than the time allows gets what
-is found until then, and how far back that is.
+A file's events are sorted by time, not by user. So the column of users is read by ranges of the file, and all
+columns only where the user is. If a caller asks for more than the time allows, the answer has what was found,
+and how far back that is.
 """
 
 import time
@@ -33,76 +32,75 @@ logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
 NAMES = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # this many dates are listed at once
-# It reads no further file then: whoever asks has 30 s, and gets a cursor to go on.
+# After that it reads no further file. The caller has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class PastQuery:
-    """Whose events: since <= event_id < until, the newest `limit` of them. Both begin with a date."""
+    """The newest `limit` events of a user with since <= event_id < until."""
 
     user_id: str
-    since: str
+    since: str  # since, until: begin with a date
     until: str
     limit: int
 
 
 def newest_events(
-    objects: RangedObjects, asked: PastQuery, has_time: Callable[[], bool]
+    objects: RangedObjects, query: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return events as table attributes, newest first, and the stamp from which on they are all there are.
+    """Return events as table attributes, newest first, and a stamp. Of later events none is missing.
 
-    Raises NoObject if somebody puts a file in the place of others meanwhile; asking again helps.
+    Raises NoObject if somebody puts a file in the place of others meanwhile. Asking again helps.
     """
     rows: list[dict[str, Any]] = []
-    for number, stored in enumerate(_files(objects, asked)):
-        if len(rows) >= asked.limit:
+    for number, stored in enumerate(_files(objects, query)):
+        if len(rows) >= query.limit:
             break
-        if number and not has_time():  # one file at least, so whoever asks again gets on
+        if number and not has_time():  # one file is read at least, so a caller who asks again gets on
             return rows, _span_of(stored)[1]
-        rows += _events_of_file(objects, stored, asked)
-    return rows[: asked.limit], asked.since
+        rows += _events_of_file(objects, stored, query)
+    return rows[: query.limit], query.since
 
 
-def _files(objects: RangedObjects, asked: PastQuery) -> Iterator[StoredObject]:
+def _files(objects: RangedObjects, query: PastQuery) -> Iterator[StoredObject]:
     """Yield the files that may have such events, from the last to the first."""
-    first, last = (date.fromisoformat(each[: len("2026-03-01")]) for each in (asked.since, asked.until))
+    first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
     oldest = next(objects.list(layout.curated_prefix("events")), None)
     if oldest is None:
         return
     first = max(first, date.fromisoformat(curated_files.date_of(oldest)))
     while last >= first:
         start = max(first, last - WINDOW + DAY)
-        found = layout.curated_files(objects, "events", start.isoformat(), last.isoformat())
-        for stored in reversed(found):
+        files = layout.curated_files(objects, "events", start.isoformat(), last.isoformat())
+        for stored in reversed(files):
             begin, end = _span_of(stored)
-            if begin < asked.until and end > asked.since:
+            if begin < query.until and end > query.since:
                 yield stored
         last = start - DAY
 
 
-def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQuery) -> list[dict[str, Any]]:
+def _events_of_file(objects: RangedObjects, stored: StoredObject, query: PastQuery) -> list[dict[str, Any]]:
     """Return a file's events that are asked for, newest first."""
     file = pq.ParquetFile(pa.PythonFile(RangedFile(objects, stored), mode="r"))
     columns = set(file.schema_arrow.names)
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     for group in reversed(range(file.num_row_groups)):
-        if not _may_have(file.metadata.row_group(group), asked):
+        if not _may_have(file.metadata.row_group(group), query):
             continue
         users = file.read_row_group(group, columns=["user_id"], use_threads=False)["user_id"]
-        is_of = pc.equal(users, asked.user_id)
-        if not pc.any(is_of).as_py():
+        is_users = pc.equal(users, query.user_id)
+        if not pc.any(is_users).as_py():
             continue
-        read = file.read_row_group(
-            group, columns=[name for name in NAMES if name in columns], use_threads=False
-        )
-        rows = curated_files.as_declared(read.filter(is_of), "events", NAMES).to_pylist()
-        rows = [row for row in rows if asked.since <= row["event_id"] < asked.until]
-        found += map(event_item, reversed(rows))
-    return found
+        names = [name for name in NAMES if name in columns]
+        table = file.read_row_group(group, columns=names, use_threads=False).filter(is_users)
+        rows = curated_files.as_declared(table, "events", NAMES).to_pylist()
+        rows = [row for row in rows if query.since <= row["event_id"] < query.until]
+        events += map(event_item, reversed(rows))
+    return events
 
 
-def _may_have(group: pq.RowGroupMetaData, asked: PastQuery) -> bool:
+def _may_have(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
     for index in range(group.num_columns):
         chunk = group.column(index)
         if (
@@ -110,7 +108,7 @@ def _may_have(group: pq.RowGroupMetaData, asked: PastQuery) -> bool:
             and chunk.statistics is not None
             and chunk.statistics.has_min_max
         ):
-            return bool(chunk.statistics.max >= asked.since and chunk.statistics.min < asked.until)
+            return bool(chunk.statistics.max >= query.since and chunk.statistics.min < query.until)
     return True
 
 

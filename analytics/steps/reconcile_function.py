@@ -53,7 +53,7 @@ from analytics.warehouse.warehouse import Warehouse, warehouse_at
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
 StepAnswer = dict[str, Any]
-# A call begins no more users then; the function has 900 s.
+# After that a call begins no more users. The function has 900 s.
 SECONDS_MAX = 600.0
 
 
@@ -100,41 +100,42 @@ class ReconcileSteps:
         repair: features of leads that differ are asked for anew, if the lake and the table agree.
         error: why repair, or the whole run, ended early; warehouse_error: why the warehouse's work did.
         """
-        made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
-        _measure("CurationFailures", len(made["curation_failures"]))
-        if made["warehouse"]["quiet_since"]:
+        report = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
+        _measure("CurationFailures", len(report["curation_failures"]))
+        if report["warehouse"]["quiet_since"]:
             last = LastWarehouseRun.read(self.objects)
-            made = with_warehouse(made, [], last.curation if last else [], [])
-        elif not made["warehouse"]["error"]:
+            report = with_warehouse(report, [], last.curation if last else [], [])
+        elif not report["warehouse"]["error"]:
             try:
-                made = self._with_warehouse(made, event.get("repair") is True, now)
+                report = self._with_warehouse(report, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
-                made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
-        _measure("TestFailures", len(made["failed_tests"]))
-        _measure("TwinDisagreements", len(made["warehouse_and_lake"]))
-        reports = publish(self.objects, made)
-        if is_settled(made):
-            settle(self.objects, made["run_id"], made["curation"])
-        return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
+                report["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
+        _measure("TestFailures", len(report["failed_tests"]))
+        _measure("TwinDisagreements", len(report["warehouse_and_lake"]))
+        reports = publish(self.objects, report)
+        if is_settled(report):
+            settle(self.objects, report["run_id"], report["curation"])
+        return {"counts": report["counts"], "reports": reports, "is_whole": is_whole(report)}
 
-    def _with_warehouse(self, made: Report, may_repair: bool, now: datetime) -> Report:
+    def _with_warehouse(self, report: Report, may_repair: bool, now: datetime) -> Report:
         """Add what the warehouse reports. A model that is not of this run is not asked."""
-        run_id, twin, leads = made["run_id"], [], []
-        if not made["error"] and is_built(self.objects, run_id, THEIRS):
+        run_id, twin, leads = report["run_id"], [], []
+        if not report["error"] and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
             repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
-        return with_warehouse(made, twin, self.warehouse.rows(CURATION), leads)
+        return with_warehouse(report, twin, self.warehouse.rows(CURATION), leads)
 
 
 def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]]:
     """Yield each share that was recomputed, with its users."""
     shares = NightPlan.load(objects, run_id).shares
-    for each in (UserShare(number, shares) for number in range(shares)):
+    for number in range(shares):
+        share = UserShare(number, shares)
         with suppress(NoObject):
-            yield each, RecomputedUsers.load(objects, run_id, each).table
+            yield share, RecomputedUsers.load(objects, run_id, share).table
 
 
 def _measure(name: str, number: int) -> None:

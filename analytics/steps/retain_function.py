@@ -25,9 +25,9 @@ from rules.leads.lead_events import SORT_KEY
 
 logger = Logger(service="retention")
 metrics = Metrics(namespace="Streakline", service="retention")
-# A call begins nothing more then; the function has 900 s.
+# After that a call begins nothing more. The function has 900 s.
 SECONDS_MAX = 600.0
-CALLS_MAX = 18  # of a night, which has to tell of itself some time; the next one goes on
+CALLS_MAX = 18  # of a night, which must come to its report; the next one goes on
 NAME = "retain.json"
 
 
@@ -46,30 +46,31 @@ class RetainSteps:
         left, stayed: of all calls of the run; runs/{run_id}/retain.json has them by name.
         """
         run_id, is_left = event["run_id"], False
-        calls, found = self._state(run_id)
-        asked = [each for each in self.leaving if each.days]
-        fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if asked else []
-        for each in asked:
-            work = RetentionPass(self.objects, each, run_id, now.date(), fresh, has_time)
+        calls, removals = self._state(run_id)
+        rules = [rule for rule in self.leaving if rule.days]
+        fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if rules else []
+        for rule in rules:
+            work = RetentionPass(self.objects, rule, run_id, now.date(), fresh, has_time)
             is_left = not work.run() or is_left
-            found[each.name] = found.get(each.name, RemovalCounts()) + work.removals
-        if asked:
-            state = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
+            removals[rule.name] = removals.get(rule.name, RemovalCounts()) + work.removals
+        if rules:
+            by_name = {name: asdict(counts) for name, counts in removals.items()}
+            state = {"calls": calls + 1, "found": by_name}
             self.objects.put(run_key(run_id, NAME), json.dumps(state).encode())
-        total = sum(found.values(), RemovalCounts())
+        total = sum(removals.values(), RemovalCounts())
         return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
 
     def _state(self, run_id: str) -> tuple[int, dict[str, RemovalCounts]]:
-        """Return how many calls of the run there were, and what they found."""
+        """Return how many calls of the run there were, and what has left by them."""
         try:
             state = json.loads(self.objects.get(run_key(run_id, NAME)))
         except NoObject:
             return 0, {}
-        return state["calls"], {name: RemovalCounts(**each) for name, each in state["found"].items()}
+        return state["calls"], {name: RemovalCounts(**counts) for name, counts in state["found"].items()}
 
 
 def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
-    """Yield all that leaves, each with its days."""
+    """Yield the rules of all that leaves, each with its days."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
     leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.what_if.figures import USERS, Figures, RunLengths
-from analytics.what_if.goals import Goals, Kept
+from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.reasons import other_reasons, reasons
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_fold import Row, UserFold, UserSettings, World, as_it_was
@@ -18,19 +18,19 @@ from rules.engagement.streak import Streak, advance, opening_streak, shown_strea
 
 TOP = 20
 FIRST = EPOCH.date()
-NO_DAY = -(1 << 23)  # in the place of the last active day, of whom there is none
-NOBODYS = UserSettings()
+NO_DAY = -(1 << 23)  # stands for the last active day of a user who has none
+NO_SETTINGS = UserSettings()
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What every replay of a question needs. todays: which date is today for whom."""
+    """What every replay of a question needs."""
 
     timeline: Timeline
-    settings: dict[str, UserSettings]
+    settings: dict[str, UserSettings]  # by user; others have none
     todays: Todays
     now: datetime
-    keep_days: bool = False
+    keep_days: bool = False  # see WhatIfQuestion
 
 
 @dataclass(slots=True)
@@ -39,36 +39,35 @@ class PartAnswer:
 
     users: pa.Table
     figures: Figures
-    top: list[dict[str, Any]]
+    largest_changes: list[dict[str, Any]]
     days: dict[tuple[str, date], int] = field(default_factory=dict)
-    goals: Kept = field(default_factory=dict)
+    goals: GoalFigures = field(default_factory=dict)
 
     def add(self, other: "PartAnswer") -> None:
         """Count other users in."""
         self.users = pa.concat_tables([self.users, other.users])
         self.figures.add(other.figures)
-        self.top = sorted([*self.top, *other.top], key=_rank)[:TOP]
+        self.largest_changes = sorted([*self.largest_changes, *other.largest_changes], key=_rank)[:TOP]
         self.days |= other.days
         self.goals |= other.goals
 
 
 @dataclass(slots=True)
 class FoldedStreak:
-    """streak: None for no active date. shown: what shows today. ended: the lengths of earlier runs."""
+    """A user's streak, with the runs before it."""
 
-    streak: Streak | None
-    shown: int
-    ended: list[int]
+    streak: Streak | None  # None: no date is active
+    shown: int  # the days that show today
+    ended: list[int]  # the lengths of earlier runs
 
     @property
     def measures(self) -> tuple[int, int, int, int, int]:
-        """What USERS has of it: shown, length, longest, active_days, last."""
-        at = self.streak
-        return (
-            (self.shown, at.length, at.longest, at.active_days, (at.last - FIRST).days)
-            if at
-            else (0, 0, 0, 0, NO_DAY)
-        )
+        """The columns of USERS about the streak: shown, length, longest, active_days, last."""
+        streak = self.streak
+        if streak is None:
+            return 0, 0, 0, 0, NO_DAY
+        last = (streak.last - FIRST).days
+        return self.shown, streak.length, streak.longest, streak.active_days, last
 
     def count(self, lengths: RunLengths) -> None:
         """Count the runs in."""
@@ -93,23 +92,23 @@ class CountedUsers:
     """Users, added up as they come."""
 
     def __init__(self, replay: Replay) -> None:
-        self._of, self._figures = replay, Figures()
+        self._replay, self._figures = replay, Figures()
         self._terms = TermsMemo(replay.timeline)
-        self._goals_kept: Kept = {}
-        kept = self._goals_kept if replay.keep_days else None
-        self._goals = Goals(replay.timeline, replay.now, self._figures, kept)
+        self._goal_figures: GoalFigures = {}
+        goal_figures = self._goal_figures if replay.keep_days else None
+        self._goals = Goals(replay.timeline, replay.now, self._figures, goal_figures)
         self._rows: list[tuple[Any, ...]] = []
-        self._top: list[dict[str, Any]] = []
-        self._months: dict[date, list[int]] = {}
+        self._largest_changes: list[dict[str, Any]] = []
+        self._months: dict[date, list[int]] = {}  # by day: points before and after
         self._days: dict[tuple[str, date], int] = {}
 
     def add(self, rows: list[Row]) -> None:
         """Replay a user, and count in what comes of it. rows: of one user, in the ledger's order."""
-        of, figures, name = self._of, self._figures, rows[0].user_id
-        known = of.settings.get(name, NOBODYS)
-        was = as_it_was(rows, known, of.now)
-        user = UserFold(rows, of.timeline, self._terms, known).replay()
-        then, today = user.world(of.now), of.todays.of(name)
+        replay, figures, user_id = self._replay, self._figures, rows[0].user_id
+        settings = replay.settings.get(user_id, NO_SETTINGS)
+        was = as_it_was(rows, settings, replay.now)
+        user = UserFold(rows, replay.timeline, self._terms, settings).replay()
+        then, today = user.world(replay.now), replay.todays.of(user_id)
         before = folded_streak(was, today)
         is_same = (was.active, was.cover) == (then.active, then.cover)
         after = before if is_same else folded_streak(then, today)
@@ -118,7 +117,7 @@ class CountedUsers:
         self._count_events(user)
         self._count_others(user)
         self._goals.count(user, (was.cover, then.cover), today)
-        row = (name, was.earned, was.balance, *before.measures, then.earned, then.balance, *after.measures)
+        row = (user_id, was.earned, was.balance, *before.measures, then.earned, then.balance, *after.measures)
         self._rows.append(row)
         changes = (
             then.earned - was.earned,
@@ -129,13 +128,13 @@ class CountedUsers:
             self._list(score, row, user, (was, then))
 
     def _count_events(self, user: UserFold) -> None:
-        months, keep_days = self._months, self._of.keep_days
+        months, keep_days = self._months, self._replay.keep_days
         for row, terms, day, points in user.outcomes:
-            sums, had = terms.sums, row.points
+            sums = terms.sums
             month = months.get(row.day) or months.setdefault(row.day, [0, 0])
             sums[0] += 1
-            sums[1] += had
-            month[0] += had
+            sums[1] += row.points
+            month[0] += row.points
             if points is None:
                 sums[3] += 1
                 continue
@@ -158,7 +157,7 @@ class CountedUsers:
             day = date.fromisoformat(draft.activity_date or "")
             figures.of_type(draft.event_type or "").after += draft.points
             months.setdefault(day, [0, 0])[1] += draft.points
-            if self._of.keep_days:
+            if self._replay.keep_days:
                 self._add_day(user.user_id, day, draft.points)
 
     def _add_day(self, user: str, day: date, points: int) -> None:
@@ -166,19 +165,20 @@ class CountedUsers:
 
     def _list(self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]) -> None:
         """List the user among those who change most, with the reasons, unless others change more."""
-        if len(self._top) == TOP and (-score, user.user_id) > _rank(self._top[-1]):
+        if len(self._largest_changes) == TOP and (-score, user.user_id) > _rank(self._largest_changes[-1]):
             return
-        had = sum(each.points for each in user.rows if each.kind in INTO_DEBT)
-        others = other_reasons(*worlds, (had, sum(each.points for each in user.corrected)))
-        listed = dict(zip(USERS.names, row, strict=True)) | {
+        corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
+        corrected_after = sum(draft.points for draft in user.corrected)
+        other_texts = other_reasons(*worlds, (corrected_before, corrected_after))
+        change = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
-            "why": [*(reason.text for reason in reasons(user, self._of.timeline)), *others],
+            "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
             "impossible": [f"{each.what} of {each.points} at {each.at}" for each in user.impossible],
         }
-        self._top = sorted([*self._top, listed], key=_rank)[:TOP]
+        self._largest_changes = sorted([*self._largest_changes, change], key=_rank)[:TOP]
 
     def answer(self) -> PartAnswer:
-        """Return what all of them come to."""
+        """Return the answer for all users that were added."""
         figures = self._figures
         for terms in self._terms.all():
             entries, before, after, refused = terms.sums
@@ -194,9 +194,11 @@ class CountedUsers:
                 month[0] += before
                 month[1] += after
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
-        users = pa.table([pa.array(*each) for each in zip(columns, USERS.types, strict=True)], USERS)
-        return PartAnswer(users, figures, self._top, self._days, self._goals_kept)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
+        users = pa.table(arrays, USERS)
+        return PartAnswer(users, figures, self._largest_changes, self._days, self._goal_figures)
 
 
-def _rank(listed: dict[str, Any]) -> tuple[int, str]:
-    return -listed["score"], listed["user_id"]
+def _rank(change: dict[str, Any]) -> tuple[int, str]:
+    """Return what changes are sorted by: the largest first."""
+    return -change["score"], change["user_id"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
-# What is told of each user, before and after.
+# The figures of each user, before and after.
 MEASURES = ("earned", "balance", "shown", "length", "longest", "active_days", "last")
 USERS = pa.schema(
     [
@@ -18,10 +18,10 @@ USERS = pa.schema(
 
 @dataclass(slots=True)
 class RunLengths:
-    """How many runs had which length: those that have ended, and those that go on."""
+    """How many runs of active dates have which length."""
 
     ended: Counter[int] = field(default_factory=Counter)
-    alive: Counter[int] = field(default_factory=Counter)
+    alive: Counter[int] = field(default_factory=Counter)  # those that go on
 
     def survival(self, days: Iterable[int]) -> dict[int, float]:
         """Return the share of runs that reach so many dates, by Kaplan and Meier.
@@ -31,38 +31,35 @@ class RunLengths:
         share, shares = 1.0, {}
         at_risk = self.ended.total() + self.alive.total()
         lengths = sorted(self.ended.keys() | self.alive.keys())
-        place = 0
+        index = 0
         for day in sorted(days):
-            while place < len(lengths) and lengths[place] < day:
-                ended, alive = self.ended[lengths[place]], self.alive[lengths[place]]
+            while index < len(lengths) and lengths[index] < day:
+                ended, alive = self.ended[lengths[index]], self.alive[lengths[index]]
                 share *= 1 - ended / at_risk
                 at_risk -= ended + alive
-                place += 1
+                index += 1
             shares[day] = share
         return shares
 
 
 @dataclass(slots=True)
 class TypeSums:
-    """Of an event type: entries, points that they earned and would earn, and those that would be refused."""
+    """The sums of an event type."""
 
     entries: int = 0
-    before: int = 0
-    after: int = 0
-    refused: int = 0
-    broken: int = 0
+    before: int = 0  # points that the entries have earned
+    after: int = 0  # points that they would earn
+    refused: int = 0  # how many events would be refused
+    broken: int = 0  # how many of these because the contract refuses their properties
 
 
 @dataclass(slots=True)
 class GoalSums:
-    """Of a streak under some books: how many users have ever reached a period of it, and have it today.
+    """The sums of a streak or an achievement under some books. An achievement has `reached` alone."""
 
-    longest: the longest of any user, in periods. Of an achievement `reached` alone: how many users have it.
-    """
-
-    reached: int = 0
-    current: int = 0
-    longest: int = 0
+    reached: int = 0  # how many users have ever reached a period of the streak, or have the achievement
+    current: int = 0  # how many users have the streak today
+    longest: int = 0  # the longest of any user, in periods
 
     def add(self, other: "GoalSums") -> None:
         """Count other users in."""
@@ -73,41 +70,34 @@ class GoalSums:
 
 @dataclass(slots=True)
 class GoalChange:
-    """A streak or an achievement that the candidate and the book in force do not share.
-
-    change: new, changed or removed. per: the period of a streak; None for an achievement. title: of that one.
-    """
+    """A streak or an achievement that the candidate and the book in force do not share."""
 
     name: str
-    change: str
-    per: str | None = None
-    title: str = ""
+    change: str  # new, changed or removed
+    per: str | None = None  # the period of a streak; None: it is an achievement
+    title: str = ""  # of an achievement
     before: GoalSums = field(default_factory=GoalSums)
     after: GoalSums = field(default_factory=GoalSums)
 
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """Something that a user did and could not have done. what: redemption, hold, freeze or pause.
-
-    at: a stamp, of a pause its first date. points: its price then. missing: how many points would have been
-    missing; 0 if something else was in its way, which `why` tells.
-    """
+    """Something that a user did and could not have done under the candidate."""
 
     user_id: str
-    what: str
-    at: str
-    points: int
-    missing: int
+    what: str  # redemption, hold, freeze or pause
+    at: str  # a stamp; of a pause its first date
+    points: int  # what it would have cost
+    missing: int  # how many points would have been missing; 0: it was impossible for another reason
     why: str
 
 
 @dataclass(slots=True)
 class Figures:
-    """What all users come to. months: by month (YYYY-MM), points before and after."""
+    """The figures of all users together."""
 
     types: dict[str, TypeSums] = field(default_factory=dict)
-    months: dict[str, list[int]] = field(default_factory=dict)
+    months: dict[str, list[int]] = field(default_factory=dict)  # YYYY-MM -> points before and after
     runs_before: RunLengths = field(default_factory=RunLengths)
     runs_after: RunLengths = field(default_factory=RunLengths)
     impossible: list[Impossible] = field(default_factory=list)
@@ -127,20 +117,20 @@ class Figures:
     def add(self, other: "Figures") -> None:
         """Count other users in. Both are of one question, so streaks and achievements are the same."""
         for name, sums in other.types.items():
-            known = self.of_type(name)
-            for each in fields(TypeSums):
-                setattr(known, each.name, getattr(known, each.name) + getattr(sums, each.name))
+            total = self.of_type(name)
+            for figure in fields(TypeSums):
+                setattr(total, figure.name, getattr(total, figure.name) + getattr(sums, figure.name))
         for name, (before, after) in other.months.items():
             month = self.of_month(name)
             month[0] += before
             month[1] += after
-        for mine, theirs in ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after)):
-            mine.ended.update(theirs.ended)
-            mine.alive.update(theirs.alive)
+        for runs, more in ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after)):
+            runs.ended.update(more.ended)
+            runs.alive.update(more.alive)
         self.impossible += other.impossible
         self.redemptions += other.redemptions
         self.entries += other.entries
-        ours, others = ([*each.streaks, *each.achievements] for each in (self, other))
-        for mine_of, theirs_of in zip(ours, others, strict=True):
-            mine_of.before.add(theirs_of.before)
-            mine_of.after.add(theirs_of.after)
+        other_changes = [*other.streaks, *other.achievements]
+        for change, other_change in zip([*self.streaks, *self.achievements], other_changes, strict=True):
+            change.before.add(other_change.before)
+            change.after.add(other_change.after)

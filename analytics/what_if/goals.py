@@ -1,7 +1,8 @@
 """Streaks and achievements that a candidate adds, changes or drops: who has them, and who would have them.
 
-Only these are worked out, by the rules that answer live: over the history as it is, by the versions that
-there are; and over the history as it would be, by those that there would be (Timeline.told).
+Only these are worked out, by the rules that answer live. That is done twice: over the history as it is, by
+the versions of the book that there are; and over the history as it would be, by the versions that there would
+be (Timeline.predicted).
 """
 
 import json
@@ -30,54 +31,51 @@ from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover
 
 BEFORE, AFTER = "before", "after"
-Kept = dict[tuple[str, str, str], tuple[int, int, int]]
+# (world, name of the streak or achievement, user) -> (current, longest, reached)
+GoalFigures = dict[tuple[str, str, str], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class GoalWorld:
-    """What is asked of one world. pers: the periods of its streaks that are needed.
+    """The history as it is, or as it would be, and what is to be worked out of it."""
 
-    event_types: what any of it is about; None for all, because points count.
-    """
-
-    name: str
+    name: str  # BEFORE or AFTER
     books: Books
     changes: tuple[GoalChange, ...]
-    pers: Mapping[str, StreakPeriod]
-    event_types: frozenset[str] | None
+    period_of: Mapping[str, StreakPeriod]  # the streaks that are needed
+    event_types: frozenset[str] | None  # the changes are about events of these types; None: of all types
 
     def concerns(self, user: UserFold) -> bool:
-        """Whether a user may have any of it."""
+        """Whether a user may have any of these streaks and achievements."""
         if not self.changes or self.event_types is None:
             return bool(self.changes)
         return not self.event_types.isdisjoint([row.event_type for row in user.rows])
 
 
 class Goals:
-    """The question of one candidate. now: which book is in force.
+    """Works out what changes by a candidate, user by user, and counts it into figures."""
 
-    kept: where the figures of each user go, by world, name and user: (current, longest, reached); None:
-    nowhere.
-    """
-
-    def __init__(self, timeline: Timeline, now: datetime, figures: Figures, kept: Kept | None) -> None:
-        self.timeline, self.now, self._kept = timeline, now, kept
+    def __init__(
+        self, timeline: Timeline, now: datetime, figures: Figures, of_users: GoalFigures | None
+    ) -> None:
+        """now: says which book is in force. of_users: takes the figures of each user; None: nobody does."""
+        self.timeline, self.now, self._of_users = timeline, now, of_users
         old, new = timeline.real_at(now), timeline.candidate
         figures.streaks = list(_streak_changes(old, new)) if new else []
         figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
         changes = [*figures.streaks, *figures.achievements]
         self._before = _world(BEFORE, timeline.real, now, changes)
-        self._after = _world(AFTER, timeline.told, now, changes)
+        self._after = _world(AFTER, timeline.predicted, now, changes)
         self._measured: dict[tuple[Any, ...], str | None] = {}
 
     @property
     def summed(self) -> set[str]:
-        """The event types of which the versions that there would be sum a property."""
-        books = [version.book for version in self.timeline.told.versions] if self._after.changes else []
+        """The event types that have a property which a version of the predicted books sums."""
+        books = [version.book for version in self.timeline.predicted.versions] if self._after.changes else []
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
-        """Count a user in who was replayed. covers: before and after."""
+        """Count in a user who was replayed. covers: before and after."""
         if self._before.concerns(user):
             self._count(self._before, user, _drafts_before(user.rows), covers[0], today)
         if self._after.concerns(user):
@@ -96,31 +94,31 @@ class Goals:
         known = KnownPeriods(unsettled_goals(world.books), world.books, measured_days(entries))
         for change in world.changes:
             if change.per is not None:
-                found, _ = known.standing(change.name, world.pers[change.name], today, cover)
-                if found.reached:
-                    figures = found.length, found.longest, found.reached
+                streak, _ = known.standing(change.name, world.period_of[change.name], today, cover)
+                if streak.reached:
+                    figures = streak.length, streak.longest, streak.reached
                     self._note(world, change, user.user_id, figures)
         achievements = {change.name: change for change in world.changes if change.per is None}
         if achievements:
             declared = declared_achievements(world.books, self.now)
-            periods = {name: known.until(name, per, today) for name, per in world.pers.items()}
+            periods = {name: known.until(name, per, today) for name, per in world.period_of.items()}
             streaks = StreakHistory(periods, cover, world.books)
-            asked = {name: declared[name] for name in achievements}
-            for name in achievement_positions(asked, UserHistory(entries), streaks):
+            rules = {name: declared[name] for name in achievements}
+            for name in achievement_positions(rules, UserHistory(entries), streaks):
                 self._note(world, achievements[name], user.user_id, (1, 1, 1))
 
-    def _note(self, world: GoalWorld, each: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
+    def _note(self, world: GoalWorld, change: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
         current, longest, _ = figures
-        sums = each.before if world.name == BEFORE else each.after
+        sums = change.before if world.name == BEFORE else change.after
         sums.reached += 1
-        if each.per is not None:
+        if change.per is not None:
             sums.current += current > 0
             sums.longest = max(sums.longest, longest)
-        if self._kept is not None:
-            self._kept[world.name, each.name, user] = figures
+        if self._of_users is not None:
+            self._of_users[world.name, change.name, user] = figures
 
     def _measures(self, row: Row, terms: Terms) -> str | None:
-        """Return what an event adds by its ruling. Without its properties, what was measured tells."""
+        """Return what an event adds to streaks by its ruling."""
         if not terms.ruling.is_new:
             return row.measures
         key = (terms.ruling.version, row.event_type, row.measures, row.properties)
@@ -128,16 +126,17 @@ class Goals:
             self._measured[key] = self._measure(*key)
         return self._measured[key]
 
-    def _measure(self, version: int | None, kind: str, was: str | None, sent: str | None) -> str | None:
+    def _measure(
+        self, version: int | None, kind: str, stored: str | None, properties: str | None
+    ) -> str | None:
+        """Return what an event adds. stored: what its entry says, which counts if its properties are gone."""
         candidate, real = self.timeline.candidate, self.timeline.real
         book = candidate if version is None else real.numbered(version).book
         measured = book.measured(kind) if book else None
-        if not measured or sent is not None:
-            return measures_of(_read_object(sent), measured)
-        said = [
-            each for each in (was or COUNTED).split(",") if each.partition("=")[0] in (COUNTED, *measured)
-        ]
-        return ",".join(said)
+        if not measured or properties is not None:
+            return measures_of(_read_object(properties), measured)
+        measures = (stored or COUNTED).split(",")
+        return ",".join(text for text in measures if text.partition("=")[0] in (COUNTED, *measured))
 
 
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
@@ -151,22 +150,21 @@ def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKi
 
 
 def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]) -> GoalWorld:
-    """Return what a world is asked for. What a book lacks nobody has under it."""
+    """Return a world with the changes that its book in force has. Nobody has the others there."""
     book = books.at(now).book
-    some = tuple(
-        change
-        for change in changes
-        if change.name in (book.achievements if change.per is None else book.streaks)
-    )
-    asked = {each.name for each in some if each.per is not None}
-    conditions = [one for each in some if each.per is None for one in book.achievements[each.name].conditions]
-    asked |= {one.streak for one in conditions if one.streak}
-    rules = [(each, rule) for version in books.versions for each, rule in version.book.streaks.items()]
-    pers = {each: rule.per for each, rule in book.streaks.items() if each in asked}
-    types = {kind for each, rule in rules if each in asked for kind in rule.event_types}
-    types |= {one.event_type for one in conditions if one.event_type}
-    is_of_all = any(one.kind is ConditionKind.POINTS for one in conditions)
-    return GoalWorld(name, books, some, pers, None if is_of_all else frozenset(types))
+    streaks = [change for change in changes if change.per is not None and change.name in book.streaks]
+    achievements = [change for change in changes if change.per is None and change.name in book.achievements]
+    conditions = [rule for change in achievements for rule in book.achievements[change.name].conditions]
+    needed = {change.name for change in streaks} | {rule.streak for rule in conditions if rule.streak}
+    period_of = {streak: rule.per for streak, rule in book.streaks.items() if streak in needed}
+    types = {rule.event_type for rule in conditions if rule.event_type}
+    for version in books.versions:
+        for streak, rule in version.book.streaks.items():
+            if streak in needed:
+                types.update(rule.event_types)
+    counts_points = any(rule.kind is ConditionKind.POINTS for rule in conditions)
+    event_types = None if counts_points else frozenset(types)
+    return GoalWorld(name, books, (*streaks, *achievements), period_of, event_types)
 
 
 def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
@@ -182,8 +180,8 @@ def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) ->
     moved = {streak.name for streak in streaks}
     for name in sorted(old.achievements.keys() | new.achievements.keys()):
         was, is_now = (_without_title(book.achievements.get(name)) for book in (old, new))
-        conditions = [one for each in (was, is_now) if each for one in each.conditions]
-        if was != is_now or any(one.streak in moved for one in conditions):
+        conditions = [condition for rule in (was, is_now) if rule for condition in rule.conditions]
+        if was != is_now or any(condition.streak in moved for condition in conditions):
             titled = new.achievements.get(name) or old.achievements[name]
             yield GoalChange(name, _change(was, is_now), title=titled.title)
 
@@ -198,7 +196,7 @@ def _change(was: object, is_now: object) -> str:
 
 def _read_object(text: str | None) -> Any:
     try:
-        found = json.loads(text or "{}")
+        value = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

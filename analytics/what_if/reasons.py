@@ -13,12 +13,12 @@ from rules.engagement.earnings import instant_of
 
 @dataclass(slots=True)
 class Reason:
-    """What changes the points of some of a user's events. cause: in words. points: the change."""
+    """Why the points of some of a user's events change."""
 
-    cause: str
-    events: int
-    points: int
-    first: date
+    cause: str  # in words
+    events: int  # how many
+    points: int  # the change of all of them
+    first: date  # first, last: of the dates of these events
     last: date
 
     @property
@@ -31,17 +31,17 @@ class Reason:
 
 def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     """Return what changes a user's points, the largest change first."""
-    found: dict[str, Reason] = {}
+    by_cause: dict[str, Reason] = {}
     for outcome in user.outcomes:
         change = (outcome.points or 0) - outcome.row.points
         if not change:
             continue
         cause = ": ".join(_cause(outcome, timeline))
-        known = found.setdefault(cause, Reason(cause, 0, 0, outcome.day, outcome.day))
-        known.events += 1
-        known.points += change
-        known.first, known.last = min(known.first, outcome.day), max(known.last, outcome.day)
-    return sorted(found.values(), key=lambda each: (-abs(each.points), each.cause))
+        reason = by_cause.setdefault(cause, Reason(cause, 0, 0, outcome.day, outcome.day))
+        reason.events += 1
+        reason.points += change
+        reason.first, reason.last = min(reason.first, outcome.day), max(reason.last, outcome.day)
+    return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
 
 
 def other_reasons(was: World, then: World, corrected: tuple[int, int]) -> Iterator[str]:
@@ -60,15 +60,15 @@ def other_reasons(was: World, then: World, corrected: tuple[int, int]) -> Iterat
             yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
 
 
-def _cause(each: Outcome, timeline: Timeline) -> Iterator[str]:
-    """Yield how the candidate's terms of an event differ from those that were."""
-    row, ruling = each.row, each.terms.ruling
+def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
+    """Yield what judged an event, and how the candidate's terms differ from those that were."""
+    row, ruling = outcome.row, outcome.terms.ruling
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
     yield f"{kind}, judged by version {number}"
-    if each.points is None:
+    if outcome.points is None:
         yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
         return
-    before = next((v.book for v in timeline.real.versions if v.number == number), None)
+    before = next((version.book for version in timeline.real.versions if version.number == number), None)
     was, factor_was = _worth(before, kind, occurred)
     now = ruling.points
     changes = []
@@ -79,12 +79,13 @@ def _cause(each: Outcome, timeline: Timeline) -> Iterator[str]:
     caps = [cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap)]
     if ruling.points is not None and caps[0] != caps[1]:
         changes.append(f"cap {caps[0]} -> {caps[1]}")
-    if each.day != row.day:
+    if outcome.day != row.day:
         changes.append("counts for another date")
     yield "; ".join(changes) or "other events leave another part of its cap"
 
 
 def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
+    """Return the points of an event, boosted, and the factor of the boost; (None, 1) if no book says them."""
     if book is None or kind not in book.event_types:
         return None, 1
     return book.points(kind, occurred), book.factor(kind, occurred)

@@ -1,4 +1,4 @@
-"""What the lake's events say that the ledger does not: whose dates contradict each other, and properties."""
+"""What the lake's events say and the ledger does not: whose dates contradict each other, and properties."""
 
 import json
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from analytics.lake.user_rows import small_database
 from rules.book.book import Book
 
 EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
-Refuses = Callable[[Any, Any], bool]
+Refuses = Callable[[Any, Any], bool]  # whether a contract (the first) refuses properties (the second)
 DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
-# Of one calendar the dates of later instants are never earlier, and three of them take more than a day.
+# In one calendar a later instant never has an earlier date, and three dates take more than a day.
 DOUBTFUL = """
 WITH dates AS (
   SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
@@ -36,22 +36,22 @@ ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT
 
 
 def doubtful_users(objects: Objects) -> set[str]:
-    """Return the users with events whose dates no single calendar gives: a flight, or contradicting zones.
+    """Return the users with events whose dates no single calendar gives: after a flight, or by wrong zones.
 
-    The events are gone through for some of the users at a time, because sums of all do not fit into memory.
+    It looks at one part of the users after the other, because the dates of all do not fit into memory.
     """
     parts = sum(file.size for file in curated_files(objects, "events")) // DOUBTED_BYTES + 1
-    found: set[str] = set()
+    users: set[str] = set()
     with table_of(db := small_database(), "events", objects, "events"):
         for part in range(parts):
-            found |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
-    return found
+            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return users
 
 
 def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> pa.Table:
-    """Return the events whose properties a book refuses (EVENTS): each text is held against it once.
+    """Return the events whose properties a book refuses, as a table with the columns EVENTS.
 
-    refuses: whether a contract refuses properties.
+    Equal properties are checked once.
     """
     types = book.event_types.items() if book else ()
     contracts = {name: rule.properties for name, rule in types if rule.properties}
@@ -60,11 +60,11 @@ def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> p
     with table_of(db := small_database(), "events", objects, "events"):
         with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
-        found = [
+        refused = [
             text for text in texts if refuses(contracts[text["event_type"]], _read_json(text["properties"]))
         ]
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
-        with arrow_table(db, "refused", pa.Table.from_pylist(found, schema)):
+        with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):
             return query(db, BROKEN_BY).cast(EVENTS)
 
 

@@ -1,9 +1,9 @@
-"""Which book judges an entry's event, if a candidate had been in force for a while instead of what was.
+"""Which book judges an entry's event, if a candidate had been in force in the place of some versions.
 
-The candidate takes the place of all versions in force in [since, until). An event that occurred then is
-judged by it. So is an earlier event that was judged by a version of that time, because it had waited for its
-type. If the candidate does not take an event, the first version after `until` that does, and that was known
-when the event arrived, judges it. Otherwise it would have been refused.
+The candidate takes the place of all versions in force in [since, until). It judges the events that occurred
+then. It also judges an earlier event that a version of that time has judged, because that event had waited
+for its type. If the candidate does not take an event, the first version after `until` judges it that takes it
+and was known when the event arrived. Without such a version the event would have been refused.
 """
 
 from collections.abc import Iterator
@@ -21,59 +21,51 @@ FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What judges an entry's event.
+    """What a book says of an entry's event."""
 
-    points, cap: before and under the cap; points is None where the ledger's own count (it names no version
-    that is known). keeps_streak: None for as the entry says. expiry: the rule by which its points expire.
-    is_new: whether the candidate judges. is_refused: nobody takes the event, but for what `later` says: from
-    which arrival on which version does. factor: of the boost in `points`. version: None for the candidate.
-    """
-
-    points: int | None
+    points: int | None  # before the cap; None: the ledger's points stay, as its entry names no known version
     cap: Cap | None = None
-    keeps_streak: bool | None = None
-    expiry: str | None = None
-    is_new: bool = False
-    is_refused: bool = False
-    later: tuple[tuple[datetime, "Ruling"], ...] = ()
-    factor: int = 1
-    version: int | None = None
+    keeps_streak: bool | None = None  # None: as the entry says
+    expiry: str | None = None  # the rule by which its points expire
+    is_new: bool = False  # the event is judged anew
+    is_refused: bool = False  # no book takes the event, unless it arrived late (`later`)
+    later: tuple[tuple[datetime, "Ruling"], ...] = ()  # (from which arrival on, what judges then)
+    factor: int = 1  # of the boost in `points`
+    version: int | None = None  # None: the candidate
 
 
 @dataclass(slots=True)
 class Terms:
-    """What is the same of all entries whose events one ruling judges, with what they come to.
-
-    is_active, was_active: whether such an event keeps a streak. later: by which terms those are judged that
-    arrived then or later (microseconds since 1970). sums: entries, points that they earned and would earn,
-    and how many events would be refused.
-    """
+    """What is the same of all entries whose events one ruling judges, and their sums."""
 
     event_type: str
     ruling: Ruling
     cap: Cap | None
-    is_active: bool
-    was_active: bool
-    is_broken: bool
+    is_active: bool  # whether such an event would keep a streak
+    was_active: bool  # whether it does by its entry
+    is_broken: bool  # see Row
+    # (from which arrival on, which terms judge then); arrivals in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
+    # how many entries; points that they earned, and would earn; how many events would be refused
     sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     _ends: dict[date, date] = field(default_factory=dict)
 
     def at(self, created_at: int) -> "Terms":
-        """Return those of an entry that was written at an instant."""
-        return (
-            next((each for begins, each in self.later if created_at >= begins), self) if self.later else self
-        )
+        """Return the terms of an entry that was written at an instant."""
+        for begins, terms in self.later:
+            if created_at >= begins:
+                return terms
+        return self
 
     def end_of(self, day: date) -> date:
-        """Return when points of a date expire. The ruling has a rule of expiry."""
-        if (found := self._ends.get(day)) is None:
-            found = self._ends[day] = lot_of(self.ruling.expiry or "", day, self.cap)
-        return found
+        """Return when points of a date expire. The ruling must have a rule of expiry."""
+        if (end := self._ends.get(day)) is None:
+            end = self._ends[day] = lot_of(self.ruling.expiry or "", day, self.cap)
+        return end
 
 
 class TermsMemo(dict[tuple[Any, ...], Terms]):
-    """Terms by what an entry says: event_type, version, cap, is_passive, segment, is_broken."""
+    """Terms by Row.terms_key: event_type, version, cap, is_passive, segment, is_broken."""
 
     def __init__(self, timeline: "Timeline") -> None:
         super().__init__()
@@ -95,29 +87,26 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
                 is_broken,
             )
 
-        found = self[key] = terms(ruling)
-        found.later = tuple(((at - EPOCH) // MICROSECOND, terms(each)) for at, each in ruling.later)
-        return found
+        new = self[key] = terms(ruling)
+        new.later = tuple(((at - EPOCH) // MICROSECOND, terms(later)) for at, later in ruling.later)
+        return new
 
     def all(self) -> Iterator[Terms]:
-        """Yield all that were asked for."""
-        for each in self.values():
-            yield each
-            yield from (later for _, later in each.later)
+        """Yield all terms that were looked up, and those of later arrivals."""
+        for terms in self.values():
+            yield terms
+            yield from (later for _, later in terms.later)
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """real: all versions. candidate: None for each event by the version that has judged it.
-
-    since, until: when the candidate is in force; None: open on that side. expiries: by version, by which rule
-    its events' points expire, where known.
-    """
+    """The versions of the book that there are, with a candidate in the place of some."""
 
     real: Books
-    candidate: Book | None = None
-    since: datetime | None = None
+    candidate: Book | None = None  # None: each event is judged by the version that has judged it
+    since: datetime | None = None  # since, until: when the candidate is in force; None: open on that side
     until: datetime | None = None
+    # By version: the rule by which its events' points expire, where that is known.
     expiries: dict[int, str] = field(default_factory=dict)
 
     @cached_property
@@ -127,11 +116,11 @@ class Timeline:
         if self.is_partial:
             books += [version.book for version in self.real.versions]
         ends = {end for book in books for boost in book.boosts for end in (boost.since, boost.until)}
-        return sorted(ends | {each for each in (self.since, self.until) if each})
+        return sorted(ends | {instant for instant in (self.since, self.until) if instant})
 
     @property
     def is_partial(self) -> bool:
-        """Whether events may be judged by the versions that were."""
+        """Whether events may be judged by versions that there are."""
         return self.candidate is None or self.since is not None or self.until is not None
 
     @property
@@ -140,7 +129,7 @@ class Timeline:
         return [stamp(boundary) for boundary in self.boundaries]
 
     def begin_of(self, segment: int) -> datetime:
-        """Return an instant of a segment: the events that so many boundaries are not after."""
+        """Return the first instant of a segment. Its number says how many boundaries are not after it."""
         return self.boundaries[segment - 1] if segment else FIRST_INSTANT
 
     def is_candidates(self, instant: datetime) -> bool:
@@ -149,8 +138,11 @@ class Timeline:
         return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
 
     def ruling(self, event_type: str, version: int | None, occurred: datetime, *, is_broken: bool) -> Ruling:
-        """Return what judges an event. version: that of its entry. is_broken: the candidate's contract is."""
-        judged_by, candidate = self._known(version), self.candidate
+        """Return what judges an event.
+
+        version: the one that its entry names. is_broken: the candidate's contract refuses its properties.
+        """
+        judged_by, candidate = self._numbered.get(version or 0), self.candidate
         waited = judged_by is not None and self.is_candidates(judged_by.effective_at)
         is_before = self.since is not None and occurred < self.since
         if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
@@ -162,16 +154,20 @@ class Timeline:
         return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
 
     def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
-        """Yield the versions after the candidate's time that take a type: the first that is known judges."""
+        """Yield from when on a version is known, and its ruling, for each later one that takes a type.
+
+        Later ones are in force after the candidate. The first that is known when an event arrives judges it.
+        """
         if self.until is None:
             return
         in_order = sorted(self.real.versions, key=lambda version: (version.effective_at, version.number))
         at_end = self.real.at(self.until)
-        for each in (at_end, *(each for each in in_order if each.effective_at > self.until)):
-            if event_type in each.book.event_types:
-                rule = self.expiries.get(each.number)
-                begins = max(each.effective_at, each.published_at, self.until)
-                yield begins, _ruling_of(each.book, event_type, occurred, rule, each.number)
+        later = [version for version in in_order if version.effective_at > self.until]
+        for version in (at_end, *later):
+            if event_type in version.book.event_types:
+                rule = self.expiries.get(version.number)
+                begins = max(version.effective_at, version.published_at, self.until)
+                yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
     def _as_it_was(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
         if version is None or event_type not in version.book.event_types:
@@ -185,16 +181,13 @@ class Timeline:
             version=number,
         )
 
-    def _known(self, number: int | None) -> Version | None:
-        return self._numbered.get(number or 0)
-
     @cached_property
     def _numbered(self) -> dict[int, Version]:
         return {version.number: version for version in self.real.versions}
 
     @cached_property
-    def told(self) -> Books:
-        """The versions that there would have been: the candidate in place of those in force in its time."""
+    def predicted(self) -> Books:
+        """The versions that there would have been: the candidate in the place of those of its time."""
         if self.candidate is None:
             return self.real
         since, until = self.since, self.until
@@ -205,8 +198,6 @@ class Timeline:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [version for version in self.real.versions if version.effective_at > until]
         return Books(versions)
-
-    # ---- what freezes and pauses cost
 
     def freezes(self, now: datetime) -> FreezeRules:
         """Return what freezes cost at an instant."""
@@ -226,7 +217,10 @@ class Timeline:
         return (Books(known) if known else self.real).at(now).book
 
     def price(self, reward_id: str, was: int, now: datetime) -> int | str:
-        """Return what a reward costs that was redeemed at an instant, or why it cannot be. was: its price."""
+        """Return the price of a reward that was redeemed at an instant, or why it could not be.
+
+        was: the price that was paid.
+        """
         if self.candidate is None or not self.is_candidates(now):
             return was
         reward = self.candidate.rewards.get(reward_id)
@@ -249,7 +243,7 @@ class Timeline:
     @cached_property
     def _instants(self) -> list[datetime]:
         begins = [max(version.effective_at, version.published_at) for version in self.real.versions]
-        return [FIRST_INSTANT, *begins, *(each for each in (self.since, self.until) if each)]
+        return [FIRST_INSTANT, *begins, *(instant for instant in (self.since, self.until) if instant)]
 
 
 def _ruling_of(
@@ -270,9 +264,9 @@ CANDIDATE = 0  # its number among predicted versions: lower than that of any ver
 
 
 class PredictedBooks(Books):
-    """The versions that are in force with the candidate in the place of some, as published by an instant.
+    """The versions that were published by an instant, with the candidate in the place of some.
 
-    Those that it replaces still tell what they said of the events that they have judged.
+    The versions that it replaces can still be looked up by number, for the events that they have judged.
     """
 
     def __init__(self, timeline: Timeline, now: datetime) -> None:
@@ -281,15 +275,15 @@ class PredictedBooks(Books):
             for version in timeline.real.versions
             if version.published_at <= now
         ]
-        in_force = [each for each in known if not timeline.is_candidates(each.effective_at)]
+        in_force = [version for version in known if not timeline.is_candidates(version.effective_at)]
         if (candidate := timeline.candidate) is not None:
             in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(replace, candidate)))
         if (until := timeline.until) and known:
             last = Books(known).at(until)
-            in_force = [each for each in in_force if each.number != last.number]
+            in_force = [version for version in in_force if version.number != last.number]
             in_force.append(replace(last, effective_at=until))
         super().__init__(in_force or known)
-        self._numbered = {each.number: each for each in (*known, *self.versions)}
+        self._numbered = {version.number: version for version in (*known, *self.versions)}
 
 
 def _with_expiry(version: Version, timeline: Timeline) -> Version:

@@ -22,29 +22,24 @@ from rules.engagement.points import balancing_entries, clawback, is_earning, mon
 from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
 CAPTURE = "CAPTURE"  # the kind of a step: what was held before is spent
-NO_PLACES: Mapping[str, date] = {}
-DATED = timedelta(days=1)
+NO_NEW_DATES: Mapping[str, date] = {}
+# A freeze for a date that is farther from the day of its entry is a gift for that date.
+USUAL_FREEZE_SPAN = timedelta(days=1)
 NO_DATES: frozenset[date] = frozenset()
 
 
 class Row(NamedTuple):
-    """An entry of the ledger, and what its event was sent with. See LEDGER of rules.lake.
-
-    created_at: microseconds since 1970. segment: how many boundaries of the timeline the event is not before.
-    is_broken: whether the candidate's contract refuses the properties. claimed, zone: the date that the event
-    claims, and the zone that it was read in; of users whose dates may be placed anew. properties: of types
-    that are summed.
-    """
+    """An entry of the ledger (LEDGER of rules.lake.entities), and properties that its event was sent with."""
 
     user_id: str
     kind: str
     event_type: str
-    version: int
+    version: int  # 0 for none
     cap: str | None
     is_passive: bool
-    segment: int
-    is_broken: bool
-    created_at: int
+    segment: int  # how many boundaries of the timeline the event is not before
+    is_broken: bool  # the candidate's contract refuses the event's properties
+    created_at: int  # microseconds since 1970
     seq: int
     points: int
     event_id: str
@@ -56,13 +51,13 @@ class Row(NamedTuple):
     freeze_date: date | None
     reward_id: str | None
     measures: str | None
-    claimed: date | None
-    zone: str | None
-    properties: str | None
+    claimed: date | None  # the date that the event claims; only of users whose dates may be placed anew
+    zone: str | None  # the zone that this date was read in
+    properties: str | None  # only of event types of which streaks or achievements sum a property
 
     @property
-    def judged(self) -> tuple[Any, ...]:
-        """What decides by which terms its event is judged: from event_type to is_broken (TermsMemo)."""
+    def terms_key(self) -> tuple[Any, ...]:
+        """The fields that say which terms judge its event (TermsMemo): from event_type to is_broken."""
         return self[2:8]
 
     @property
@@ -72,7 +67,7 @@ class Row(NamedTuple):
 
     @property
     def counts_at(self) -> datetime:
-        """When it counts: of what was held, when it was held."""
+        """When it counts. A captured hold counts from when it was held."""
         return unstamp(self.held_at) if self.kind == EntryKind.REDEEM and self.held_at else self.at
 
     @property
@@ -82,12 +77,12 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one event. day: the date that it counts for. points: None if it is refused."""
+    """What comes of one event under the books of a timeline."""
 
     row: Row
     terms: Terms
-    day: date
-    points: int | None
+    day: date  # that it counts for
+    points: int | None  # None: it is refused
 
     @property
     def is_active(self) -> bool:
@@ -97,36 +92,33 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """pauses: both dates included. skipped: dates that are no misses. opening: see Cover.
+    """A user's settings, of which the ledger says nothing."""
 
-    pauses_after: those that the books allow. has_doubts: whether the dates of the events contradict each
-    other (rule 8), so that other ones may count if some events do not.
-    """
-
-    pauses: tuple[tuple[date, date], ...] = ()
-    skipped: frozenset[date] = NO_DATES
-    opening: Checkpoint | None = None
-    pauses_after: tuple[tuple[date, date], ...] = ()
+    pauses: tuple[tuple[date, date], ...] = ()  # both dates are included
+    skipped: frozenset[date] = NO_DATES  # dates that are no misses
+    opening: Checkpoint | None = None  # see Cover
+    pauses_after: tuple[tuple[date, date], ...] = ()  # the pauses that the books of the timeline allow
+    # The dates of the events contradict each other (rule 8), so others may count if some events do not.
     has_doubts: bool = False
 
 
 @dataclass(slots=True)
 class World:
-    """What a user has. earned: points ever. balance: without what has expired."""
+    """What a user has, as it is or as it would be."""
 
-    earned: int
-    balance: int
+    earned: int  # points ever
+    balance: int  # without what has expired
     expired: int
     active: set[date]
     cover: Cover
 
 
-def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
-    """Return what the ledger says."""
+def as_it_was(rows: Sequence[Row], settings: UserSettings, now: datetime) -> World:
+    """Return what a user has by the ledger as it is."""
     lots: dict[date, int] = defaultdict(int)
     moves: list[Spending] = []
     freezes: list[tuple[date, int]] = []
-    gone = {row.event_id for row in rows if row.kind == EntryKind.CLAWBACK}
+    taken_back = {row.event_id for row in rows if row.kind == EntryKind.CLAWBACK}
     earned = others = 0
     active = set()
     for row in rows:
@@ -135,7 +127,7 @@ def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
             earned += row.points
             if row.expires_on:
                 lots[row.expires_on] += row.points
-            if kind == EntryKind.EARN and not row.is_passive and row.event_id not in gone:
+            if kind == EntryKind.EARN and not row.is_passive and row.event_id not in taken_back:
                 active.add(row.day)
         elif kind != EntryKind.EXPIRE:
             others += row.points
@@ -144,57 +136,53 @@ def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
                 moves.append((unstamp(when) if when else row.at, -row.points))
             if row.freeze_date and row.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED):
                 freezes.append((row.freeze_date, 1 if row.freeze == FreezeNote.GRANTED else -1))
-    cover = Cover(net_freezes(freezes), known.pauses, known.skipped, opening=known.opening)
+    cover = Cover(net_freezes(freezes), settings.pauses, settings.skipped, opening=settings.opening)
     expired = expired_points(lots, moves, now)
     return World(earned, earned + others - expired, expired, active, cover)
 
 
 class UserFold:
-    """A user's ledger, gone through in order under the books of a timeline.
-
-    outcomes: of the events. corrected: the CLAWBACK and RERATE entries that there would be, with their points
-    alone where they stay as they are.
-    """
+    """A user's ledger, gone through in order under the books of a timeline. A place is an entry's stamp."""
 
     def __init__(
-        self, rows: Sequence[Row], timeline: Timeline, terms_of: TermsMemo, known: UserSettings
+        self, rows: Sequence[Row], timeline: Timeline, terms_of: TermsMemo, settings: UserSettings
     ) -> None:
-        self.rows, self.timeline, self.known = rows, timeline, known
+        self.rows, self.timeline, self.settings = rows, timeline, settings
         self.user_id = rows[0].user_id
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[Outcome] = []  # of the events
+        # The CLAWBACK and RERATE entries that there would be; with their points alone where they stay.
         self.corrected: list[Draft] = []
         self.impossible: list[Impossible] = []
-        self.sum = 0
-        self.lots: dict[date, int] = defaultdict(int)
-        self.moves: dict[str, Spending] = {}
-        self._judged = {
-            row.event_id: terms_of[row.judged].at(row.created_at)
+        self.sum = 0  # the balance, with what has expired
+        self.lots: dict[date, int] = defaultdict(int)  # points by the date on which they expire
+        self.moves: dict[str, Spending] = {}  # by place: what was spent
+        self._terms = {
+            row.event_id: terms_of[row.terms_key].at(row.created_at)
             for row in rows
             if row.kind == EntryKind.EARN
         }
-        judged = self._judged.values()
         corrections = [row for row in rows if row.kind in INTO_DEBT]
-        is_touched = any(each.ruling.is_new for each in judged)
-        # Of whom the candidate judges nothing keeps what there is. What is left of a cap follows from
-        # corrections in between, too.
-        self._keeps = not is_touched and bool(timeline.candidate or corrections)
-        self._rates = bool(corrections) and not self._keeps
-        self._rerated = rerated_since(rows) if self._rates else {}
-        self._drafts: list[Draft] = []
-        self.has_changed = any(each.is_active != each.was_active for each in judged)
-        self._claims = self.has_changed and known.has_doubts
+        is_judged_anew = any(terms.ruling.is_new for terms in self._terms.values())
+        # If the candidate judges no event of a user, points stay as they are. Caps are not filled anew then,
+        # because corrections between the events have changed what was left of them.
+        self._keeps_points = not is_judged_anew and bool(timeline.candidate or corrections)
+        self._rates_anew = bool(corrections) and not self._keeps_points
+        self._rerated = rerated_since(rows) if self._rates_anew else {}
+        self._drafts: list[Draft] = []  # what there is to be rated anew
+        self.has_changed = any(terms.is_active != terms.was_active for terms in self._terms.values())
+        self._places_dates = self.has_changed and settings.has_doubts  # dates are placed anew
         self._days = dict[date, Day]()
         self._flight_gaps = set[date]()  # dates that flights leave out, where dates are placed anew
         self._capped = CappedPoints()
-        self._undone: set[str] = set()
-        # What there would be against what there was: points and when they expire -> how many more. Empty but
-        # for zeros while nothing differs.
+        self._undone: set[str] = set()  # places of what was impossible
+        # How many more entries there would be than there are, by their points and when these expire. All are
+        # zero while nothing differs.
         self._differences = Counter[tuple[int, date | None]]()
-        self._held: dict[str, int] = {}
-        self._freezes: list[tuple[date, int]] = []
-        self._granted: dict[str, date] = {}
-        self._free: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        self._taken_back: set[str] = set()
+        self._held: dict[str, int] = {}  # by place: points
+        self._freezes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
+        self._granted: dict[str, date] = {}  # by place: the date of a freeze
+        self._free: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # by month: free freezes before, after
+        self._taken_back: set[str] = set()  # ids of events
 
     def replay(self) -> "UserFold":
         """Go through the rows; returns itself."""
@@ -206,120 +194,112 @@ class UserFold:
             EntryKind.RERATE: self._rerate,
             CAPTURE: self._capture,
         }
-        for kind, some in groupby(self._in_order(), key=attrgetter("kind")):
-            if kind == EntryKind.EARN and self._claims:
-                for batch in _batches(some):
+        for kind, rows in groupby(self._in_order(), key=attrgetter("kind")):
+            if kind == EntryKind.EARN and self._places_dates:
+                for batch in _batches(rows):
                     self._earn(batch, self._placed(batch))
             elif kind == EntryKind.EARN:
-                self._earn(some, NO_PLACES)
+                self._earn(rows, NO_NEW_DATES)
             else:
                 step = steps.get(kind, self._other)
-                for row in some:
+                for row in rows:
                     step(row)
         return self
 
     def _in_order(self) -> Sequence[Row]:
-        """Return the rows as they count. What was held is there twice: when it was held, and captured."""
+        """Return the rows as they count. A captured hold is there twice: as it was held, and captured."""
         captured = [row for row in self.rows if row.held_at and row.kind == EntryKind.REDEEM]
         if not captured:
             return self.rows
-        both = [(row.counts_at, row.seq, row) for row in self.rows]
-        both += [(row.at, row.seq, row._replace(kind=CAPTURE)) for row in captured if row.counts_at != row.at]
-        return [row for _, _, row in sorted(both, key=itemgetter(0, 1))]
-
-    # ---- what it comes to
+        dated = [(row.counts_at, row.seq, row) for row in self.rows]
+        dated += [
+            (row.at, row.seq, row._replace(kind=CAPTURE)) for row in captured if row.counts_at != row.at
+        ]
+        return [row for _, _, row in sorted(dated, key=itemgetter(0, 1))]
 
     def world(self, now: datetime) -> World:
         """Return what the user would have."""
-        earned = sum(outcome.points or 0 for outcome in self.outcomes) + sum(
-            each.points for each in self.corrected
-        )
+        of_events = sum(outcome.points or 0 for outcome in self.outcomes)
+        earned = of_events + sum(draft.points for draft in self.corrected)
         expired = self._expired(now)
         return World(earned, self.sum - expired, expired, self.active, self.cover)
 
     @property
     def cover(self) -> Cover:
         """What protects the streak."""
-        return Cover(
-            net_freezes(self._freezes), self.known.pauses_after, self._skipped(), opening=self.known.opening
-        )
+        settings = self.settings
+        freezes = net_freezes(self._freezes)
+        return Cover(freezes, settings.pauses_after, self._skipped(), opening=settings.opening)
 
     @property
     def active(self) -> set[date]:
         """The active dates so far."""
-        gone = self._taken_back
         return {
-            day
-            for row, terms, day, points in self.outcomes
-            if terms.is_active and points is not None and row.event_id not in gone
+            outcome.day
+            for outcome in self.outcomes
+            if outcome.is_active and outcome.row.event_id not in self._taken_back
         }
 
     def _skipped(self) -> frozenset[date]:
         """Return the dates that are no misses: where dates are placed anew, flights may leave out others."""
-        if not self._claims:
-            return self.known.skipped
+        if not self._places_dates:
+            return self.settings.skipped
         earns = [row for row in self.rows if row.kind == EntryKind.EARN]
-        before = _left_out((row, row.day) for row in earns if not row.is_passive)
+        flight_gaps = flight_gap_dates([(row.event_id, row.day) for row in earns if not row.is_passive], {})
         zones = {row.zone for row in earns if row.zone}
-        taken = {
+        zones_after = {
             outcome.row.zone for outcome in self.outcomes if outcome.points is not None and outcome.row.zone
         }
-        others = self.known.skipped.difference(
-            before, *map(_skipped_in, zones)
-        )  # such as those of an amnesty
-        return others.union(self._flight_gaps, *map(_skipped_in, taken))
-
-    # ---- events
+        # What is left are dates of an amnesty and the like.
+        others = self.settings.skipped.difference(flight_gaps, *map(_skipped_in, zones))
+        return others.union(self._flight_gaps, *map(_skipped_in, zones_after))
 
     def _earn(self, rows: Iterable[Row], placed: Mapping[str, date]) -> None:
         """Apply the entries of events. placed: by event, the dates that are not those of the ledger."""
-        judged, keeps, award, note = self._judged, self._keeps, self._capped.award, self.outcomes.append
-        lots = self.lots
         for row in rows:
-            terms = judged[row.event_id]
+            terms = self._terms[row.event_id]
             ruling = terms.ruling
             if ruling.is_refused:
-                note(Outcome(row, terms, row.day, None))
+                self.outcomes.append(Outcome(row, terms, row.day, None))
                 self._differences[row.points, row.expires_on] -= 1
                 continue
             day = placed.get(row.event_id) or row.day
             points = row.points
-            if not keeps:
+            if not self._keeps_points:
                 worth = points if ruling.points is None else ruling.points
-                points = award(row.event_type, day, worth, terms.cap)
+                points = self._capped.award(row.event_type, day, worth, terms.cap)
             self.sum += points
-            note(Outcome(row, terms, day, points))
+            self.outcomes.append(Outcome(row, terms, day, points))
             ends = None if ruling.is_new else row.expires_on
             if ends is None and ruling.expiry:
                 ends = terms.end_of(day)
             if ends and points:
-                lots[ends] += points
+                self.lots[ends] += points
             if points != row.points or ends != row.expires_on:
                 self._differences[points, ends] += 1
                 self._differences[row.points, row.expires_on] -= 1
-            if self._rates:
+            if self._rates_anew:
                 self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
 
     def _placed(self, batch: Sequence[Row]) -> dict[str, date]:
         """Return the dates of the events of one transaction, which are placed together (rule 8)."""
         events = []
         for row in batch:
-            terms = self._judged[row.event_id]
+            terms = self._terms[row.event_id]
             if not terms.ruling.is_refused:
-                at = row.event_id
-                day = row.claimed or row.day
-                told = (self.user_id, at, "", row.event_type, at, day, "UTC", 0, "", "")
-                events.append(Event(*told, is_passive=not terms.is_active))
+                # Placing reads the id, the date and whether it is passive. The rest is left empty.
+                values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
+                events.append(Event(self.user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active))
         near = dates_beside(event.activity_date for event in events)
         placed = assign_dates(events, {day: self._days.get(day) for day in near})
-        opened = [(each.event_id, each.activity_date) for each in placed if not each.is_passive]
+        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
         beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
         self._flight_gaps |= flight_gap_dates(opened, beside)
-        days = {each.event_id: each.activity_date for each in placed}
+        days = {event.event_id: event.activity_date for event in placed}
         for row in batch:
             if row.event_id in days:
                 earned_for = days[row.event_id].isoformat()
-                is_passive = not self._judged[row.event_id].is_active
+                is_passive = not self._terms[row.event_id].is_active
                 draft = Draft(
                     *(EntryKind.EARN, 0, row.event_id, row.event_type, earned_for), is_passive=is_passive
                 )
@@ -336,16 +316,12 @@ class UserFold:
                 draft = Draft(EntryKind.CLAWBACK, 0, row.event_id, row.event_type, day, is_passive=is_passive)
                 self._count_day(row, draft)
 
-    # ---- what is taken back (rule 12)
-    #
-    # CLAWBACK and RERATE entries follow from the events that count and from the book. Under another book they
-    # are worked out anew, by the functions that wrote them, when they were written.
-
     def _claw_back(self, row: Row) -> None:
+        """Take back an event (rule 12). What follows is worked out anew, as the process did that wrote it."""
         self._differences[row.points, row.expires_on] -= 1
-        if self._claims:
+        if self._places_dates:
             self._take_from_day(row)
-        if not self._rates:
+        if not self._rates_anew:
             self._taken_back.add(row.event_id)
             self._correct(row, [_correction(row)])
             return
@@ -356,9 +332,9 @@ class UserFold:
             self._correct(row, clawback(named[0], "", self._drafts, books, ""))
 
     def _rerate(self, row: Row) -> None:
-        """Write what is lacking by the versions that are known, from a date's week on."""
+        """Add what is lacking by the versions that are known, from a date's week on (rule 12)."""
         self._differences[row.points, row.expires_on] -= 1
-        if not self._rates:
+        if not self._rates_anew:
             self._correct(row, [_correction(row)])
         elif first := self._rerated.get(row.created_at):
             since, books = monday_of(first), PredictedBooks(self.timeline, row.at)
@@ -368,6 +344,7 @@ class UserFold:
             self._correct(row, balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
     def _correct(self, row: Row, drafts: Sequence[Draft]) -> None:
+        """Apply corrections in the place of a row."""
         self._drafts += drafts
         for draft in drafts:
             self.sum += draft.points
@@ -377,21 +354,19 @@ class UserFold:
                 self.lots[ends] += draft.points
             if draft.cap:
                 self._capped.add(draft.event_type or "", _day_of(draft), draft.cap, draft.points)
-            if draft.kind is EntryKind.CLAWBACK and self._claims:
+            if draft.kind is EntryKind.CLAWBACK and self._places_dates:
                 self._count_day(row, draft)
             self.corrected.append(draft)
-
-    # ---- commands
 
     def _redeem(self, row: Row) -> None:
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
         if row.is_price:
-            asked = self.timeline.price(row.reward_id or "", price, row.at)
-            if isinstance(asked, str):
-                self._refuse(row, "redemption", price, 0, asked)
+            price_or_reason = self.timeline.price(row.reward_id or "", price, row.at)
+            if isinstance(price_or_reason, str):
+                self._refuse(row, "redemption", price, 0, price_or_reason)
                 return
-            price = asked
+            price = price_or_reason
         if is_freeze:
             price = self._price(row)
             if why := self._too_many(row):
@@ -412,18 +387,18 @@ class UserFold:
         if row.held_at:
             self._held[stamp(row.at)] = price
 
-    def _missing(self, price: int, have: int, now: datetime) -> int:
-        """Return how many points are missing; 0 or below for none. have: what has expired is part of it."""
+    def _missing(self, price: int, balance: int, now: datetime) -> int:
+        """Return how many points are missing; 0 or below for none. balance: with what has expired."""
         if not any(more for (points, _), more in self._differences.items() if points):
             return 0  # nothing differs so far, so it was possible
-        return price - have + self._expired(now)
+        return price - balance + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
         """Return what has expired by an instant."""
         return expired_points(self.lots, list(self.moves.values()), now)
 
     def _capture(self, row: Row) -> None:
-        """Spend what was held, if a clawback has left it; otherwise it is free again."""
+        """Spend what was held, if a clawback has left enough. Otherwise the hold is released."""
         if (price := self._held.get(place := stamp(row.at))) is None:
             return
         # What is held is still part of the balance.
@@ -435,13 +410,14 @@ class UserFold:
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
     def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
+        """Note that something would have been impossible. The arguments are the fields of Impossible."""
         at = stamp(row.counts_at)
         self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
         self._undone.add(stamp(row.at))
         self._differences[row.points, None] -= 1
 
     def _reverse(self, row: Row) -> None:
-        """Undo what a redemption took, if there was one. Spent freezes that come back have no points."""
+        """Undo a redemption, if it was possible. A spent freeze that comes back has no points."""
         undone = row.reverses or ""
         if undone in self.moves:
             _, price = self.moves.pop(undone)
@@ -460,16 +436,14 @@ class UserFold:
     def _ignore(self, row: Row) -> None:
         """An expiry follows from the rest."""
 
-    # ---- freezes
-
     def _price(self, row: Row) -> int:
-        """Return what a freeze costs: one of the month's free ones, a gift, or at its price."""
+        """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
         if self._is_gift(row):
             return 0
         return self.timeline.freezes(row.at).price(self._free[f"{row.at:%Y-%m}"][1])
 
     def _is_gift(self, row: Row) -> bool:
-        """Whether a freeze for nothing was a gift: there was none of the month's free ones any more."""
+        """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
         real = self.timeline.real_at(row.at).freezes
         used = self._free[f"{row.at:%Y-%m}"][0]
         return row.points == 0 and used >= real.free_a_month and bool(real.price_points)
@@ -487,12 +461,13 @@ class UserFold:
     @property
     def _is_as_it_was(self) -> bool:
         """Whether active dates, freezes and pauses have been so far what they were."""
-        return not (self.has_changed or self.impossible or self.known.pauses != self.known.pauses_after)
+        settings = self.settings
+        return not (self.has_changed or self.impossible or settings.pauses != settings.pauses_after)
 
     def _too_many(self, row: Row) -> str:
-        """Return why no further freeze may be held; a gift for a date of its own always may."""
+        """Return why no further freeze may be held; "" if one may. A gift for a certain date always may."""
         at, day = row.at, row.freeze_date
-        if day is None or abs(day - at.astimezone(UTC).date()) > DATED:
+        if day is None or abs(day - at.astimezone(UTC).date()) > USUAL_FREEZE_SPAN:
             return ""
         terms = self.timeline.freezes(at)
         if self._is_as_it_was and terms == self.timeline.real_at(at).freezes:
@@ -504,20 +479,21 @@ class UserFold:
         return f"{held} freezes would have been held, and {most} may be" if held >= most else ""
 
     def _gone_from(self, row: Row, granted: date) -> date:
-        """Return from when a returned freeze is gone: as the ledger says, if it was in use there too."""
+        """Return from when a returned freeze is gone: as the ledger says, if it was used there, too."""
         stored = row.freeze_date
         if stored and self._is_as_it_was:
             return stored
-        found = return_date(fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date())
-        return stored if stored and granted not in (found, stored) else found
+        gone = return_date(fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date())
+        return stored if stored and granted not in (gone, stored) else gone
 
 
 def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
-    """Return when a ledger was rated anew, with the earliest of the dates of which it was, by place.
+    """Return for each time that a ledger was rated anew the earliest date of which it was.
 
-    rows: in the order of the ledger. The RERATE entries of a CLAWBACK's transaction belong to that.
+    The keys are created_at of the first RERATE entry of each time. rows: in the order of the ledger. The
+    RERATE entries of a CLAWBACK's transaction are left out, because they belong to that.
     """
-    found: dict[int, date] = {}
+    first_dates: dict[int, date] = {}
     rerated: list[Row] = []
     for row in (*rows, None):
         if row is not None and row.kind == EntryKind.RERATE:
@@ -528,9 +504,9 @@ def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
             while rerated and rerated[-1].created_at == at - 1:
                 at = rerated.pop().created_at
         if rerated:
-            found[rerated[0].created_at] = min(each.day for each in rerated)
+            first_dates[rerated[0].created_at] = min(entry.day for entry in rerated)
         rerated.clear()
-    return found
+    return first_dates
 
 
 def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
@@ -557,10 +533,6 @@ def _correction(row: Row) -> Draft:
 
 def _day_of(draft: Draft) -> date:
     return date.fromisoformat(draft.activity_date or "")
-
-
-def _left_out(events: Iterable[tuple[Row, date]]) -> set[date]:
-    return flight_gap_dates([(row.event_id, day) for row, day in events], {})
 
 
 def _skipped_in(zone: str) -> frozenset[date]:

@@ -41,10 +41,10 @@ LIVING_IN = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT un
 
 @dataclass(frozen=True, slots=True)
 class Todays:
-    """Which date is today. in_utc: there; others: users in whose zone it is another one."""
+    """The date that is today, for each user."""
 
     in_utc: date
-    others: Mapping[str, date] = field(default_factory=dict)
+    others: Mapping[str, date] = field(default_factory=dict)  # of the users in whose zone it is another one
 
     def of(self, user: str) -> date:
         """Return a user's date."""
@@ -60,14 +60,14 @@ def user_settings(
         db.execute(NEWEST)
         rows = db.execute(LISTED).fetchall()
         in_utc = now.astimezone(UTC).date()
-        there = {zone: _today(now, zone) for (zone,) in db.execute(ZONES).fetchall()}
-        others = db.execute(LIVING_IN, [[zone for zone, day in there.items() if day != in_utc]]).fetchall()
+        today_of = {zone: _today(now, zone) for (zone,) in db.execute(ZONES).fetchall()}
+        others = db.execute(LIVING_IN, [[zone for zone, day in today_of.items() if day != in_utc]]).fetchall()
     settings = {}
     for user, listed, skipped, opening in rows:
         pauses, dates = pauses_of(listed), frozenset(dates_of(skipped))
-        left = pauses_left(pauses, timeline)[0]
-        settings[user] = UserSettings(pauses, dates, opening_of(opening), left)
-    return settings, Todays(in_utc, {user: there[zone] for user, zone in others})
+        allowed, _ = judged_pauses(pauses, timeline)
+        settings[user] = UserSettings(pauses, dates, opening_of(opening), allowed)
+    return settings, Todays(in_utc, {user: today_of[zone] for user, zone in others})
 
 
 def _today(now: datetime, zone: str) -> date:
@@ -77,19 +77,19 @@ def _today(now: datetime, zone: str) -> date:
         return now.astimezone(UTC).date()
 
 
-def pauses_left(pauses: Pauses, timeline: Timeline) -> tuple[Pauses, Pauses]:
-    """Return the pauses that the books allow, and those that they do not, in the order of their dates.
+def judged_pauses(pauses: Pauses, timeline: Timeline) -> tuple[Pauses, Pauses]:
+    """Return the pauses that the books allow, and those that they refuse, in the order of their dates.
 
-    The lake does not say when a pause was asked for: its first date decides which book judges it. Only a book
-    with other terms than those that were judges it anew.
+    The lake does not say when somebody asked for a pause, so the book of its first date judges it. A book
+    with the same terms for pauses as the one that was in force does not judge it anew.
     """
-    kept: list[tuple[date, date]] = []
+    allowed: list[tuple[date, date]] = []
     refused: list[tuple[date, date]] = []
     for first, last in sorted(pauses):
         at = datetime.combine(first, time(12), UTC)
         terms = timeline.pauses(at)
         is_long = (last - first).days + 1 > terms.dates_max
         is_same = terms == timeline.real_at(at).pauses
-        is_over = paused_dates_a_year([*kept, (first, last)]) > terms.dates_a_year
-        (refused if not is_same and (is_long or is_over) else kept).append((first, last))
-    return tuple(kept), tuple(refused)
+        is_over = paused_dates_a_year([*allowed, (first, last)]) > terms.dates_a_year
+        (refused if not is_same and (is_long or is_over) else allowed).append((first, last))
+    return tuple(allowed), tuple(refused)

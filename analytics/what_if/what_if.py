@@ -20,9 +20,9 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import NOBODYS, CountedUsers, PartAnswer, Replay
+from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, Impossible
-from analytics.what_if.goals import Goals, Kept
+from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.sent_events import Refuses, broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Row, UserSettings
@@ -68,63 +68,58 @@ def _refuses_nothing(contract: Any, properties: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WhatIfQuestion:
-    """What is asked. book: the candidate, None for the versions that were in force (a check of oneself).
+    """A question to the lake."""
 
-    since, until: when it is in force. now: until when points expire, and which date is today, in each user's
-    zone. refuses: whether a contract refuses properties. keep_days: whether the points of each day, and each
-    user's streaks and achievements that differ, are kept, too.
-    """
-
-    book: Book | None
-    now: datetime
-    since: datetime | None = None
+    book: Book | None  # the candidate; None: the versions as they were, which must change nothing
+    now: datetime  # points have expired until then, and it says which date is today in each user's zone
+    since: datetime | None = None  # since, until: when the candidate is in force
     until: datetime | None = None
-    refuses: Refuses = _refuses_nothing
+    refuses: Refuses = _refuses_nothing  # whether a contract refuses properties
+    # Whether the answer has the points of each day, and each user's streaks and achievements that differ.
     keep_days: bool = False
 
 
 @dataclass(slots=True)
 class WhatIfAnswer:
-    """users: a row each (figures.USERS). top: who changes most, and why. days: points by user and day.
+    """What a book would have led to."""
 
-    goals: see analytics.what_if.goals.Goals.
-    """
-
-    asked: WhatIfQuestion
-    users: pa.Table
+    question: WhatIfQuestion
+    users: pa.Table  # a row for each user (figures.USERS)
     figures: Figures
-    top: list[dict[str, Any]] = field(default_factory=list)
-    days: dict[tuple[str, date], int] = field(default_factory=dict)
-    goals: Kept = field(default_factory=dict)
+    largest_changes: list[dict[str, Any]] = field(default_factory=list)  # the users, and why they change
+    days: dict[tuple[str, date], int] = field(default_factory=dict)  # points by user and day
+    goals: GoalFigures = field(default_factory=dict)
 
 
-def what_if(objects: Objects, asked: WhatIfQuestion) -> WhatIfAnswer:
+def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what a book would have led to."""
-    timeline = Timeline(lake_books(objects), asked.book, asked.since, asked.until)
-    if asked.book and timeline.is_partial:
+    timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
+    if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
-    settings, todays = user_settings(objects, timeline, asked.now)
-    broken = broken_contracts(objects, asked.book, asked.refuses)
-    if broken.num_rows or (asked.book and _changes_activity(objects, asked.book)):
-        doubtful = doubtful_users(objects) | {user for user, each in settings.items() if each.skipped}
-        for user in doubtful:
-            settings[user] = replace(settings.get(user, NOBODYS), has_doubts=True)
-    replay = Replay(timeline, settings, todays, asked.now, asked.keep_days)
-    summed = Goals(timeline, asked.now, Figures(), None).summed
+    settings, todays = user_settings(objects, timeline, question.now)
+    broken = broken_contracts(objects, question.book, question.refuses)
+    if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
+        with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
+        for user in doubtful_users(objects) | with_skipped:
+            settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
+    replay = Replay(timeline, settings, todays, question.now, question.keep_days)
+    summed = Goals(timeline, question.now, Figures(), None).summed
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), replay, broken, summed)
-        found = replayed(replay, Path(name), parts)
-    found.figures.impossible += _impossible_pauses(settings)
-    users = found.users.combine_chunks().sort_by("user_id")
-    for each in found.top:
-        del each["score"]
-    return WhatIfAnswer(asked, users, found.figures, found.top, found.days, found.goals)
+        total = replayed(replay, Path(name), parts)
+    total.figures.impossible += _impossible_pauses(settings)
+    users = total.users.combine_chunks().sort_by("user_id")
+    for change in total.largest_changes:
+        del change["score"]
+    return WhatIfAnswer(question, users, total.figures, total.largest_changes, total.days, total.goals)
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
+    """Return by version by which rule its events' points expire, as events and books say."""
     with table_of(db := small_database(), "events", objects, "events"):
-        named = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
-    return {version.number: version.book.expiry for version in real.versions if version.book.expiry} | named
+        of_events = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
+    of_books = {version.number: version.book.expiry for version in real.versions if version.book.expiry}
+    return of_books | of_events
 
 
 def _changes_activity(objects: Objects, book: Book) -> bool:
@@ -150,12 +145,11 @@ def _write_history(
     parts = parts_of(objects, "ledger")
     with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
         write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    doubted = [user for user, each in replay.settings.items() if each.has_doubts]
+    doubted = [user for user, settings in replay.settings.items() if settings.has_doubts]
     if doubted or summed:
-        some = {"doubted": {"user_id": doubted}, "summed": {"event_type": sorted(summed)}}
         with table_of(db := small_database(), "events", objects, "events"):
-            for name, columns in some.items():
-                db.register(name, pa.table({each: pa.array(of, pa.string()) for each, of in columns.items()}))
+            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
+            db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
             write_parts(db, SENT, folder / "sent", parts)
     return parts
 
@@ -192,8 +186,8 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
 
 
 def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible]:
-    for user, known in settings.items():
-        for first, last in known.pauses:
-            if (first, last) not in known.pauses_after:
+    for user, user_setting in settings.items():
+        for first, last in user_setting.pauses:
+            if (first, last) not in user_setting.pauses_after:
                 why = f"it would have been one of too many dates up to {last}"
                 yield Impossible(user, "pause", first.isoformat(), 0, 0, why)

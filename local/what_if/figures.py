@@ -15,7 +15,6 @@ IMPOSSIBLE_LISTED = 1000
 Json = dict[str, Any]
 # The changes of users are counted in these classes: up to 10 points, up to 100, and so on.
 CLASSES = (1, 11, 101, 1001)
-
 SUMS = ("earned", "balance", "shown", "longest")
 TOTALS = f"""
 SELECT count(*) AS all_users, {{changes}},
@@ -34,20 +33,20 @@ FROM (SELECT balance_after - balance_before AS change FROM users) GROUP BY ALL
 """
 
 
-def summary(found: WhatIfAnswer, book: str) -> Json:
+def summary(answer: WhatIfAnswer, book: str) -> Json:
     """Return all figures. book: how the candidate is named."""
-    asked, figures = found.asked, found.figures
+    question, figures = answer.question, answer.figures
     db = duckdb.connect()
-    db.register("users", found.users)
+    db.register("users", answer.users)
     totals = _row(db, TOTALS.format(changes=CHANGES))
     kinds = Counter(each.what for each in figures.impossible)
-    days = [day for day in SURVIVAL_DAYS if day <= max(_lengths(found))]
+    days = [day for day in SURVIVAL_DAYS if day <= max(_lengths(answer))]
     before, after = (runs.survival(days) for runs in (figures.runs_before, figures.runs_after))
     return {
         "book": book,
-        "from": asked.since.isoformat() if asked.since else None,
-        "to": asked.until.isoformat() if asked.until else None,
-        "as_of": asked.now.isoformat(),
+        "from": question.since.isoformat() if question.since else None,
+        "to": question.until.isoformat() if question.until else None,
+        "as_of": question.now.isoformat(),
         "entries": figures.entries,
         "users": {
             "all": totals["all_users"],
@@ -83,23 +82,23 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
             "by_kind": dict(sorted(kinds.items())),
             "listed": [asdict(each) for each in _in_order(figures.impossible)][:IMPOSSIBLE_LISTED],
         },
-        "largest_changes": found.top,
+        "largest_changes": answer.largest_changes,
     }
 
 
-def _streak(each: GoalChange) -> Json:
-    change = {"name": each.name, "per": each.per, "change": each.change}
-    return {**change, "before": asdict(each.before), "after": asdict(each.after)}
+def _streak(streak: GoalChange) -> Json:
+    change = {"name": streak.name, "per": streak.per, "change": streak.change}
+    return {**change, "before": asdict(streak.before), "after": asdict(streak.after)}
 
 
-def _achievement(each: GoalChange) -> Json:
-    change = {"name": each.name, "title": each.title, "change": each.change}
-    return {**change, "before": each.before.reached, "after": each.after.reached}
+def _achievement(achievement: GoalChange) -> Json:
+    change = {"name": achievement.name, "title": achievement.title, "change": achievement.change}
+    return {**change, "before": achievement.before.reached, "after": achievement.after.reached}
 
 
-def _lengths(found: WhatIfAnswer) -> Iterable[int]:
-    runs = (found.figures.runs_before, found.figures.runs_after)
-    return [0, *(length for run in runs for some in (run.ended, run.alive) for length in some)]
+def _lengths(answer: WhatIfAnswer) -> Iterable[int]:
+    runs = (answer.figures.runs_before, answer.figures.runs_after)
+    return [0, *(length for run in runs for lengths in (run.ended, run.alive) for length in lengths)]
 
 
 def _in_order(listed: Iterable[Any]) -> list[Any]:
@@ -120,12 +119,13 @@ def _classes(db: duckdb.DuckDBPyConnection) -> list[Json]:
     A list, from the largest loss to the largest gain: browsers sort the names of an object that are numbers.
     """
     steps = " + ".join(f"(abs(change) >= {bound})::INTEGER" for bound in CLASSES)
-    found = {int(each): users for each, users in db.execute(CLASSED.format(steps=steps)).fetchall()}
-    most = len(CLASSES)
-    return [{"change": _name(each), "users": found.get(each, 0)} for each in range(-most, most + 1)]
+    counts = {int(number): users for number, users in db.execute(CLASSED.format(steps=steps)).fetchall()}
+    numbers = range(-len(CLASSES), len(CLASSES) + 1)
+    return [{"change": _class_name(number), "users": counts.get(number, 0)} for number in numbers]
 
 
-def _name(number: int) -> str:
+def _class_name(number: int) -> str:
+    """Return a class in words, such as `+11 to +100`. number: negative for losses, 0 for no change."""
     if not number:
         return "0"
     low, sign = CLASSES[abs(number) - 1], "+" if number > 0 else "-"
@@ -135,6 +135,6 @@ def _name(number: int) -> str:
 
 
 def _row(db: duckdb.DuckDBPyConnection, sql: str) -> Json:
-    found = db.execute(sql)
-    names = [each[0] for each in found.description or ()]
-    return dict(zip(names, found.fetchone() or (), strict=True))
+    result = db.execute(sql)
+    names = [column[0] for column in result.description or ()]
+    return dict(zip(names, result.fetchone() or (), strict=True))

@@ -8,25 +8,26 @@ IMPOSSIBLE_SHOWN = 10
 REASONS_SHOWN = 3
 
 
-def lines(found: Json) -> Iterator[str]:
-    """Yield the report, line by line."""
-    users = found["users"]
-    yield f"{found['book']} {_span(found)}, as of {found['as_of'][:19]}Z: {found['entries']:,} ledger entries"
+def lines(figures: Json) -> Iterator[str]:
+    """Yield the report, line by line. figures: see local.what_if.figures.summary."""
+    users = figures["users"]
+    as_of = f"as of {figures['as_of'][:19]}Z"
+    yield f"{figures['book']} {_span(figures)}, {as_of}: {figures['entries']:,} ledger entries"
     yield ""
     moved = f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}"
     yield f"users       {users['all']:>14,}   {moved}"
     for name, title in (("points", "points"), ("liability", "liability")):
-        yield f"{title:<11} {_change(found[name])}"
-    yield from _streaks(found["streaks"])
-    yield from _goals(found["goals"])
-    yield from _types(found)
-    yield from _refused(found["refused"])
-    yield from _impossible(found["impossible"])
-    yield from _top(found["largest_changes"])
+        yield f"{title:<11} {_change(figures[name])}"
+    yield from _streaks(figures["streaks"])
+    yield from _goals(figures["goals"])
+    yield from _types(figures)
+    yield from _refused(figures["refused"])
+    yield from _impossible(figures["impossible"])
+    yield from _top(figures["largest_changes"])
 
 
-def _span(found: Json) -> str:
-    since, until = found["from"], found["to"]
+def _span(figures: Json) -> str:
+    since, until = figures["from"], figures["to"]
     if not since and not until:
         return "in force all along"
     return f"in force from {since or 'the beginning'} to {until or 'the end'}"
@@ -38,59 +39,59 @@ def _change(pair: Json) -> str:
     return f"{before:>14,} -> {after:>14,}   {after - before:+,}{part}"
 
 
-def _streaks(found: Json) -> Iterator[str]:
-    current, longest = found["current"], found["longest"]
+def _streaks(figures: Json) -> Iterator[str]:
+    current, longest = figures["current"], figures["longest"]
     moved = f"longer {current['longer']:,}, shorter {current['shorter']:,}"
-    yield f"alive       {_change(found['alive'])}"
+    yield f"alive       {_change(figures['alive'])}"
     yield f"days now    {_change(current)}   {moved}"
     yield f"longest     {_change(longest)}   longer {longest['longer']:,}, shorter {longest['shorter']:,}"
     yield ""
     yield "of all runs of active dates, this share reaches"
-    for each in found["survival"]:
+    for each in figures["survival"]:
         yield f"  {each['days']:>4} days   {each['before']:>7.1%} -> {each['after']:>7.1%}"
 
 
-def _goals(found: Json) -> Iterator[str]:
-    if found["streaks"]:
+def _goals(figures: Json) -> Iterator[str]:
+    if figures["streaks"]:
         yield ""
         yield "streaks that differ: users who ever reached a period, users who have it now, the longest"
-    for each in found["streaks"]:
-        figures = ", ".join(
+    for each in figures["streaks"]:
+        changes = ", ".join(
             f"{word} {each['before'][name]:,} -> {each['after'][name]:,}"
             for name, word in (("reached", "reached"), ("current", "now"), ("longest", "longest"))
         )
-        yield f"  {each['name']:<22} {each['change']:<8} a {each['per']:<6} {figures}"
-    if found["achievements"]:
+        yield f"  {each['name']:<22} {each['change']:<8} a {each['per']:<6} {changes}"
+    if figures["achievements"]:
         yield ""
         yield "achievements that differ: users who have them"
-    for each in found["achievements"]:
+    for each in figures["achievements"]:
         yield f"  {each['name']:<22} {each['change']:<8} {_change(each)}"
 
 
-def _types(found: Json) -> Iterator[str]:
+def _types(figures: Json) -> Iterator[str]:
     yield ""
     yield "points by event type"
-    for name, each in found["by_type"].items():
+    for name, each in figures["by_type"].items():
         yield f"  {name:<22} {_change(each)}"
 
 
-def _refused(found: Json) -> Iterator[str]:
-    if found["events"]:
+def _refused(figures: Json) -> Iterator[str]:
+    if figures["events"]:
         yield ""
-        yield f"{found['events']:,} events would have been refused: this book lacks their type, or, in "
-        yield f"{found['for_their_properties']:,} cases, its contract refuses their properties"
+        yield f"{figures['events']:,} events would have been refused: this book lacks their type, or, in "
+        yield f"{figures['for_their_properties']:,} cases, its contract refuses their properties"
 
 
-def _impossible(found: Json) -> Iterator[str]:
-    if not found["all"]:
+def _impossible(figures: Json) -> Iterator[str]:
+    if not figures["all"]:
         return
     yield ""
-    kinds = ", ".join(f"{what} {count:,}" for what, count in found["by_kind"].items())
+    kinds = ", ".join(f"{what} {count:,}" for what, count in figures["by_kind"].items())
     yield (
-        f"would not have been possible: {found['all']:,} of {found['points']:,} points ({kinds}); "
-        f"{found['redemptions']:,} redemptions in all"
+        f"would not have been possible: {figures['all']:,} of {figures['points']:,} points ({kinds}); "
+        f"{figures['redemptions']:,} redemptions in all"
     )
-    for each in found["listed"][:IMPOSSIBLE_SHOWN]:
+    for each in figures["listed"][:IMPOSSIBLE_SHOWN]:
         lacks = (
             f"{each['missing']:,} of {each['points']:,} points missing" if each["missing"] else each["why"]
         )

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from local.paths import ROOT
 from local.plots import THEME
@@ -14,19 +15,19 @@ IMPOSSIBLE_SHOWN = 100
 MONTHS_MAX = 24
 
 
-def page(found: Json) -> str:
-    """Return the page of a summary."""
-    title = f"What if {found['book']} had been in force"
-    first = next(lines(found))
-    body = "".join(_figure(plot) for plot in _plots(found))
+def page(figures: Json) -> str:
+    """Return the page of a prediction. figures: see local.what_if.figures.summary."""
+    title = f"What if {figures['book']} had been in force"
+    first = next(lines(figures))
+    body = "".join(_figure(plot) for plot in _plots(figures))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{THEME.read_text()}{STYLE.read_text()}</style>"
         f"</head><body><main><h1>{html.escape(title)}</h1><p>{html.escape(first)}</p>"
-        f"{_table('Users, points and streaks', ('', 'before', 'after', 'change'), _totals(found))}"
-        f"<p>{html.escape(_users(found['users']))}</p>{_goals(found['goals'])}{body}{_impossible(found['impossible'])}"
-        f"{_top(found['largest_changes'])}</main></body></html>\n"
+        f"{_table('Users, points and streaks', ('', 'before', 'after', 'change'), _totals(figures))}"
+        f"<p>{html.escape(_users(figures['users']))}</p>{_goals(figures['goals'])}{body}{_impossible(figures['impossible'])}"
+        f"{_top(figures['largest_changes'])}</main></body></html>\n"
     )
 
 
@@ -37,11 +38,11 @@ def _users(users: Json) -> str:
     )
 
 
-def _totals(found: Json) -> Iterator[Sequence[str]]:
-    streaks = found["streaks"]
+def _totals(figures: Json) -> Iterator[Sequence[str]]:
+    streaks = figures["streaks"]
     rows = (
-        ("points ever earned", found["points"]),
-        ("liability: points that can be redeemed", found["liability"]),
+        ("points ever earned", figures["points"]),
+        ("liability: points that can be redeemed", figures["liability"]),
         ("users with a streak now", streaks["alive"]),
         ("days of these streaks", streaks["current"]),
         ("days of all users' longest streaks", streaks["longest"]),
@@ -49,10 +50,10 @@ def _totals(found: Json) -> Iterator[Sequence[str]]:
     for name, pair in rows:
         before, after = pair["before"], pair["after"]
         yield name, f"{before:,}", f"{after:,}", f"{after - before:+,}"
-    yield "events that would have been refused", "", f"{found['refused']['events']:,}", ""
+    yield "events that would have been refused", "", f"{figures['refused']['events']:,}", ""
 
 
-def _goals(found: Json) -> str:
+def _goals(figures: Json) -> str:
     """Return the tables of streaks and achievements that differ; nothing where none does."""
     streaks = (
         (
@@ -64,15 +65,15 @@ def _goals(found: Json) -> str:
                 for name in ("reached", "current", "longest")
             ),
         )
-        for each in found["streaks"]
+        for each in figures["streaks"]
     )
     achievements = (
         (each["title"] or each["name"], each["change"], f"{each['before']:,}", f"{each['after']:,}")
-        for each in found["achievements"]
+        for each in figures["achievements"]
     )
     tables = ""
-    if found["streaks"]:
-        of_streaks = (
+    if figures["streaks"]:
+        head = (
             "streak",
             "is",
             "per",
@@ -80,21 +81,21 @@ def _goals(found: Json) -> str:
             "users who have it now",
             "longest",
         )
-        tables += _table("Streaks of the book that differ", of_streaks, streaks)
-    if found["achievements"]:
-        of_achievements = ("achievement", "is", "users who have it", "users who would")
-        tables += _table("Achievements that differ", of_achievements, achievements)
+        tables += _table("Streaks of the book that differ", head, streaks)
+    if figures["achievements"]:
+        heads = ("achievement", "is", "users who have it", "users who would")
+        tables += _table("Achievements that differ", heads, achievements)
     return tables
 
 
-def _plots(found: Json) -> Iterator[Plot]:
-    classes = [(each["change"], None, float(each["users"])) for each in found["users"]["by_change"]]
-    yield Plot("users", "Users by the change of their balance, in points", _most(classes), classes)
-    types = [(name, each["before"], each["after"]) for name, each in found["by_type"].items()]
+def _plots(figures: Json) -> Iterator[Plot]:
+    classes = [(each["change"], None, float(each["users"])) for each in figures["users"]["by_change"]]
+    yield Plot("users", "Users by the change of their balance, in points", _largest_class(classes), classes)
+    types = [(name, each["before"], each["after"]) for name, each in figures["by_type"].items()]
     yield Plot("types", "Points by event type", f"{len(types)} event types, before and after.", types)
-    period, sums = _periods(found["by_month"])
+    period, sums = _periods(figures["by_month"])
     yield Plot("periods", f"Points by {period}", f"{len(sums)} {period}s, before and after.", sums)
-    rows = [(str(each["days"]), each["before"], each["after"]) for each in found["streaks"]["survival"]]
+    rows = [(str(each["days"]), each["before"], each["after"]) for each in figures["streaks"]["survival"]]
     text = "The share of all runs of active dates that reach so many days, before and after."
     yield Plot("survival", "Streaks that reach so many days", text, rows, "%", is_steps=True)
 
@@ -111,8 +112,8 @@ def _periods(by_month: Json) -> tuple[str, list[tuple[str, float, float]]]:
     return "year", [(name, before, after) for name, (before, after) in years.items()]
 
 
-def _most(rows: Iterable[tuple[str, None, float]]) -> str:
-    name, _, users = max(rows, key=lambda row: row[2])
+def _largest_class(rows: Iterable[tuple[str, None, float]]) -> str:
+    name, _, users = max(rows, key=itemgetter(2))
     return f"The largest class is {name} with {users:,.0f} users."
 
 
@@ -143,8 +144,8 @@ def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], label
     )
 
 
-def _impossible(found: Json) -> str:
-    if not found["all"]:
+def _impossible(figures: Json) -> str:
+    if not figures["all"]:
         return "<h2>Not possible</h2><p>All redemptions, freezes and pauses would have been possible.</p>"
     rows = (
         (
@@ -155,10 +156,10 @@ def _impossible(found: Json) -> str:
             f"{each['missing']:,}",
             each["why"],
         )
-        for each in found["listed"][:IMPOSSIBLE_SHOWN]
+        for each in figures["listed"][:IMPOSSIBLE_SHOWN]
     )
     head = ("user", "what", "date", "points", "missing", "why")
-    title = f"Not possible: {found['all']:,}, of {found['points']:,} points"
+    title = f"Not possible: {figures['all']:,}, of {figures['points']:,} points"
     return _table(title, head, rows)
 
 

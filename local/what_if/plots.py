@@ -17,17 +17,15 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """title, text: what it shows, for those who hear it. rows: a name, a value before, and one after.
+    """A plot of values before and after."""
 
-    before is None where there is one value alone.
-    """
-
-    key: str
+    key: str  # begins the ids of its elements
     title: str
-    text: str
+    text: str  # what it shows, for those who hear the page
+    # A name, a value before, and one after. The value before is None where there is one alone.
     rows: Sequence[tuple[str, float | None, float]]
-    unit: str = ""
-    is_steps: bool = False
+    unit: str = ""  # "%" for shares of 1
+    is_steps: bool = False  # two lines, and no bars
 
     def svg(self) -> str:
         """Return the plot."""
@@ -49,7 +47,7 @@ class Plot:
         return any(before is not None for _, before, _ in self.rows)
 
     def _bars(self) -> tuple[str, int]:
-        """Return lying bars: a name above, one bar or two below, each with its value."""
+        """Return horizontal bars, and the plot's height. Below each name are its bars with their values."""
         most = max((max(before or 0, after) for _, before, after in self.rows), default=0) or 1
         parts, y = [LEGEND] if self.is_pair else [], TOP if self.is_pair else 4
         for name, before, after in self.rows:
@@ -67,34 +65,34 @@ class Plot:
         return "".join(parts), y
 
     def _steps(self) -> tuple[str, int]:
-        """Return two lines over names at even distances; values are shares of 1."""
+        """Return two lines over names at even distances, and the plot's height. Values are shares of 1."""
         return LEGEND + "".join(self._axes()) + "".join(self._lines()), HEIGHT
 
-    def _x(self, place: int) -> float:
-        return (
-            LEFT + AXIS_WIDTH + place * (WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14) / max(1, len(self.rows) - 1)
-        )
+    def _x(self, index: int) -> float:
+        """Return where a row is, by its index."""
+        width = WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14
+        return LEFT + AXIS_WIDTH + index * width / max(1, len(self.rows) - 1)
 
     @staticmethod
     def _y(value: float) -> float:
         return TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
 
     def _axes(self) -> Iterator[str]:
-        for part in (0.0, 0.5, 1.0):
-            y = self._y(part)
+        for share in (0.0, 0.5, 1.0):
+            y = self._y(share)
             ends = f'x1="{LEFT + AXIS_WIDTH}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
             yield f'<line class="grid" {ends}/>'
-            yield f'<text x="{LEFT}" y="{y + 4:.1f}">{part:.0%}</text>'
+            yield f'<text x="{LEFT}" y="{y + 4:.1f}">{share:.0%}</text>'
         every = -(-len(self.rows) // LABELS_MAX)
-        for place, (name, _, _) in enumerate(self.rows):
-            if place % every == 0:
-                at = f'x="{self._x(place):.1f}" y="{HEIGHT - 8}"'
+        for index, (name, _, _) in enumerate(self.rows):
+            if index % every == 0:
+                at = f'x="{self._x(index):.1f}" y="{HEIGHT - 8}"'
                 yield f'<text {at} text-anchor="middle">{html.escape(name)}</text>'
 
     def _lines(self) -> Iterator[str]:
-        for kind, place in (("before", 1), ("after", 2)):
+        for kind, column in (("before", 1), ("after", 2)):
             points = " ".join(
-                f"{self._x(number):.1f},{self._y(float(row[place] or 0)):.1f}"
-                for number, row in enumerate(self.rows)
+                f"{self._x(index):.1f},{self._y(float(row[column] or 0)):.1f}"
+                for index, row in enumerate(self.rows)
             )
             yield f'<polyline class="line {kind}" points="{points}"/>'

@@ -57,12 +57,12 @@ def what_if_command(
     nothing.
     """
     lake = lake_of(stack)
-    name, found = ask(lake, book, datetime.now(UTC), since, until)
-    figures = summary(found, name)
+    name, answer = ask(lake, book, datetime.now(UTC), since, until)
+    figures = summary(answer, name)
     if html:
         html.write_text(page(figures), encoding="utf-8")
     if users_file:
-        pa_csv.write_csv(as_cells(found.users.select(USERS.names[:-1])), users_file)
+        pa_csv.write_csv(as_cells(answer.users.select(USERS.names[:-1])), users_file)
     print(json.dumps(figures, indent=2) if as_json else "\n".join(lines(figures)))
 
 
@@ -77,8 +77,8 @@ def ask(
             raise RuntimeError(f"{IN_FORCE} has no span: it is the versions as they were")
         return "the book as it was", what_if(lake, WhatIfQuestion(None, now))
     file = check(Path(book))
-    asked = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
-    return file.path.name, what_if(lake, asked)
+    question = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
+    return file.path.name, what_if(lake, question)
 
 
 def _refuses(contract: Any, properties: Any) -> bool:

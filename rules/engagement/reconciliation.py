@@ -87,7 +87,7 @@ class Step(StrEnum):
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
-    """Return the profile that follows from all entries of an account, oldest first.
+    """Return the profile that follows from all entries of an account, oldest first. It has no archive.
 
     settings: a profile with what the ledger does not hold: zones, all pauses, skipped dates, version. The
     profile that is returned has no archive.
@@ -179,7 +179,7 @@ def missing_count(entries: Sequence[Entry], lake: LakeFigures, since: datetime) 
 
 
 def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
-    """Return what cannot be true of a journal and the lake's copy at once, in words."""
+    """Return, in words, what cannot be true of a journal and the lake's copy at once."""
     covered = entries_up_to(entries, lake.head)
     if len(covered) < lake.entries:
         return [f"the lake has {lake.entries - len(covered)} entries that the table lacks"]
@@ -214,9 +214,9 @@ def is_behind(
 ) -> bool:
     """Whether all that is stored is right as of earlier entries, and only later ones are not counted yet.
 
-    profile: None where there is none. has_had_profile: the lake knows one, so where none is stored, it is
-    gone and not late. days: those that are stored, by ISO date. A writer finishes the days before the
-    profile, so no day may count less than the profile does.
+    profile: None if there is none. has_had_profile: the lake has one, so a profile that is not stored is lost
+    and not late. days: the stored ones, by ISO date. A writer finishes the days before the profile, so no day
+    may count less than the profile does.
     """
     if (profile is None and has_had_profile) or (profile is not None and not profile.is_right):
         return False
@@ -231,7 +231,7 @@ def is_behind(
 
 
 def has_lapsed(lapses_at: int | None, now: datetime) -> bool:
-    """Whether a streak shows 0 by now. lapses_at: epoch seconds, None without a streak."""
+    """Whether a streak shows 0 at this time. lapses_at: epoch seconds, None without a streak."""
     return lapses_at is not None and lapses_at <= now.timestamp()
 
 

@@ -244,6 +244,6 @@ def test_each_lead_has_its_turn_within_four_weeks(nights: Nights) -> None:
     named = []
     for day in range(1, 29):
         now = START.replace(month=2, day=1) + timedelta(days=day)
-        named += [each[ID] for each in items.astray(now)]
-        items.note(now)
+        named += [each[ID] for each in items.wrong_items(now)]
+        items.note_compared(now)
     assert named == [nights.leads.leaf("e")]

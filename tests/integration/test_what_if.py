@@ -208,7 +208,7 @@ def test_the_prediction_is_what_a_replay_shows(
     in_force = what_if(lake, WhatIfQuestion(read_book(was), now, since=BEGIN))
     (same,) = in_force.users.to_pylist()
     assert {name: same[f"{name}_after"] for name in before} == before
-    assert not in_force.top
+    assert not in_force.largest_changes
 
 
 @pytest.mark.parametrize(("freezes", "zone"), [(0, "America/Lima"), (1, "America/Lima"), (0, "Asia/Tokyo")])

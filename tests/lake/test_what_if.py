@@ -131,7 +131,7 @@ def test_the_corrected_stories_ask_for_all_of_it(tmp_path: Path) -> None:
         debts |= {when for when in ("before", "after") for row in rows if row[f"balance_{when}"] < 0}
         sums = summary(found, "book")["liability"]
         told = story_of(seed).told.values()
-        assert sums["before"] == sum(each.shown(found.asked.now)["balance"] for each in told)
+        assert sums["before"] == sum(each.shown(found.question.now)["balance"] for each in told)
     assert debts == {"before", "after"}
     for why in ("is not in this book", "not have been offered", "have covered it"):
         assert any(why in each for each in reasons), why
@@ -349,7 +349,7 @@ def unchanged(found: WhatIfAnswer) -> bool:
     figures = found.figures
     return (
         by_user(found, "before") == by_user(found, "after")
-        and not found.top
+        and not found.largest_changes
         and not figures.impossible
         and all(each.before == each.after and not each.refused for each in figures.types.values())
         and all(before == after for before, after in figures.months.values())
@@ -406,7 +406,7 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_claims")
+    without(monkeypatch, "_places_dates")
 
 
 def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,7 +420,7 @@ def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_rates")
+    without(monkeypatch, "_rates_anew")
 
 
 def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

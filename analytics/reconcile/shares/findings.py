@@ -1,4 +1,4 @@
-"""What a night's reconciliation found: of one share of the users, and of all shares together."""
+"""The findings of a night's reconciliation: of one share of the users, and of all shares together."""
 
 import json
 from collections.abc import Mapping
@@ -25,38 +25,29 @@ SHORTENED = ("differences", "disagreements")
 
 @dataclass(slots=True)
 class Findings:
-    """All numbers are numbers of users.
+    """What was found of users. In a dry run `frozen` and `lowered` say what would have been done."""
 
-    compared: ledgers that were compared with the lake. different, unrepaired, contended: user ids.
-    disagreements: (user, what), if the ledger table is broken or the lake's copy differs from it. doubted:
-    why, by the doubt and the user. frozen: those of these users whose redemptions wait for an admin; in a dry
-    run, would wait. spared: by the doubt, how many would wait if they were not so many. lowered: how many
-    lapsed streaks were taken out of the leaderboard's index; in a dry run, how many would be. after: the last
-    user that was looked at, while there are more.
-    heads: of the chains of a share's accounts (analytics.proof); they name nobody. root: over
-    all accounts, as it was published; None: none was.
-    """
-
-    users: int = 0
-    compared: int = 0
-    looked_at: int = 0
-    in_flight: int = 0
-    different: list[str] = field(default_factory=list)
+    users: int = 0  # this and the other numbers are numbers of users, if nothing else is said
+    compared: int = 0  # whose ledgers were compared with the lake
+    looked_at: int = 0  # closely
+    in_flight: int = 0  # whose profiles count entries that are not in the lake yet
+    different: list[str] = field(default_factory=list)  # user ids, as the next two lists
     unrepaired: list[str] = field(default_factory=list)
     contended: list[str] = field(default_factory=list)
     behind: int = 0
     settled: int = 0
-    lowered: int = 0
-    number_of_differences: int = 0
-    number_of_disagreements: int = 0
+    lowered: int = 0  # whose lapsed streaks were taken out of the leaderboard's index
+    number_of_differences: int = 0  # of differences, also those that are not listed
+    number_of_disagreements: int = 0  # of disagreements, also those that are not listed
     differences: list[dict[str, Any]] = field(default_factory=list)
+    # (user, what is wrong): the ledger's table is broken, or the lake's copy differs from it
     disagreements: list[list[str]] = field(default_factory=list)
-    doubted: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    frozen: list[str] = field(default_factory=list)
-    spared: dict[str, int] = field(default_factory=dict)
-    after: str | None = None
-    heads: list[list[Any]] = field(default_factory=list)
-    root: dict[str, Any] | None = None
+    doubted: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # doubt -> user -> reasons
+    frozen: list[str] = field(default_factory=list)  # users whose redemptions wait for an admin
+    spared: dict[str, int] = field(default_factory=dict)  # doubt -> how many do not wait, being so many
+    after: str | None = None  # the last user that was looked at, while there are more
+    heads: list[list[Any]] = field(default_factory=list)  # of accounts (analytics.proof); they name nobody
+    root: dict[str, Any] | None = None  # over all accounts, as it was published; None: none was
 
     def add(self, user_id: str, verdict: Verdict) -> None:
         """Add what was found of one user."""
@@ -127,11 +118,11 @@ class Findings:
     def of_share(cls, objects: Objects, run_id: str, share: UserShare, name: str = RESULT) -> Self | None:
         """Return a share's findings; None: it has stored none."""
         try:
-            held = json.loads(objects.get(share.key(run_id, name)))
+            values = json.loads(objects.get(share.key(run_id, name)))
         except NoObject:
             return None
-        del held["counts"]
-        return cls(**held)
+        del values["counts"]
+        return cls(**values)
 
 
 def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping[str, str]) -> None:
@@ -143,4 +134,4 @@ def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping
 
 def failed_shares(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return the shares that a run has given up: share, reason."""
-    return [json.loads(objects.get(each.key)) for each in objects.list(run_key(run_id, FOLDER))]
+    return [json.loads(objects.get(note.key)) for note in objects.list(run_key(run_id, FOLDER))]

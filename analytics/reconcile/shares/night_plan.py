@@ -1,7 +1,7 @@
-"""From when on each share of a night compares.
+"""The plan of a night's comparison: since when each share of the users has not been compared.
 
-A share has its own watermark and its own settled users. So one that failed is taken up by the next night,
-from where it was, and the others go on.
+Each share has its own watermark. So the next night takes up a share that failed from where it was, and the
+others go on.
 """
 
 import json
@@ -20,28 +20,25 @@ PLAN = FOLDER + "plan.json"
 def read_compared(objects: Objects, shares: int) -> list[datetime | None]:
     """Return when each share's ledgers were compared with the lake before; None: never.
 
-    Of another number of shares nothing is known.
+    If the number of shares has changed since, none was compared.
     """
     try:
-        held = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
+        texts = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
     except NoObject:
-        held = []
-    known = [each and datetime.fromisoformat(each) for each in held]
-    return known if len(known) == shares else [None] * shares
+        texts = []
+    compared = [text and datetime.fromisoformat(text) for text in texts]
+    return compared if len(compared) == shares else [None] * shares
 
 
 @dataclass(frozen=True, slots=True)
 class NightPlan:
-    """at: up to when the night compares. span: first and last activity date to compare, if given.
-
-    before: for each share, when it was compared last.
-    """
+    """What a night compares."""
 
     run_id: str
-    at: datetime
-    everybody: bool
-    span: tuple[date, date] | None
-    before: list[datetime | None]
+    at: datetime  # up to when
+    everybody: bool  # whether to look closely at all users
+    span: tuple[date, date] | None  # first and last activity date; None: those that have changed
+    before: list[datetime | None]  # when each share was compared last; None: never
 
     @classmethod
     def of(cls, objects: Objects, now: datetime, shares: int, event: Mapping[str, Any]) -> "NightPlan":
@@ -57,10 +54,14 @@ class NightPlan:
     @classmethod
     def load(cls, objects: Objects, run_id: str) -> "NightPlan":
         """Read a run's plan. Raises NoObject if there is none."""
-        held = json.loads(objects.get(run_key(run_id, PLAN)))
-        span = tuple(map(date.fromisoformat, held["span"])) if held["span"] else None
-        before = [each and datetime.fromisoformat(each) for each in held["before"]]
-        return cls(**{**held, "at": datetime.fromisoformat(held["at"]), "span": span, "before": before})
+        values = json.loads(objects.get(run_key(run_id, PLAN)))
+        span = None
+        if values["span"]:
+            first, last = values["span"]
+            span = (date.fromisoformat(first), date.fromisoformat(last))
+        before = [text and datetime.fromisoformat(text) for text in values["before"]]
+        at = datetime.fromisoformat(values["at"])
+        return cls(values["run_id"], at, values["everybody"], span, before)
 
     @property
     def shares(self) -> int:
@@ -69,6 +70,6 @@ class NightPlan:
 
     def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
         """Note that all ledgers whose turn it was have been compared, but for the shares that failed."""
-        at = [before if number in failed else self.at for number, before in enumerate(self.before)]
-        held = {"compared_at": [each and each.isoformat() for each in at]}
-        objects.put(LEDGERS_COMPARED, json.dumps(held).encode())
+        compared = [before if number in failed else self.at for number, before in enumerate(self.before)]
+        values = {"compared_at": [instant and instant.isoformat() for instant in compared]}
+        objects.put(LEDGERS_COMPARED, json.dumps(values).encode())

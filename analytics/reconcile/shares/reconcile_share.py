@@ -1,7 +1,7 @@
-"""Reconciles a share of the users: the cheap phase, then a close look at each candidate, then lapsed streaks.
+"""The reconciliation of one share of the users.
 
-The cheap phase compares profiles and days with the lake, and the ledgers whose turn it is. What a call has no
-time for is done by the next one.
+First a cheap phase compares profiles and days with the lake. Then each suspect is looked at closely, or by
+the ledger alone. At last lapsed streaks are lowered. What a call has no time for is done by the next one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_profiles, users_of_other_days
-from analytics.reconcile.journals import differs, users_due, users_to_compare
+from analytics.reconcile.journals import differs, users_due
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
@@ -34,52 +34,52 @@ ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Whom to look at: closely, and by their ledger alone unless that differs. lake: what it says of all."""
+    """The users to look at."""
 
     scan: ProfileScan
     closely: frozenset[str]
-    by_ledger: frozenset[str]
-    lake: Snapshot
+    by_ledger: frozenset[str]  # by their ledger, and closely only if that differs
+    lake: Snapshot  # what the lake says of all users
 
 
 @dataclass(slots=True)
 class LookResult:
-    """What a look at a user gave. verdict: None if the ledger was enough, or others keep writing."""
+    """What a look at a user gave."""
 
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # None: the ledger was enough, or others keep writing
     is_contended: bool = False
     error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShareReconciliation:
-    """A share's comparison. has_time: whether to look at more users; the rest is for the next call."""
+    """A share's comparison."""
 
     objects: Objects
     plan: NightPlan
     share: UserShare
     reconciler: Reconciler
-    has_time: Callable[[], bool] = lambda: True
+    has_time: Callable[[], bool] = lambda: True  # whether to look at more users in this call
     erased: ErasureCheck = NO_ERASURES
 
     def run(self, now: datetime) -> Findings:
-        """Compare a share of the tables with its recompute; repair by the ledger.
+        """Compare a share of the tables with its recompute, and repair by the ledger.
 
-        If users are left for another call, the findings' `after` is set. Users of smoke tests, and those who
-        were erased, are left out: their rows stay in the lake, and nothing of them in the tables. A share is
-        done once. Raises adapters.platform.objects.NoObject if the recompute has left no result.
+        Returns the findings. If users are left for another call, their `after` is set. A share that is done
+        is not compared again. Users of smoke tests, and those who were erased, are left out: their rows stay
+        in the lake, and nothing of them in the tables. Raises NoObject if the recompute has left no result.
         """
         run_id = self.plan.run_id
-        if done := Findings.of_share(self.objects, run_id, self.share):
-            return done
+        if result := Findings.of_share(self.objects, run_id, self.share):
+            return result
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
         wanted = sorted(suspects.closely | suspects.by_ledger)
-        left = [each for each in wanted if findings.after is None or each > findings.after]
+        left = [user for user in wanted if findings.after is None or user > findings.after]
         try:
             is_done = self._look_at(findings, suspects, left, now)
         except Exception:
-            findings.save_share(self.objects, run_id, self.share, PROGRESS)  # what was repaired is told
+            findings.save_share(self.objects, run_id, self.share, PROGRESS)  # the report names repairs
             raise
         if is_done:
             findings.after = None
@@ -99,79 +99,81 @@ class ShareReconciliation:
             )
             return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
         projections = self.reconciler.projections
-        due, touched = users_due(lake, before, self.plan.at), users_to_compare(lake, before)
+        due, touched = users_due(lake, before, self.plan.at), lake.touched(before - LAKE_LAG)
         lapsing = lake.lapsing(before.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
-        named = self._wanted(due | touched | lapsing)
-        # Each night a part of the table, too: somebody may be there whom the lake does not know.
+        expected = self._wanted(due | touched | lapsing)
+        # A part of the table is read each night, too: it may have users whom the lake does not know.
         parts = slices_due(before.date(), self.plan.at.date())
-        scans = [partial(self._profiles, named, part, NIGHTS) for part in parts]
-        scan = self._scan([partial(projections.some_profiles, sorted(named)), *scans], named, lake, now)
+        scans = [partial(self._profiles, expected, part, NIGHTS) for part in parts]
+        read_expected = partial(projections.some_profiles, sorted(expected))
+        scan = self._scan([read_expected, *scans], expected, lake, now)
         if self.plan.span:
             days, long_ago = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
             days, long_ago = days_touched(self.objects, before - LAKE_LAG, self.share)
         differing = users_of_other_days(days, projections.some_days)
         closely = self._wanted(scan.candidates | due | long_ago | differing)
-        return Suspects(scan, closely, (named & touched) - closely, lake)
+        return Suspects(scan, closely, (expected & touched) - closely, lake)
 
     def _scan(
-        self, scans: Sequence[Scan], known: Iterable[str], lake: Snapshot, now: datetime
+        self, scans: Sequence[Scan], expected: Iterable[str], lake: Snapshot, now: datetime
     ) -> ProfileScan:
-        return scan_profiles(scans, known, lake, self.reconciler.accounts.shards, now)
+        return scan_profiles(scans, expected, lake, self.reconciler.accounts.shards, now)
 
-    def _profiles(self, others: Collection[str], part: int, parts: int) -> Iterator[list[Item]]:
-        """Yield the share's profiles in a part of the table, but for those of other users."""
+    def _profiles(self, left_out: Collection[str], part: int, parts: int) -> Iterator[list[Item]]:
+        """Yield the share's profiles in a part of the table, without those of some users."""
         for page in self.reconciler.projections.scan_profiles(part, parts):
-            ids = [each["user_id"]["S"] for each in page]
+            users = [item["user_id"]["S"] for item in page]
             yield [
-                each
-                for each, user in zip(page, ids, strict=True)
-                if user not in others and self.share.has(user)
+                item
+                for item, user in zip(page, users, strict=True)
+                if user not in left_out and self.share.has(user)
             ]
 
     def _wanted(self, users: Iterable[str]) -> frozenset[str]:
         return frozenset(user for user in users if not self._is_left_out(user))
 
     def _is_left_out(self, user_id: str) -> bool:
-        """Whether lake and tables differ for a reason: of smoke tests, and of users who were erased.
+        """Whether lake and tables differ for a reason: the user is of a smoke test, or was erased.
 
-        Also of one who came anew: the lake has another past of that id.
+        A user who came again after an erasure is left out, too: the lake has another past of that id.
         """
         if is_smoke(user_id) or is_residue(user_id):
             return True
         return self.erased.of(user_subject(user_id)) is not None
 
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
-        """Look at users in this order, some at least; returns whether there was time for all."""
-
-        def look(user_id: str) -> LookResult:
-            known, own = suspects.lake.user(user_id), self.reconciler
-            if user_id in suspects.by_ledger and not differs(
-                own.accounts.ledger, known, user_id, own.witness, own.goals
-            ):
-                return LookResult()
-            try:
-                return LookResult(self.reconciler.examine(user_id, known, now))
-            except AccountContended:
-                return LookResult(is_contended=True)  # The next nightly run looks again.
-            except Exception as error:  # noqa: BLE001 (raised below, after what came of the others is noted)
-                return LookResult(error=error)
-
+        """Look at users in this order, at the first ones at least; returns whether there was time for all."""
+        look = partial(self._look, suspects, now)
         with ThreadPoolExecutor(SEGMENTS) as pool:
             for start in range(0, len(users), USERS_AT_ONCE):
                 if start and not self.has_time():
                     return False
-                some = users[start : start + USERS_AT_ONCE]
-                _note(findings, dict(zip(some, pool.map(look, some), strict=True)))
-                findings.heads += self.reconciler.witness.brought() if self.reconciler.witness else []
+                batch = users[start : start + USERS_AT_ONCE]
+                _add_results(findings, dict(zip(batch, pool.map(look, batch), strict=True)))
+                findings.heads += self.reconciler.witness.take_heads() if self.reconciler.witness else []
                 if self.reconciler.goals:
                     self.reconciler.goals.write(now)
-                findings.after = some[-1]
+                findings.after = batch[-1]
         return True
 
+    def _look(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
+        """Look at one user. An error is returned, so that the findings have what came of the others."""
+        lake, reconciler = suspects.lake.user(user_id), self.reconciler
+        ledger, witness, goals = reconciler.accounts.ledger, reconciler.witness, reconciler.goals
+        if user_id in suspects.by_ledger and not differs(ledger, lake, user_id, witness, goals):
+            return LookResult()
+        try:
+            return LookResult(reconciler.examine(user_id, lake, now))
+        except AccountContended:
+            return LookResult(is_contended=True)  # The next nightly run looks again.
+        except Exception as error:  # noqa: BLE001 (_add_results raises it)
+            return LookResult(error=error)
+
     def _lower(self, findings: Findings, lapsed: Iterable[Item]) -> None:
+        """Take lapsed streaks out of the leaderboard's index, but for users who are not as they must be."""
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
-        lapsed = [each for each in lapsed if each["user_id"]["S"] not in wrong]
+        lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
         if self.reconciler.repair:
             with ThreadPoolExecutor(SEGMENTS) as pool:
                 findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
@@ -179,13 +181,13 @@ class ShareReconciliation:
             findings.lowered = len(lapsed)
 
 
-def _note(findings: Findings, looked_at: Mapping[str, LookResult]) -> None:
-    """Add what came of some users; raises the first error."""
-    for user_id, looked in looked_at.items():
-        if looked.is_contended:
+def _add_results(findings: Findings, results: Mapping[str, LookResult]) -> None:
+    """Add the results of some users to the findings, and then raise the first error among them."""
+    for user_id, result in results.items():
+        if result.is_contended:
             findings.contended.append(user_id)
-        if looked.verdict:
-            findings.add(user_id, looked.verdict)
-    for looked in looked_at.values():
-        if looked.error:
-            raise looked.error
+        if result.verdict:
+            findings.add(user_id, result.verdict)
+    for result in results.values():
+        if result.error:
+            raise result.error

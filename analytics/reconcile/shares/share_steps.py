@@ -24,71 +24,72 @@ from analytics.reconcile.user_goals import GoalRows
 from rules.engagement.reconciliation import Doubt, is_systemic
 from rules.turns import SHARES
 
-SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
+# If very many accounts are in one of these doubts, something else is wrong than the accounts.
+SPARED = (Doubt.UNPROVEN, Doubt.LACKING)
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
 
 def collect(
     objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
 ) -> Findings:
-    """Put together what the shares found, freeze who is to be frozen, and note what is compared.
-
-    roots: where the root over all accounts' heads is published; None: it is not. Neither is it if very many
-    chains are broken.
+    """Put the findings of all shares together, freeze accounts, and note what is compared.
 
     A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
+    roots: where the root over all accounts' heads is published; None: nowhere. It is not published either if
+    very many chains are broken.
     """
-    whole = Findings()
+    total = Findings()
     by_share, given_up = _findings(objects, plan)
-    for found in by_share.values():
-        whole.join(found)
-    whole.spared = _excessive_doubts(whole.users, by_share)
-    _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
-    for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
+    for findings in by_share.values():
+        total.join(findings)
+    total.spared = _excessive_doubts(total.users, by_share)
+    _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
+    for users in (total.different, total.unrepaired, total.contended, total.frozen):
         users.sort()
     if reconciler.repair:
         plan.note_compared(objects, given_up)
-        if roots and Doubt.UNPROVEN not in whole.spared:  # what wrong code hashes must not get into a root
-            whole.root = _publish_root(objects, roots, plan, by_share.values())
-    whole.save(objects, plan.run_id)
-    return whole
+        if roots and Doubt.UNPROVEN not in total.spared:  # what wrong code hashes must not get into a root
+            total.root = _publish_root(objects, roots, plan, by_share.values())
+    total.save(objects, plan.run_id)
+    return total
 
 
 def _freeze(
-    whole: Findings,
-    wrong: Iterable[tuple[str, LakeUser | None, list[str]]],
+    total: Findings,
+    doubtful: Iterable[tuple[str, LakeUser | None, list[str]]],
     reconciler: Reconciler,
     now: datetime,
 ) -> None:
-    for user_id, lake, why in wrong:
+    """Freeze accounts. doubtful: user, what the lake says of the user, and the reasons."""
+    for user_id, lake, reasons in doubtful:
         try:
             if reconciler.repair:
-                reconciler.freeze(user_id, lake, why, now)
+                reconciler.freeze(user_id, lake, reasons, now)
         except AccountContended:
-            whole.contended.append(user_id)
-        whole.frozen.append(user_id)
+            total.contended.append(user_id)
+        total.frozen.append(user_id)
 
 
 def _publish_root(
-    objects: Objects, roots: Objects, plan: NightPlan, found: Iterable[Findings]
+    objects: Objects, roots: Objects, plan: NightPlan, of_shares: Iterable[Findings]
 ) -> dict[str, Any]:
-    """Publish the root over all accounts, with the heads that the shares have brought."""
-    brought = changes_of([head for findings in found for head in findings.heads])
-    heads = Heads.read(objects).with_changes(objects, brought, plan.at.isoformat(), plan.run_id)
+    """Publish the root over all accounts, with the new heads that the shares have noted."""
+    new_heads = changes_of([head for findings in of_shares for head in findings.heads])
+    heads = Heads.read(objects).with_changes(objects, new_heads, plan.at.isoformat(), plan.run_id)
     return publish_root(roots, heads)
 
 
 def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
-    """Return what each share found, up to where it came; and which have failed."""
-    found: dict[UserShare, Findings] = {}
+    """Return the findings of each share, as far as it came; and the numbers of those that failed."""
+    by_share: dict[UserShare, Findings] = {}
     given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
     for share in _shares(plan):
-        whole = Findings.of_share(objects, plan.run_id, share)
-        if whole is None and share.number not in given_up:
+        result = Findings.of_share(objects, plan.run_id, share)
+        if result is None and share.number not in given_up:
             note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
             given_up.add(share.number)
-        found[share] = whole or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
-    return found, given_up
+        by_share[share] = result or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
+    return by_share, given_up
 
 
 def _shares(plan: NightPlan) -> Iterator[UserShare]:
@@ -96,24 +97,29 @@ def _shares(plan: NightPlan) -> Iterator[UserShare]:
 
 
 def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
-    """Return the doubts of which there are too many, each with its number: nobody waits for those.
+    """Return the doubts in which too many accounts are, each with how many. Nobody is frozen for these.
 
-    If the lake lacks entries of very many accounts, the lake is wrong; if very many chains are broken whose
+    If the lake lacks entries of very many accounts, the lake is wrong. If very many chains are broken whose
     entries lake and ledger agree on, the code is.
     """
-    numbers = {each: sum(len(found.of_doubt(each)) for found in by_share.values()) for each in SPARED}
-    return {each.value: number for each, number in numbers.items() if is_systemic(number, users)}
+    numbers = {
+        doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values()) for doubt in SPARED
+    }
+    return {doubt.value: number for doubt, number in numbers.items() if is_systemic(number, users)}
 
 
 def _to_freeze(
     objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
 ) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield whose redemptions must wait, what the lake says of them, and why."""
-    for share, found in by_share.items():
-        doubts = [found.of_doubt(each) for each in (Doubt.CONTRADICTED, *SPARED) if each not in spared]
-        if wrong := {user: why for doubt in doubts for user, why in doubt.items()}:
+    """Yield the users whose redemptions must wait, what the lake says of each, and the reasons."""
+    for share, findings in by_share.items():
+        doubtful: dict[str, list[str]] = {}
+        for doubt in (Doubt.CONTRADICTED, *SPARED):
+            if doubt not in spared:
+                doubtful |= findings.of_doubt(doubt)
+        if doubtful:
             lake = Snapshot(RecomputedUsers.load(objects, plan.run_id, share).table)
-            yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
+            yield from ((user, lake.user(user), doubtful[user]) for user in sorted(doubtful))
 
 
 StepAnswer = dict[str, Any]
@@ -121,18 +127,15 @@ StepAnswer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ShareSteps:
-    """shares: in how many shares a night compares all users; its state is that of this number.
-
-    erased: who is left out. roots: where roots over all accounts' heads are published; None: nowhere.
-    """
+    """The steps, with the stores that they use."""
 
     objects: Objects
     accounts: AccountStore
     projections: Projections
     redis: EngagementCache
-    shares: int = SHARES
-    erased: ErasureCheck = NO_ERASURES
-    roots: Objects | None = None
+    shares: int = SHARES  # what is kept from night to night counts for this number of shares alone
+    erased: ErasureCheck = NO_ERASURES  # who is left out
+    roots: Objects | None = None  # where roots over all accounts' heads are published; None: nowhere
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> items: the input of each share's step.
@@ -155,10 +158,10 @@ class ShareSteps:
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event, plan)
         if not RecomputedUsers.is_there(self.objects, plan.run_id, share):
-            made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
-            made.save(self.objects, plan.run_id, share)
-        compared = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
-        findings = compared.run(now)
+            users = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
+            users.save(self.objects, plan.run_id, share)
+        reconciliation = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
+        findings = reconciliation.run(now)
         return {"counts": findings.counts, "is_left": findings.after is not None}
 
     def give_up(self, event: Mapping[str, Any]) -> StepAnswer:
@@ -174,6 +177,14 @@ class ShareSteps:
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
-        written_to = (self.accounts, self.projections, self.redis)
-        goals = GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None
-        return Reconciler(*written_to, past, past.pauses, repair, books, PreviousTree(self.objects), goals)
+        return Reconciler(
+            self.accounts,
+            self.projections,
+            self.redis,
+            past=past,
+            old_pauses=past.pauses,
+            repair=repair,
+            books=books,
+            witness=PreviousTree(self.objects),
+            goals=GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None,
+        )
