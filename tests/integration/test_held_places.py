@@ -89,7 +89,7 @@ def each_of(call: Callable[[int], None], numbers: Iterable[int]) -> None:
 def test_a_question_that_is_being_stored_holds_its_place(
     few: None, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asking, caller = questions_api._parts().asking, Caller(f"{user}-agent", is_admin=False, is_agent=True)
+    asking, caller = questions_api._parts().creator, Caller(f"{user}-agent", is_admin=False, is_agent=True)
     now, told = datetime.now(UTC), list[int]()
 
     def ask_one(n: int) -> None:
