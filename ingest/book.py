@@ -67,10 +67,11 @@ class Proposal:
     """A document that is to be in force from an instant on."""
 
     document: Any
-    effective_at: datetime | None  # None for now
+    effective_at: datetime | None  # None: now
     author: str
     note: str = ""
-    # It may be in the past; what happened since then is judged anew by `streakline rules rerate`
+    # Whether it may take effect in the past. What happened since then is judged anew by `streakline rules
+    # rerate`.
     rerate: bool = False
 
 
@@ -132,8 +133,8 @@ def get_rules() -> dict[str, Any]:
     if at > now and not caller.is_admin:
         raise ApiError(403, "forbidden", "what is planned is for admins to see")
     version = store.look().at(at)
-    shown = version_view(version, is_admin=caller.is_admin)
-    return {**shown, "book": store.document(version.number)}
+    view = version_view(version, is_admin=caller.is_admin)
+    return {**view, "book": store.document(version.number)}
 
 
 @app.route("GET /v1/rules/versions", answer=VERSIONS)
@@ -197,11 +198,9 @@ def book_of_document(document: Any) -> Book:
     if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
     if problems := all_problems(BOOK, document):
-        faults = [
-            fault
-            for at, why in problems
-            for fault in _structural_faults(document, _path_of(document, at), why)
-        ]
+        faults: list[Fault] = []
+        for field, reason in problems:
+            faults += _structural_faults(document, _path_of(document, field), reason)
         raise BookRefused([*dict.fromkeys(faults)])
     if faults := [*_float_faults(document)] or faults_of(document):
         raise BookRefused(faults)
@@ -211,59 +210,62 @@ def book_of_document(document: Any) -> Book:
 
 
 def _path_of(document: Any, field: str) -> Path:
-    """Return the keys and places that a field's name stands for; a key may have dots in it: `read.page`."""
+    """Return the keys and indexes that a field's name stands for; a key may have dots in it: `read.page`."""
     parts = [] if field == "body" else field.split(".")
-    place: list[str | int] = []
+    path: list[str | int] = []
     while parts:
         size = 1
         if isinstance(document, dict):
             prefixes = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
             size = next(prefixes, 1)
         key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
-        place, parts = [*place, key], parts[size:]
+        path, parts = [*path, key], parts[size:]
         is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
         document = document[key] if is_there else None
-    return tuple(place)
+    return tuple(path)
 
 
-def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
-    """Return what a schema's problem comes to. What is missing may be there under another name."""
+def _structural_faults(document: Any, path: Path, reason: str) -> list[Fault]:
+    """Return the faults behind a problem with the schema. What is missing may be there under another name."""
     if reason == MISSING:
-        return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
-    return [*_wrong_keys(document, place)] or [Fault(place, reason)]
+        return [Fault(path, reason), *_wrong_keys(document, path[:-1])]
+    return [*_wrong_keys(document, path)] or [Fault(path, reason)]
 
 
-def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
-    """Yield the keys that may not be at a place, each by itself: a schema reports their object alone."""
-    said, schema = document, BOOK
-    for key in place:
+def _wrong_keys(document: Any, path: Path) -> Iterator[Fault]:
+    """Yield the keys that the object at a path may not have, each by itself: a schema reports the object."""
+    section, schema = document, BOOK
+    for key in path:
         inside = schema.get("properties", {}).get(
             key, schema.get("items", schema.get("additionalProperties"))
         )
         if not isinstance(inside, dict):
             return
-        said, schema = said[key], inside
-    if not isinstance(said, dict):
+        section, schema = section[key], inside
+    if not isinstance(section, dict):
         return
     properties, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
-    for key in said:
+    for key in section:
         if schema.get("additionalProperties") is False and key not in properties:
-            yield Fault((*place, key), f"is unknown: there are {', '.join(properties)}")
+            yield Fault((*path, key), f"is unknown: there are {', '.join(properties)}")
         elif not re.search(pattern.replace("$", r"\Z"), key):
-            yield Fault((*place, key), f"is no name: it must match {pattern}")
+            yield Fault((*path, key), f"is no name: it must match {pattern}")
 
 
 def _float_faults(value: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
     if isinstance(value, float) and value.is_integer():
         yield Fault(path, f"is {value}: write {int(value)}")
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, each in inner:
-        yield from _float_faults(each, (*path, name))
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _float_faults(inner, (*path, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _float_faults(inner, (*path, index))
 
 
 def _check_contracts(book: Book) -> None:
-    """Raise BookRefused for a contract that no event can be held against."""
+    """Raise BookRefused for a contract that no event can be checked by."""
     for name, rule in book.event_types.items():
         if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
             reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"

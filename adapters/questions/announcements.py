@@ -1,5 +1,5 @@
-"""Finds through the index who is to hear of a question, and claims each message. Each message of the
-announcements queue asks for one page of them.
+"""Announcements of questions. An index shows page by page who is to hear of one. Each message of the queue
+asks for one page, and each message to a person is claimed.
 """
 
 import json
@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import get_all
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.subscription_store import (
@@ -35,37 +35,39 @@ from rules.questions.notifications import (
 
 # SQS hides a message for 15 minutes at most.
 DELAY_SECONDS_MAX = 900
-# For each partition that is not at its end, the subscription_id and last_notified_at that were read last.
-# None: nothing has been read.
+# Where reading goes on: for each partition that is not at its end, the subscription_id and last_notified_at
+# that were read last.
 After = Mapping[str, tuple[str, str]]
-MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps
+# To note an announcement changes nothing that the lake keeps.
+NOTE = f"SET last_notified_at = :noted REMOVE {CHANGED}"
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementPage:
-    """One page."""
+    """One page of the people who are to hear of a question."""
 
     question_id: str
-    shard: int
-    after: After | None = None
+    shard: int  # of listeners
+    after: After | None = None  # where the page before ended; None: this is the first page
     attempt: int = 0  # how often it has been tried without reaching everybody
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":
-        """Read a message; raises KeyError, TypeError or ValueError for any other."""
+        """Read what `written` returned; raises KeyError, TypeError or ValueError for anything else."""
         after = message["after"]
-        places = after and {part: (own, at) for part, (own, at) in after.items()}
+        if after is not None:
+            after = {partition: (identifier, at) for partition, (identifier, at) in after.items()}
         return AnnouncementPage(
-            str(message["question_id"]), int(message["shard"]), places, int(message["attempt"])
+            str(message["question_id"]), int(message["shard"]), after, int(message["attempt"])
         )
 
     def written(self) -> dict[str, Any]:
         """Return the message that asks for this page."""
-        after = {part: list(place) for part, place in self.after.items()} if self.after is not None else None
+        after = self.after
         return {
             "question_id": self.question_id,
             "shard": self.shard,
-            "after": after,
+            "after": None if after is None else {partition: list(last) for partition, last in after.items()},
             "attempt": self.attempt,
         }
 
@@ -107,34 +109,38 @@ class Announcements:
         self.claims = MessageClaims(dynamodb, store)
 
     def page(
-        self, tags: Collection[str], shard: int, after: After | None, size: int, now: datetime
+        self, audience: Collection[str], shard: int, after: After | None, size: int, now: datetime
     ) -> tuple[list[Subscription], After]:
         """Return about `size` of those who hear of a question and whose interval has elapsed.
 
-        Each class of intervals gives as many, those who were told longest ago first; quiet hours are not
-        looked at. after: where the last page ended; None: at the beginning. The second value is where this
-        one ends, empty at the end. It makes one query for each of partitions_to_ask that is not at its end,
-        and reads nobody else. The index holds the whole subscription, except where a tag's marker found it:
-        that one is also read by key.
+        audience: the question's. after: where the page before ended; None: this is the first page. The second
+        value is where this one ends, empty if it is the last.
+        Every partition gives equally many people, those who were notified longest ago first. Quiet hours are
+        not looked at. It makes one query for each of partitions_to_ask that is not at its end, and reads
+        nobody else.
         """
-        asked = [each for each in partitions_to_ask(tags, shard) if after is None or each[1] in after]
+        partitions = partitions_to_ask(audience, shard)
+        if after is not None:
+            partitions = [(minutes, partition) for minutes, partition in partitions if partition in after]
         rows: list[list[dict[str, Any]]] = []
         ends: dict[str, tuple[str, str]] = {}
-        for minutes, partition in asked:
+        for minutes, partition in partitions:
             start = after[partition] if after else None
-            found, end = self._read(
-                partition, start, max(1, size // len(asked)), last_notified_at_max(minutes, now)
-            )
-            rows.append(found)
+            limit = max(1, size // len(partitions))
+            items, end = self._read(partition, start, limit, last_notified_at_max(minutes, now))
+            rows.append(items)
             if end:
                 ends[partition] = end
-        by_turns = [each for turn in zip_longest(*rows) for each in turn if each]
+        by_turns = [item for turn in zip_longest(*rows) for item in turn if item]
         return self._subscriptions(by_turns), ends
 
     def _read(
         self, partition: str, start: tuple[str, str] | None, limit: int, until: str | None
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """Return items of a partition after a place, and the place to go on from; None at the end."""
+        """Return a partition's items after a start, and from where to go on: None at the end.
+
+        until: the newest last_notified_at to return; None: any.
+        """
         condition, values = "active = :active", {":active": partition}
         if until is not None:
             condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
@@ -147,34 +153,39 @@ class Announcements:
             Limit=limit,
             **({"ExclusiveStartKey": encode_item(first)} if first else {}),
         )
-        last = decode_item(answer.get("LastEvaluatedKey") or {})
-        return [decode_item(each) for each in answer["Items"]], (
-            last[KEY],
-            last["last_notified_at"],
-        ) if last else None
+        items, last = map(decode_item, answer["Items"]), decode_item(answer.get("LastEvaluatedKey") or {})
+        return list(items), (last[KEY], last["last_notified_at"]) if last else None
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
-        """Return the subscriptions of items and markers, each once, in their order."""
-        found = {row.get("of", row[KEY]): row for row in reversed(list(rows))}
-        marked = [own for own, each in found.items() if "of" in each]
-        by_id = {each.subscription_id: each for each in self.store.get_many(marked)} if marked else {}
-        by_id |= {own: subscription_from(each) for own, each in found.items() if "of" not in each}
-        return [by_id[own] for own in reversed(found) if own in by_id]
+        """Return the subscriptions of items and markers, each once, in their order.
+
+        The index holds the whole of a subscription's own item. A tag's marker only names its subscription
+        (`of`), which is read by its key.
+        """
+        by_id: dict[str, Subscription | None] = {}  # None: of a marker, not read yet
+        for row in rows:
+            if "of" in row:
+                by_id.setdefault(row["of"], None)
+            else:
+                by_id.setdefault(row[KEY], subscription_from(row))
+        if unread := [identifier for identifier, subscription in by_id.items() if subscription is None]:
+            by_id |= {stored.subscription_id: stored for stored in self.store.get_many(unread)}
+        return [subscription for subscription in by_id.values() if subscription]
 
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
         """Return those to whom this message has not been claimed.
 
-        since: before this stamp there was no such message. Whoever was told of nothing since has no claim,
-        so only the others' claims are looked for, in bulk.
+        since: before this stamp there was no such message. Whoever was notified of nothing since has no
+        claim. So only the claims of the others are read, in bulk.
         """
-        places = {
+        id_of_claim = {
             claim_key(person.subscription_id, key): person.subscription_id
             for person in people
             if person.last_notified_at >= since
         }
-        keys = [{KEY: place} for place in places]
-        found = get_all(self._dynamodb, self.store.table, keys, only=KEY)
-        claimed = {places[each[KEY]["S"]] for each in found}
+        keys = [{KEY: key} for key in id_of_claim]
+        claims = get_all(self._dynamodb, self.store.table, keys, only=KEY)
+        claimed = {id_of_claim[claim[KEY]["S"]] for claim in claims}
         return [person for person in people if person.subscription_id not in claimed]
 
     def claim(
@@ -184,30 +195,33 @@ class Announcements:
 
         The same transaction moves last_notified_at to now, never back.
         """
-        made = MessageClaim(subscription, key, stamp(now), expires_at)
-        condition, values = unchanged_condition(subscription)
-        condition += " AND last_notified_at = :last"
-        values |= encode_item({":last": subscription.last_notified_at})
-        return self.claims.open(made, self._move(subscription, _notified_at(made), condition, values)), made
-
-    def _move(self, subscription: Subscription, to: str, condition: str, values: Item) -> list[Action]:
-        """Move last_notified_at of a subscription and of its markers."""
-        table, moved = self.store.table, encode_item({":moved": to})
-        there = f"attribute_exists({KEY})"
-        markers = (update_action(table, key, MOVE, moved, there) for key in marker_keys(subscription))
-        return [update_action(table, subscription.subscription_id, MOVE, values | moved, condition), *markers]
+        claim = MessageClaim(subscription, key, stamp(now), expires_at)
+        notes = self._note_actions(subscription, subscription.last_notified_at, _notified_at(claim))
+        return self.claims.open(claim, notes), claim
 
     def release(self, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        gone = delete_action(self.store.table, claim.place)
-        condition, values = unchanged_condition(claim.subscription)
-        condition += " AND last_notified_at = :ours"
-        values |= encode_item({":ours": _notified_at(claim)})
-        back = self._move(claim.subscription, claim.subscription.last_notified_at, condition, values)
-        # If another announcement has moved it meanwhile, that one stands, and only the claim goes.
-        if not self.store.transact([gone, *back]):
-            self.store.transact([gone])
+        subscription = claim.subscription
+        delete_claim = delete_action(self.store.table, claim.item_key)
+        notes = self._note_actions(subscription, _notified_at(claim), subscription.last_notified_at)
+        # If another announcement has moved last_notified_at meanwhile, that stays, and only the claim goes.
+        if not self.store.transact([delete_claim, *notes]):
+            self.store.transact([delete_claim])
+
+    def _note_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
+        """Return the actions that move last_notified_at of a subscription and of its markers.
+
+        Their condition: it is `before`, and the person has not changed the subscription.
+        """
+        table, noted = self.store.table, encode_item({":noted": after})
+        condition, values = unchanged_condition(subscription)
+        condition += " AND last_notified_at = :before"
+        values |= noted | encode_item({":before": before})
+        is_there = f"attribute_exists({KEY})"
+        markers = [update_action(table, key, NOTE, noted, is_there) for key in marker_keys(subscription)]
+        return [update_action(table, subscription.subscription_id, NOTE, values, condition), *markers]
 
 
 def _notified_at(claim: MessageClaim) -> str:
+    """Return the last_notified_at that a claim writes."""
     return max(claim.subscription.last_notified_at, claim.claimed_at)

@@ -50,8 +50,8 @@ class AnswerWriter:
                 question = self._question_now(question)
             check_open(question, now)
             response = replace(submission.response, number=question.current_responses + 1)
-            if answered := self._answer_under_other_hash(response):
-                raise AlreadyAnswered(answered)
+            if earlier := self._answer_under_other_hash(response):
+                raise AlreadyAnswered(earlier)
             after = with_answer(question, response.created_at)
             actions = [
                 count_action(self.questions.table, question, after),
@@ -77,8 +77,8 @@ class AnswerWriter:
         It is looked for after the question was read. So an answer that is stored later moves the counter, and
         the transaction is refused.
         """
-        others = [(response.question_id, each) for each in response.other_hashes]
-        return next(iter(self.responses.all_of(others)), None) if others else None
+        keys = [(response.question_id, person) for person in response.other_hashes]
+        return next(iter(self.responses.all_of(keys)), None) if keys else None
 
     def _question_now(self, question: Question) -> Question:
         """Read a question again; one that is gone counts as closed."""
@@ -91,12 +91,12 @@ class AnswerWriter:
         claim = IdempotencyClaim(
             event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
         )
-        stored = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
-        return {"Put": put_unclaimed(self.claims_table, claim, now)}, {"Put": stored}
+        put_event = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
+        return {"Put": put_unclaimed(self.claims_table, claim, now)}, {"Put": put_event}
 
 
 def with_answer(question: Question, at: str) -> Question:
-    """Return the question with one answer more; the last required one closes it. at: when it was given."""
+    """Return the question with one answer more; the last required answer closes it. at: when it was given."""
     count = question.current_responses + 1
     if count < question.required_responses:
         return replace(question, current_responses=count)

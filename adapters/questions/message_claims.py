@@ -1,5 +1,5 @@
-"""Nobody gets a message twice: each message is claimed before it is sent, and settled after. Reminders that
-are due wait in the index until their instant has come.
+"""Claims of messages to phones. Each message is claimed before it is sent and settled after, so nobody gets
+it twice. Reminders wait in the index until they are due.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +27,7 @@ from rules.days import stamp, unstamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
 
+# What `active` of a claim is while its message is being sent; and if nobody knows whether it was.
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
 # Every message enters this partition of the index and leaves it again, so it is cut into shards as well.
 SENDING_PARTITIONS = [SENDING, *(f"{SENDING}~{shard}" for shard in range(1, LISTENER_SHARDS))]
@@ -40,11 +41,11 @@ def sending_partition(subscription_id: str) -> str:
 
 
 class ClaimResult(StrEnum):
-    """What became of an attempt to claim. MOVED: what was read of the person has changed; decide again."""
+    """What became of an attempt to claim."""
 
     CLAIMED = "claimed"
-    DUPLICATE = "duplicate"
-    MOVED = "moved"
+    DUPLICATE = "duplicate"  # the message is claimed already
+    MOVED = "moved"  # what was read of the person has changed: decide again
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,13 @@ class MessageClaim:
     """One message to one subscription."""
 
     subscription: Subscription
-    key: str
+    key: str  # which message it is
     claimed_at: str
     expires_at: int  # epoch seconds, time to live; long after any sending
 
     @property
-    def place(self) -> str:
-        """Its key in the table."""
+    def item_key(self) -> str:
+        """The key of its item in the table."""
         return claim_key(self.subscription.subscription_id, self.key)
 
 
@@ -72,14 +73,14 @@ def read_index(
     condition, values = "active = :active", {":active": partition}
     if until is not None:
         condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
-    found = query_all(
+    items = query_all(
         dynamodb,
         TableName=table,
         IndexName=INDEX,
         KeyConditionExpression=condition,
         ExpressionAttributeValues=encode_item(values),
     )
-    return map(decode_item, found)
+    return map(decode_item, items)
 
 
 class MessageClaims:
@@ -88,23 +89,23 @@ class MessageClaims:
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
         self._dynamodb, self.store = dynamodb, store
 
-    def open(self, claim: MessageClaim, due: Sequence[Action]) -> ClaimResult:
+    def open(self, claim: MessageClaim, notes: Sequence[Action]) -> ClaimResult:
         """Claim a message.
 
-        due: actions for the same transaction, which note that the person is no longer due.
+        notes: actions for the same transaction, which note that the person is no longer due.
         """
-        opened = {
-            KEY: claim.place,
+        item = {
+            KEY: claim.item_key,
             "active": sending_partition(claim.subscription.subscription_id),
             "last_notified_at": claim.claimed_at,
             "claimed_at": claim.claimed_at,
             "expires_at": claim.expires_at,
         }
-        first = put_action(self.store.table, encode_item(opened), f"attribute_not_exists({KEY})")
-        refused = self.store.refusals([first, *due])
-        if not refused:
+        put = put_action(self.store.table, encode_item(item), f"attribute_not_exists({KEY})")
+        refusals = self.store.refusals([put, *notes])
+        if not refusals:
             return ClaimResult.CLAIMED
-        return ClaimResult.DUPLICATE if 0 in refused else ClaimResult.MOVED
+        return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
         """Note what became of a claimed message.
@@ -113,37 +114,35 @@ class MessageClaims:
         """
         values = encode_item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
-        settled = update_action(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
-        kept = [self._keep(claim.subscription, endpoint_arn)] if endpoint_arn else []
-        # If the person has registered again meanwhile, the endpoint is not kept; the next message makes it.
-        if not self.store.transact([settled, *kept]) and kept:
-            self.store.transact([settled])
+        settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
+        if endpoint_arn and self.store.transact([settle, self._endpoint_action(claim, endpoint_arn)]):
+            return
+        # Without an endpoint; or the person has registered again meanwhile, and the next message makes it.
+        self.store.transact([settle])
 
-    def _keep(self, subscription: Subscription, endpoint_arn: str) -> Action:
+    def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
+        """Return the action that stores a subscription's endpoint, unless the person has changed it."""
+        subscription = claim.subscription
         condition, values = unchanged_condition(subscription)
         values |= encode_item({":arn": endpoint_arn, ":yes": True})
-        own = subscription.subscription_id
         changes = f"SET endpoint_arn = :arn, {CHANGED} = :yes"
-        return update_action(self.store.table, own, changes, values, condition)
+        return update_action(self.store.table, subscription.subscription_id, changes, values, condition)
 
-    def sending(self, now: datetime) -> list[str]:
-        """Return the keys of claims whose sender must have died."""
+    def stale_keys(self, now: datetime) -> list[str]:
+        """Return the keys of open claims whose sender must have died."""
         until = stamp(now - UNCONFIRMED_AFTER)
-        found = (
-            each
-            for partition in SENDING_PARTITIONS
-            for each in read_index(self._dynamodb, self.store.table, partition, until)
-        )
-        return [each[KEY] for each in found]
+        keys: list[str] = []
+        for partition in SENDING_PARTITIONS:
+            keys += [item[KEY] for item in read_index(self._dynamodb, self.store.table, partition, until)]
+        return keys
 
-    def give_up(self, place: str) -> bool:
+    def give_up(self, item_key: str) -> bool:
         """Mark a claim as unconfirmed; False: its message has been settled after all."""
-        values = encode_item(
-            {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(place.partition("#")[0])}
-        )
+        subscription_id = item_key.partition("#")[0]
+        values = {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(subscription_id)}
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
         return self.store.transact(
-            [update_action(self.store.table, place, changes, values, "active = :sending")]
+            [update_action(self.store.table, item_key, changes, encode_item(values), "active = :sending")]
         )
 
 
@@ -153,7 +152,7 @@ class DueReminder:
 
     subscription: Subscription
     due: datetime
-    then: datetime | None  # when the next one is due; None: never
+    next_due: datetime | None  # when the one after it is due; None: never
 
 
 class ReminderStore:
@@ -170,42 +169,48 @@ class ReminderStore:
     def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
         """Yield (subscription_id, when it was due) of all reminders that are due."""
         for partition in reminder_partitions():
-            for each in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
-                yield each["of"], unstamp(each["last_notified_at"])
+            for marker in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
+                yield marker["of"], unstamp(marker["last_notified_at"])
 
     def claim(
-        self, each: DueReminder, key: str, expires_at: int, now: datetime
+        self, reminder: DueReminder, key: str, expires_at: int, now: datetime
     ) -> tuple[ClaimResult, MessageClaim]:
         """Claim a reminder; in the same transaction its marker moves to the next one."""
-        made = MessageClaim(each.subscription, key, stamp(now), expires_at)
-        return self.claims.open(made, [self._wait(each)]), made
+        claim = MessageClaim(reminder.subscription, key, stamp(now), expires_at)
+        return self.claims.open(claim, [self._next_action(reminder)]), claim
 
-    def skip(self, each: DueReminder) -> bool:
+    def skip(self, reminder: DueReminder) -> bool:
         """Move the marker to the next reminder without a message; False: another sender was first."""
-        return self.store.transact([self._wait(each)])
+        return self.store.transact([self._next_action(reminder)])
 
     def drop(self, subscription_id: str, due: datetime) -> bool:
         """Delete the marker of a subscription that is gone."""
-        return self.store.transact([self._delete(subscription_id, due)])
+        return self.store.transact([self._delete_action(subscription_id, due)])
 
-    def release(self, each: DueReminder, claim: MessageClaim) -> None:
+    def release(self, reminder: DueReminder, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        gone = delete_action(self.store.table, claim.place)
+        delete_claim = delete_action(self.store.table, claim.item_key)
         condition, values = f"attribute_not_exists({KEY})", None
-        if each.then:
-            condition, values = "last_notified_at = :then", encode_item({":then": stamp(each.then)})
-        marker = reminder_item(each.subscription.subscription_id, each.due)
+        if reminder.next_due:
+            condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
+        marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
         # If the person has registered again meanwhile, that marker stands, and only the claim goes.
-        if not self.store.transact([gone, put_action(self.store.table, marker, condition, values)]):
-            self.store.transact([gone])
+        if not self.store.transact([delete_claim, put_action(self.store.table, marker, condition, values)]):
+            self.store.transact([delete_claim])
 
-    def _wait(self, each: DueReminder) -> Action:
-        own = each.subscription.subscription_id
-        if each.then is None:
-            return self._delete(own, each.due)
-        values = encode_item({":due": stamp(each.due)})
-        return put_action(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
+    def _next_action(self, reminder: DueReminder) -> Action:
+        """Return the action that moves the marker to the next reminder, if it is still at this one."""
+        identifier = reminder.subscription.subscription_id
+        if reminder.next_due is None:
+            return self._delete_action(identifier, reminder.due)
+        marker, values = (
+            reminder_item(identifier, reminder.next_due),
+            encode_item({":due": stamp(reminder.due)}),
+        )
+        return put_action(self.store.table, marker, "last_notified_at = :due", values)
 
-    def _delete(self, own: str, due: datetime) -> Action:
+    def _delete_action(self, subscription_id: str, due: datetime) -> Action:
         values = encode_item({":due": stamp(due)})
-        return delete_action(self.store.table, reminder_key(own), "last_notified_at = :due", values)
+        return delete_action(
+            self.store.table, reminder_key(subscription_id), "last_notified_at = :due", values
+        )

@@ -1,6 +1,8 @@
-"""Phones that are put back: a subscription with its markers, its token and its owner's place (rule 21)."""
+"""A restore's writes of phones (rule 21): each subscription with its markers, its token, the claims of its
+messages and its place in the owner's quota.
+"""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,10 +30,10 @@ from rules.lake.question_entities import SENT_MARK
 from rules.lake.table_items import CHANGED, TOKEN
 from rules.questions.notifications import claim_expires_at
 
-# What notes of messages write.
+# The attributes that change with each message.
 NOTES = frozenset({"last_notified_at", CHANGED})
 NO_LIMIT = 10**6  # whoever had many phones gets them back
-POLLS = "poll#"
+POLLS = "poll#"  # how the keys of the places of waiting polls begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +44,40 @@ class ReceivedMessage:
     claimed_at: datetime
     outcome: str
     settled_at: datetime | None
-    last: datetime  # until when it might have been sent
+    last: datetime  # the last instant at which it might have been sent
 
 
 @dataclass(frozen=True, slots=True)
 class Phone:
     """A subscription as the lake keeps it."""
 
-    kept: Item
+    item: Item
     last_notified_at: str  # a stamp
     messages: Sequence[ReceivedMessage] = ()  # may not be sent again
 
     @property
-    def own(self) -> str:
+    def subscription_id(self) -> str:
         """The subscription's id."""
-        return str(self.kept[KEY]["S"])
+        return str(self.item[KEY]["S"])
 
     @property
     def owner(self) -> str:
         """Whose phone it is."""
-        return str(self.kept["owner"]["S"])
+        return str(self.item["owner"]["S"])
 
     def items(self, now: datetime) -> dict[str, Item]:
-        """Return its items by key. One whose token is dead has no others. Raises KeyError, ValueError."""
-        if TOKEN not in self.kept:
-            return {self.own: {**self.kept, **encode_item({CHANGED: True})}}
-        found = subscription_from(decode_item(self.kept))
-        return items_of(replace(found, is_active=True, last_notified_at=self.last_notified_at), now)
+        """Return the items that the table must have, by key; raises KeyError, ValueError if damaged."""
+        if TOKEN not in self.item:  # the token is dead, and there is nothing but the subscription's own item
+            return {self.subscription_id: {**self.item, **encode_item({CHANGED: True})}}
+        subscription = subscription_from(decode_item(self.item))
+        return items_of(replace(subscription, is_active=True, last_notified_at=self.last_notified_at), now)
 
     def claims(self) -> Iterator[Item]:
         """Yield the claims of the messages, so that none comes twice."""
         for message in self.messages:
             yield encode_item(
                 {
-                    KEY: claim_key(self.own, message.key),
+                    KEY: claim_key(self.subscription_id, message.key),
                     "active": UNCONFIRMED if message.outcome == UNCONFIRMED else None,
                     "last_notified_at": stamp(message.claimed_at),
                     "claimed_at": stamp(message.claimed_at),
@@ -91,15 +93,16 @@ class PutSummary:
     """What a restore of phones wrote."""
 
     written: int = 0  # how many items
-    elsewhere: tuple[str, ...] = ()  # subscriptions whose phone has another one by now
+    # The subscriptions that were not put, because another one has the phone by now.
+    taken_over: tuple[str, ...] = ()
 
     def __add__(self, other: "PutSummary") -> "PutSummary":
-        """Return both together."""
-        return PutSummary(self.written + other.written, (*self.elsewhere, *other.elsewhere))
+        """Return the sums of both."""
+        return PutSummary(self.written + other.written, (*self.taken_over, *other.taken_over))
 
 
 class PhoneTable:
-    """The table Subscriptions, and the places in Limits."""
+    """The table Subscriptions, and the places in Limits by which an erasure finds the phones."""
 
     def __init__(self, dynamodb: Any, table: str, limits_table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -111,80 +114,86 @@ class PhoneTable:
 
         Raises Unprocessed; it is safe to repeat.
         """
-        listed = list(phones)
-        there = {each[KEY]["S"] for each in self._read(each.own for each in listed)}
-        return self._each(partial(self._put, now=now), [each for each in listed if each.own not in there])
+        phones = list(phones)
+        stored = {item[KEY]["S"] for item in self._read(phone.subscription_id for phone in phones)}
+        missing = [phone for phone in phones if phone.subscription_id not in stored]
+        return _sum_in_threads(partial(self._put, now=now), missing)
 
     def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
         """Let each subscription have the items that it must have; when it was notified last stays as it is.
 
         Raises Unprocessed; it is safe to repeat.
         """
-        return self._each(partial(self._replace, now=now), list(phones))
+        return _sum_in_threads(partial(self._replace, now=now), phones)
 
     def remove_others(self, keys: Collection[str]) -> int:
-        """Delete what has none of these keys, but for claims and places of polls; returns how many."""
-        gone = 0
-        for each in scan_all(self._dynamodb, TableName=self._table, ConsistentRead=True):
-            key = each[KEY]["S"]
-            if key not in keys and SENT_MARK not in key and not key.startswith(POLLS):
-                self._items.delete(each)
-                gone += 1
-        return gone
+        """Delete the items that have none of these keys; returns how many.
 
-    def _each(self, put: Any, phones: Sequence[Phone]) -> PutSummary:
-        with ThreadPoolExecutor(WRITERS) as pool:
-            return sum(pool.map(put, phones), PutSummary())
+        Claims and the places of polls stay: they expire by themselves.
+        """
+        removed = 0
+        for item in scan_all(self._dynamodb, TableName=self._table, ConsistentRead=True):
+            key = item[KEY]["S"]
+            if key not in keys and SENT_MARK not in key and not key.startswith(POLLS):
+                self._items.delete(item)
+                removed += 1
+        return removed
 
     def _read(self, keys: Iterable[str]) -> list[Item]:
         return get_all(self._dynamodb, self._table, [{KEY: key} for key in dict.fromkeys(keys)])
 
-    def _before(self, phone: Phone, now: datetime) -> int:
-        """Take the place, by which an erasure finds the phone, and put the claims; returns how many."""
-        self._places.take(subscription_place(phone.owner, phone.own, now), NO_LIMIT, now, lambda _: {})
-        return self._items.put_missing(phone.claims())
-
     def _put(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._before(phone, now)
-        actions = [put_action(self._table, each) for each in wanted.values()]
+        wanted, claims = phone.items(now), self._put_place_and_claims(phone, now)
+        actions = [put_action(self._table, item) for item in wanted.values()]
         for action in actions:
             key = action["Put"]["Item"][KEY]["S"]
-            if key == phone.own:
+            if key == phone.subscription_id:
                 action["Put"] |= {"ConditionExpression": f"attribute_not_exists({KEY})"}
-            elif "active" not in action["Put"]["Item"]:  # the token's
+            elif "active" not in action["Put"]["Item"]:  # the token's item, the only one outside of the index
                 action["Put"] |= {
-                    "ConditionExpression": f"attribute_not_exists({KEY}) OR #of = :own",
+                    "ConditionExpression": f"attribute_not_exists({KEY}) OR #of = :subscription",
                     "ExpressionAttributeNames": {"#of": "of"},
-                    "ExpressionAttributeValues": encode_item({":own": phone.own}),
+                    "ExpressionAttributeValues": encode_item({":subscription": phone.subscription_id}),
                 }
-        refused = self._store.refusals(actions)
-        if not refused:
+        refusals = self._store.refusals(actions)
+        if not refusals:
             return PutSummary(len(actions) + claims)
-        is_there = list(wanted).index(phone.own) in refused
-        return PutSummary(claims, () if is_there else (phone.own,))
+        is_stored = list(wanted).index(phone.subscription_id) in refusals
+        return PutSummary(claims, () if is_stored else (phone.subscription_id,))
 
     def _replace(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._before(phone, now)
-        (stored,) = self._read([phone.own]) or [{}]
-        asked = {*wanted, *(_keys(stored) if stored else ())}
-        found = {each[KEY]["S"]: each for each in self._read(asked)}
-        if {key: _without_notes(each) for key, each in found.items()} == {
-            key: _without_notes(each) for key, each in wanted.items()
-        }:
+        wanted, claims = phone.items(now), self._put_place_and_claims(phone, now)
+        (subscription,) = self._read([phone.subscription_id]) or [{}]
+        keys = {*wanted, *(_keys(subscription) if subscription else ())}
+        stored = {item[KEY]["S"]: item for item in self._read(keys)}
+        if _without_notes(stored) == _without_notes(wanted):
             return PutSummary(claims)
-        gone = [key for key in found if key not in wanted]
-        actions = [delete_action(self._table, key) for key in gone]
-        self._store.refusals([*actions, *(put_action(self._table, each) for each in wanted.values())])
-        return PutSummary(len(wanted) + len(gone) + claims)
+        surplus = [key for key in stored if key not in wanted]
+        deletions = [delete_action(self._table, key) for key in surplus]
+        self._store.refusals([*deletions, *(put_action(self._table, item) for item in wanted.values())])
+        return PutSummary(len(wanted) + len(surplus) + claims)
+
+    def _put_place_and_claims(self, phone: Phone, now: datetime) -> int:
+        """Take the phone's place and put the claims that are missing; returns how many claims."""
+        place = subscription_place(phone.owner, phone.subscription_id, now)
+        self._places.take(place, NO_LIMIT, now, lambda _: {})
+        return self._items.put_missing(phone.claims())
+
+
+def _sum_in_threads(put: Callable[[Phone], PutSummary], phones: Iterable[Phone]) -> PutSummary:
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return sum(pool.map(put, phones), PutSummary())
 
 
 def _keys(stored: Item) -> list[str]:
-    """Return the keys that a stored subscription may have; those that can be read, if it is damaged."""
+    """Return the keys that a stored subscription may have; if it is damaged, its token's at most."""
     try:
         return keys_of(subscription_from(decode_item(stored)))
     except (KeyError, TypeError, ValueError):
         return [token_key(stored[TOKEN]["S"])] if "S" in stored.get(TOKEN, {}) else []
 
 
-def _without_notes(stored: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in stored.items() if name not in NOTES}
+def _without_notes(items: Mapping[str, Item]) -> dict[str, Item]:
+    return {
+        key: {name: value for name, value in item.items() if name not in NOTES} for key, item in items.items()
+    }

@@ -34,12 +34,12 @@ NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
 
 
 class PushStatus(StrEnum):
-    """What became of a message. DEAD: its token is. UNSENT: certainly not sent. UNSURE: unknown."""
+    """What became of a message."""
 
     SENT = "sent"
-    DEAD = "dead"
-    UNSENT = "unsent"
-    UNSURE = "unsure"
+    DEAD = "dead"  # its token is dead
+    UNSENT = "unsent"  # certainly not sent
+    UNSURE = "unsure"  # nobody knows whether it was sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class SnsPush:
         try:
             return PushReceipt(PushStatus.SENT, self._create(token))
         except ClientError as error:
-            refused = _code(error) == "InvalidParameter" and "Token" in _text(error)
-            return PushReceipt(PushStatus.DEAD if refused else PushStatus.UNSENT)
+            is_dead = _code(error) == "InvalidParameter" and "Token" in _text(error)
+            return PushReceipt(PushStatus.DEAD if is_dead else PushStatus.UNSENT)
         except BotoCoreError:
             return PushReceipt(PushStatus.UNSENT)
 
@@ -99,10 +99,10 @@ class SnsPush:
         status = self._publish(endpoint, message)
         if status is not None:
             return PushReceipt(status, endpoint)
-        made = self.prepare(token)
-        if made.status is not PushStatus.SENT:
-            return made
-        return PushReceipt(self._publish(made.endpoint, message) or PushStatus.DEAD, made.endpoint)
+        receipt = self.prepare(token)
+        if receipt.status is not PushStatus.SENT:
+            return receipt
+        return PushReceipt(self._publish(receipt.endpoint, message) or PushStatus.DEAD, receipt.endpoint)
 
     def _publish(self, endpoint: str, message: PushMessage) -> PushStatus | None:
         """Publish; repeat only what SNS throttled, and so did not take. None: there is no such endpoint."""
@@ -126,13 +126,14 @@ class SnsPush:
 
 
 def _refusal(error: ClientError) -> PushStatus | None:
+    """Return what a refusal by Publish says of the message; None: there is no such endpoint."""
     code = _code(error)
     if code == "EndpointDisabled":
         return PushStatus.DEAD
     if code == "NotFound" or (code == "InvalidParameter" and "TargetArn" in _text(error)):
         return None
-    served = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-    return PushStatus.UNSURE if served >= 500 else PushStatus.UNSENT
+    http_status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return PushStatus.UNSURE if http_status >= 500 else PushStatus.UNSENT
 
 
 def _code(error: ClientError) -> str:
@@ -144,15 +145,15 @@ def _text(error: ClientError) -> str:
 
 
 def payload(message: PushMessage) -> str:
-    """Return what Publish takes with MessageStructure json: FCM's v1 message, as text in text."""
+    """Return what Publish takes with MessageStructure json: FCM's v1 message, as JSON in JSON."""
     body = message.body
     if len(body) > BODY_CHARACTERS_MAX:
         body = body[: BODY_CHARACTERS_MAX - 1] + "…"
     ttl = min(max(message.ttl_seconds, 0), TTL_SECONDS_MAX)
-    sent = {
+    fcm_message = {
         "notification": {"title": message.title, "body": body},
         "data": dict(message.data),
         "android": {"ttl": f"{ttl}s"},
     }
-    gcm = json.dumps({"fcmV1Message": {"message": sent}}, ensure_ascii=False)
+    gcm = json.dumps({"fcmV1Message": {"message": fcm_message}}, ensure_ascii=False)
     return json.dumps({"default": body, "GCM": gcm}, ensure_ascii=False)

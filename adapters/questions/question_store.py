@@ -1,4 +1,6 @@
-"""The Questions table, and its lists: by status or by agent, newest first; and those whose time is over."""
+"""The Questions table. Its indexes list questions by status or by agent, newest first, and open ones by
+closing time.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +25,8 @@ from rules.questions.questions import (
 READ_MAX = 200
 # It first reads as many as it needs. If some of them do not match, it goes on with this many at a time.
 READ_AGAIN = 50
+# Where a list goes on: for each partition the (created_at, question_id) that was read last.
+ListPosition = Mapping[str, tuple[str, str]]
 
 
 class QuestionStore:
@@ -51,16 +55,12 @@ class QuestionStore:
         return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
 
-# Where a list goes on: for each partition the (created_at, question_id) that was read last.
-Places = Mapping[str, tuple[str, str]]
-
-
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
     """Questions newest first."""
 
     questions: list[Question]
-    next: Places | None  # where to go on, None at the end
+    next: ListPosition | None  # where to go on, None at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class QuestionLists:
     table: str
 
     def of_status(
-        self, asked: QuestionStatus, after: Places, limit: int, matches: Callable[[Question], bool]
+        self, status: QuestionStatus, after: ListPosition, limit: int, matches: Callable[[Question], bool]
     ) -> QuestionPage:
         """Return at most `limit` questions that match, of those that may show a status."""
-        return self._page(("ByStatus", "status"), statuses_to_read(asked), after, limit, matches)
+        return self._page(("ByStatus", "status"), statuses_to_read(status), after, limit, matches)
 
     def of_agent(
-        self, agent_id: str, after: Places, limit: int, matches: Callable[[Question], bool]
+        self, agent_id: str, after: ListPosition, limit: int, matches: Callable[[Question], bool]
     ) -> QuestionPage:
         """Return at most `limit` of an agent's questions that match."""
         return self._page(("ByAgentId", "agent_id"), [agent_id], after, limit, matches)
@@ -91,29 +91,28 @@ class QuestionLists:
         self,
         index: tuple[str, str],
         partitions: Sequence[str],
-        after: Places,
+        after: ListPosition,
         limit: int,
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
+        """Return a page. index: its name, and the attribute that it is partitioned by."""
         step = limit // len(partitions) + 2
-        keys = self._newest_first([self._keys(index, each, after.get(each), step) for each in partitions])
-        found: list[Question] = []
-        places, count, size = dict(after), 0, limit
-        while count < READ_MAX and (chunk := list(islice(keys, size))):
-            questions, size = self._get([own for _, _, own in chunk]), READ_AGAIN
-            for number, (partition, created_at, own) in enumerate(chunk, 1):
-                places[partition], count = (created_at, own), count + 1
-                if own in questions and matches(questions[own]):
-                    found.append(questions[own])
-                if len(found) == limit:
+        lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
+        keys = heapq.merge(*lists, key=_created_at, reverse=True)
+        matching: list[Question] = []
+        position, read_count, size = dict(after), 0, limit
+        while read_count < READ_MAX and (chunk := list(islice(keys, size))):
+            questions = self._get([question_id for _, _, question_id in chunk])
+            for number, (partition, created_at, question_id) in enumerate(chunk, 1):
+                position[partition] = created_at, question_id
+                question = questions.get(question_id)  # None: it is gone since the index was read
+                if question and matches(question):
+                    matching.append(question)
+                if len(matching) == limit:
                     is_last = number == len(chunk) and next(keys, None) is None
-                    return QuestionPage(found, None if is_last else places)
-        return QuestionPage(found, places if next(keys, None) else None)
-
-    def _newest_first(
-        self, lists: Iterable[Iterator[tuple[str, str, str]]]
-    ) -> Iterator[tuple[str, str, str]]:
-        return heapq.merge(*lists, key=lambda each: each[1], reverse=True)
+                    return QuestionPage(matching, None if is_last else position)
+            read_count, size = read_count + len(chunk), READ_AGAIN
+        return QuestionPage(matching, position if next(keys, None) else None)
 
     def _keys(
         self, index: tuple[str, str], partition: str, start: tuple[str, str] | None, step: int
@@ -121,7 +120,7 @@ class QuestionLists:
         """Yield (partition, created_at, question_id), newest first, `step` to a request."""
         name, attribute = index
         first = start and {attribute: partition, "created_at": start[0], "question_id": start[1]}
-        found = query_all(
+        items = query_all(
             self.dynamodb,
             TableName=self.table,
             IndexName=name,
@@ -132,18 +131,18 @@ class QuestionLists:
             Limit=step,
             **({"ExclusiveStartKey": encode_item(first)} if first else {}),
         )
-        for each in found:
-            yield partition, each["created_at"]["S"], each["question_id"]["S"]
+        for item in items:
+            yield partition, item["created_at"]["S"], item["question_id"]["S"]
 
     def _get(self, question_ids: Iterable[str]) -> dict[str, Question]:
-        keys = ({"question_id": each} for each in dict.fromkeys(question_ids))
-        found = (from_item(decode_item(each)) for each in get_all(self.dynamodb, self.table, keys))
-        return {each.question_id: each for each in found}
+        keys = ({"question_id": question_id} for question_id in dict.fromkeys(question_ids))
+        questions = (from_item(decode_item(item)) for item in get_all(self.dynamodb, self.table, keys))
+        return {question.question_id: question for question in questions}
 
-    def over(self, now: datetime) -> Iterator[str]:
-        """Yield the ids of open questions that no answer can reach any more."""
+    def expirable(self, now: datetime) -> Iterator[str]:
+        """Yield the ids of questions that are stored as open and that no answer can reach any more."""
         until = stamp(now - STORED_WITHIN)
-        found = query_all(
+        items = query_all(
             self.dynamodb,
             TableName=self.table,
             IndexName="ByClosing",
@@ -151,10 +150,10 @@ class QuestionLists:
             ExpressionAttributeNames={"#status": "status"},
             ExpressionAttributeValues=encode_item({":open": QuestionStatus.OPEN.value, ":until": until}),
         )
-        return (each["question_id"]["S"] for each in found)
+        return (item["question_id"]["S"] for item in items)
 
     def expire(self, question_id: str, now: datetime) -> bool:
-        """Move a question to the list of expired ones; False: it is not open, or not over."""
+        """Move a question to the list of expired ones; False: not open, or answers may still reach it."""
         values = {
             ":open": QuestionStatus.OPEN.value,
             ":expired": QuestionStatus.EXPIRED.value,
@@ -172,3 +171,8 @@ class QuestionLists:
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
+
+
+def _created_at(key: tuple[str, str, str]) -> str:
+    _, created_at, _ = key
+    return created_at

@@ -1,4 +1,4 @@
-"""The Responses table: one answer a person and question, kept for good."""
+"""The Responses table: one answer of a person to a question, kept for good."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,15 +9,15 @@ from rules.questions.responses import Response, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
-Key = tuple[str, str]
+Key = tuple[str, str]  # question_id, response_id
 
 
 class AlreadyAnswered(Exception):
-    """This fingerprint has answered this question before; `response` is what it said."""
+    """This person has answered this question before."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.question_id)
-        self.response = response
+        self.response = response  # the answer that is stored
 
 
 class ResponseStore:
@@ -29,26 +29,26 @@ class ResponseStore:
     def get(self, question_id: str, *hashes: str) -> Response | None:
         """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
         if len(hashes) > 1:
-            return next(iter(self.all_of((question_id, each) for each in hashes)), None)
+            return next(iter(self.all_of((question_id, person) for person in hashes)), None)
         key = encode_item(_key((question_id, hashes[0])))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
-        """Return the answers that are there, strongly consistent."""
-        found = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
-        return [from_item(decode_item(each)) for each in found]
+        """Return the answers of these keys that exist, strongly consistent."""
+        items = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
+        return [from_item(decode_item(item)) for item in items]
 
     def of_question(self, question_id: str) -> Iterator[Response]:
         """Yield a question's answers, strongly consistent."""
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="question_id = :question",
             ExpressionAttributeValues=encode_item({":question": question_id}),
             ConsistentRead=True,
         )
-        return (from_item(decode_item(each)) for each in found)
+        return (from_item(decode_item(item)) for item in items)
 
     def has_any(self, question_id: str) -> bool:
         """Whether a question has answers; eventually consistent: half a read unit where it has none."""
@@ -66,10 +66,9 @@ class ResponseStore:
         The index gives their keys, and the table the items. An answer of the last moments may be missing,
         because the index follows the table.
         """
-        found = (
-            each
-            for person in hashes
-            for each in query_all(
+        keys: list[dict[str, str]] = []
+        for person in hashes:
+            index_items = query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName="ByFingerprint",
@@ -77,9 +76,8 @@ class ResponseStore:
                 ExpressionAttributeValues=encode_item({":person": person}),
                 ProjectionExpression="question_id, response_id",
             )
-        )
-        keys = (decode_item(each) for each in found)
-        return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
+            keys += map(decode_item, index_items)
+        return [(item, COUNTED in item) for item in get_all(self._dynamodb, self._table, keys)]
 
     def recent(
         self, hashes: Iterable[str], span: tuple[str, str], after: Key | None, limit: int
@@ -88,10 +86,14 @@ class ResponseStore:
 
         span: stamps, both included. after: (created_at, question_id) of the last one that is known already.
         """
-        keys = [key for each in hashes for key in self._recent(each, span, after, limit)]
+        keys: list[tuple[str, Key]] = []
+        for person in hashes:
+            keys += self._recent(person, span, after, limit)
         newest = sorted(keys, reverse=True)[:limit]
-        found = self.all_of(key for _, key in newest)
-        return sorted(found, key=lambda each: (each.created_at, each.question_id), reverse=True)
+        responses = self.all_of(key for _, key in newest)
+        return sorted(
+            responses, key=lambda response: (response.created_at, response.question_id), reverse=True
+        )
 
     def _recent(
         self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
@@ -118,12 +120,10 @@ class ResponseStore:
 
     def counted(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys that need no counting: their responses are in the stats, or no longer there."""
-        wanted = set(keys)
-        found = get_all(self._dynamodb, self._table, map(_key, sorted(wanted)))
-        open_ = {
-            (each["question_id"]["S"], each["response_id"]["S"]) for each in found if COUNTED not in each
-        }
-        return wanted - open_
+        keys = set(keys)
+        items = get_all(self._dynamodb, self._table, map(_key, sorted(keys)))
+        uncounted = [item for item in items if COUNTED not in item]
+        return keys - {(item["question_id"]["S"], item["response_id"]["S"]) for item in uncounted}
 
     def put_action(self, response: Response) -> dict[str, Any]:
         """Return a transaction's action: put an answer unless the person has answered."""
@@ -156,4 +156,5 @@ class ResponseStore:
 
 
 def _key(key: Key) -> dict[str, str]:
-    return {"question_id": key[0], "response_id": key[1]}
+    question_id, response_id = key
+    return {"question_id": question_id, "response_id": response_id}

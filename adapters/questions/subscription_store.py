@@ -1,5 +1,23 @@
-"""The Subscriptions table: who wants to hear of what, on which phone; and what its items and its one sparse
-index, ByLastNotified, hold.
+"""The Subscriptions table: who wants to hear of what, on which phone.
+
+Its items, and its one sparse index, ByLastNotified:
+
+| subscription_id | is | active (partition) | last_notified_at |
+|---|---|---|---|
+| `{id}` | a subscription | `{minutes}#*` has no tags, `{minutes}#+` has some | newest announcement |
+| `{id}#tag={tag}` | its marker for a tag | `{minutes}#={tag}` | the same |
+| `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
+| `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
+| `token#{digest}` | which subscription has the phone | none | |
+| `poll#{agent}#{number}` | one of the places of an agent's waiting polls | none | |
+
+Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`, `00060#*~1` and so on.
+A subscription and its markers always change in one transaction. So a query of one partition reads exactly
+those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
+takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
+
+If a write changes something that the lake keeps for restores, it sets `is_changed`. A note of a message takes
+the mark away. So the publisher's filter distinguishes them (infra/marks.py).
 """
 
 import hashlib
@@ -26,28 +44,12 @@ from rules.questions.notifications import (
     tag_listeners,
 )
 
-# What the Subscriptions table of template.yaml holds, and its one sparse index, ByLastNotified.
-#
-# | subscription_id | is | active (partition) | last_notified_at |
-# |---|---|---|---|
-# | `{id}` | a subscription | `{minutes}#*` has no tags, `{minutes}#+` has some | newest announcement |
-# | `{id}#tag={tag}` | its marker for a tag | `{minutes}#={tag}` | the same |
-# | `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
-# | `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
-# | `token#{digest}` | which subscription has the phone | none | |
-# | `poll#{agent}#{number}` | one of the places of an agent's waiting polls | none | |
-#
-# Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`, `00060#*~1` and so
-# on. A subscription and its markers always change in one transaction. So a query of one partition reads
-# exactly those who listen and whose interval has elapsed. The price: each announcement to a subscription with
-# k tags takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
-#
-# The last write of a subscription that has `is_changed` changed something that the lake keeps for restores. A
-# note of a message takes the mark away. So the publisher's filter distinguishes them (infra/marks.py).
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
+
+Action = dict[str, Any]  # of a transaction
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -59,7 +61,7 @@ def subscription_item(subscription: Subscription) -> Item:
             "owner": subscription.owner,
             "fcm_token": subscription.fcm_token,
             "endpoint_arn": subscription.endpoint_arn or None,
-            "audience": list(subscription.audience),
+            "audience": list(subscription.tags),
             "min_interval_minutes": subscription.min_interval_minutes,
             "timezone": subscription.timezone,
             "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
@@ -80,7 +82,7 @@ def subscription_from(attributes: Mapping[str, Any]) -> Subscription:
         subscription_id=attributes[KEY],
         owner=attributes["owner"],
         fcm_token=attributes.get("fcm_token", ""),
-        audience=tuple(attributes["audience"]),
+        tags=tuple(attributes["audience"]),
         min_interval_minutes=attributes["min_interval_minutes"],
         timezone=attributes["timezone"],
         quiet_hours=quiet_hours(quiet["from"], quiet["to"]) if quiet else None,
@@ -95,7 +97,7 @@ def subscription_from(attributes: Mapping[str, Any]) -> Subscription:
 
 def marker_keys(subscription: Subscription) -> list[str]:
     """Return the keys of a subscription's tag markers."""
-    return [f"{subscription.subscription_id}#tag={tag}" for tag in subscription.audience]
+    return [f"{subscription.subscription_id}#tag={tag}" for tag in subscription.tags]
 
 
 def reminder_key(subscription_id: str) -> str:
@@ -123,7 +125,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
             "active": listener_partition(subscription.min_interval_minutes, tag_listeners(tag), shard),
             "last_notified_at": subscription.last_notified_at,
         }
-        for key, tag in zip(marker_keys(subscription), subscription.audience, strict=True)
+        for key, tag in zip(marker_keys(subscription), subscription.tags, strict=True)
     ]
     holder = {KEY: token_key(subscription.fcm_token), "of": subscription.subscription_id}
     items = [subscription_item(subscription), *map(encode_item, [*markers, holder])]
@@ -148,11 +150,8 @@ def reminder_item(subscription_id: str, due: datetime) -> Item:
 def keys_of(subscription: Subscription) -> list[str]:
     """Return the keys of all items that a subscription may have, without its claims."""
     token = [token_key(subscription.fcm_token)] if subscription.fcm_token else []
-    own = subscription.subscription_id
-    return [own, *marker_keys(subscription), reminder_key(own), *token]
-
-
-Action = dict[str, Any]
+    identifier = subscription.subscription_id
+    return [identifier, *marker_keys(subscription), reminder_key(identifier), *token]
 
 
 class SubscriptionStore:
@@ -163,13 +162,12 @@ class SubscriptionStore:
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Read one subscription, strongly consistent."""
-        found = self.get_many([subscription_id])
-        return found[0] if found else None
+        return next(iter(self.get_many([subscription_id])), None)
 
     def get_many(self, subscription_ids: Iterable[str]) -> list[Subscription]:
         """Read subscriptions in bulk, strongly consistent; those that are gone are left out."""
-        keys = [{KEY: each} for each in dict.fromkeys(subscription_ids)]
-        return [subscription_from(decode_item(each)) for each in get_all(self._dynamodb, self.table, keys)]
+        keys = [{KEY: identifier} for identifier in dict.fromkeys(subscription_ids)]
+        return [subscription_from(decode_item(item)) for item in get_all(self._dynamodb, self.table, keys)]
 
     def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
         """Store a subscription; returns it, and whether it is new.
@@ -181,35 +179,38 @@ class SubscriptionStore:
         Raises Unprocessed if others kept changing it; it is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            mine, holder, other = self._around(wanted)
-            made = _merge_subscription(wanted, mine, other, now)
-            gone = [each for each in (mine, other) if each]
-            if self.transact(_registration(self.table, made, gone, holder, now)):
-                return made, mine is None or not mine.is_active
+            earlier, holder, others = self._read_rivals(wanted)
+            merged = _merge_subscription(wanted, earlier, others, now)
+            replaced = [subscription for subscription in (earlier, others) if subscription]
+            if self.transact(_registration(self.table, merged, replaced, holder, now)):
+                return merged, earlier is None or not earlier.is_active
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
-    def _around(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
-        """Return the person's own subscription, the id that holds the token, and another person's with it."""
+    def _read_rivals(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
+        """Return the person's earlier subscription, the id that has the token ("": none), and whose it is.
+
+        The last is the subscription of another person, None if the token is free or the person's own.
+        """
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
-        found = {each[KEY]["S"]: decode_item(each) for each in get_all(self._dynamodb, self.table, keys)}
-        mine = found.get(wanted.subscription_id)
-        holder = found.get(token, {}).get("of", "")
-        other = self.get(holder) if holder not in ("", wanted.subscription_id) else None
-        return subscription_from(mine) if mine else None, holder, other
+        items = {item[KEY]["S"]: decode_item(item) for item in get_all(self._dynamodb, self.table, keys)}
+        earlier = items.get(wanted.subscription_id)
+        holder = items.get(token, {}).get("of", "")
+        others = self.get(holder) if holder not in ("", wanted.subscription_id) else None
+        return subscription_from(earlier) if earlier else None, holder, others
 
     def remove(self, subscription: Subscription) -> bool:
         """Delete a subscription with all its items; False: it has changed since it was read."""
-        own, *rest = keys_of(subscription)
-        actions = [delete_action(self.table, own, *unchanged_condition(subscription))]
-        return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
+        main_key, *other_keys = keys_of(subscription)
+        actions = [delete_action(self.table, main_key, *unchanged_condition(subscription))]
+        return self.transact([*actions, *(delete_action(self.table, key) for key in other_keys)])
 
     def deactivate(self, subscription: Subscription, now: datetime) -> bool:
         """Take a subscription whose token is dead out of the index, and delete its token and endpoint.
 
         False: the person has registered it again meanwhile, and it stays. Safe to repeat.
         """
-        own, *rest = keys_of(subscription)
+        main_key, *other_keys = keys_of(subscription)
         condition, values = unchanged_condition(subscription)
         changes = (
             f"SET dead_at = :now, updated_at = :after, {CHANGED} = :yes"
@@ -217,15 +218,15 @@ class SubscriptionStore:
         )
         after = later_stamp(subscription.updated_at, now)
         values |= encode_item({":now": stamp(now), ":after": after, ":yes": True})
-        actions = [update_action(self.table, own, changes, values, condition)]
-        return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
+        actions = [update_action(self.table, main_key, changes, values, condition)]
+        return self.transact([*actions, *(delete_action(self.table, key) for key in other_keys)])
 
     def transact(self, actions: list[Action]) -> bool:
         """Write all or nothing; False if a condition fails."""
         return self.refusals(actions) == []
 
     def refusals(self, actions: list[Action]) -> list[int]:
-        """Write all or nothing; returns the places of the conditions that failed.
+        """Write all or nothing; returns the indexes of the actions whose conditions failed.
 
         Raises Unprocessed if DynamoDB will not decide; it is safe to repeat.
         """
@@ -233,7 +234,7 @@ class SubscriptionStore:
             try:
                 self._dynamodb.transact_write_items(TransactItems=actions)
             except self._dynamodb.exceptions.TransactionCanceledException as error:
-                codes = [each.get("Code") for each in error.response.get("CancellationReasons", [])]
+                codes = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
                 if REFUSED in codes:
                     return [index for index, code in enumerate(codes) if code == REFUSED]
                 if not THROTTLES & set(codes):
@@ -260,8 +261,8 @@ def delete_action(table: str, key: str, condition: str = "", values: Item | None
 
 def update_action(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
     """Return a transaction's update."""
-    changed = {"TableName": table, "Key": encode_item({KEY: key}), "UpdateExpression": changes}
-    return {"Update": {**changed, **_when(condition, values)}}
+    update = {"TableName": table, "Key": encode_item({KEY: key}), "UpdateExpression": changes}
+    return {"Update": {**update, **_when(condition, values)}}
 
 
 def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
@@ -270,38 +271,45 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
 
 
 def _merge_subscription(
-    wanted: Subscription, mine: Subscription | None, other: Subscription | None, now: datetime
+    wanted: Subscription, earlier: Subscription | None, others: Subscription | None, now: datetime
 ) -> Subscription:
-    """Return what to store: what the person wants now, with the phone's endpoint and the history."""
-    source = mine or other
-    kept = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
-    if mine is None:
-        return replace(kept, created_at=stamp(now), updated_at=stamp(now))
+    """Return what to store: what the person wants now, with the phone's endpoint and the history.
+
+    earlier: the person's own subscription; others: another person's with the same token.
+    """
+    source = earlier or others
+    merged = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
+    if earlier is None:
+        return replace(merged, created_at=stamp(now), updated_at=stamp(now))
     return replace(
-        kept,
-        created_at=mine.created_at,
-        updated_at=later_stamp(mine.updated_at, now),
-        last_notified_at=mine.last_notified_at,
+        merged,
+        created_at=earlier.created_at,
+        updated_at=later_stamp(earlier.updated_at, now),
+        last_notified_at=earlier.last_notified_at,
     )
 
 
 def _registration(
-    table: str, made: Subscription, gone: list[Subscription], holder: str, now: datetime
+    table: str, merged: Subscription, replaced: list[Subscription], holder: str, now: datetime
 ) -> list[Action]:
-    """Return a registration's actions, one for each item, on condition that what was read still holds."""
-    actions = {key: delete_action(table, key) for subscription in gone for key in keys_of(subscription)}
-    actions |= {key: put_action(table, each) for key, each in items_of(made, now).items()}
-    held, values = (
-        ("#of = :holder", encode_item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
-    )
-    token = actions[token_key(made.fcm_token)]["Put"]
-    token |= {**_when(held, values), "ExpressionAttributeNames": {"#of": "of"}}
-    own = actions[made.subscription_id]["Put"]
-    own |= _when("attribute_not_exists(subscription_id)", None)
-    for subscription in gone:
-        action = next(iter(actions[subscription.subscription_id].values()))
+    """Return a registration's actions, one for each item, on condition that what was read has not changed.
+
+    replaced: the subscriptions that the new one takes the place of. holder: the id that has the token, or "".
+    """
+    actions = {key: delete_action(table, key) for subscription in replaced for key in keys_of(subscription)}
+    actions |= {key: put_action(table, item) for key, item in items_of(merged, now).items()}
+    condition, values = "attribute_not_exists(#of)", None
+    if holder:
+        condition, values = "#of = :holder", encode_item({":holder": holder})
+    put_token = actions[token_key(merged.fcm_token)]["Put"]
+    put_token |= {**_when(condition, values), "ExpressionAttributeNames": {"#of": "of"}}
+    put_subscription = actions[merged.subscription_id]["Put"]
+    put_subscription |= _when("attribute_not_exists(subscription_id)", None)
+    for subscription in replaced:
+        # The put or the delete; the condition of the person's own earlier one takes the place of that above.
+        request = next(iter(actions[subscription.subscription_id].values()))
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
-        action |= _when(
+        request |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
             encode_item({":seen": subscription.updated_at, ":last": subscription.last_notified_at}),
         )

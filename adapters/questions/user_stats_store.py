@@ -1,5 +1,5 @@
-"""The UserStats table: a person's stats and the leaderboard by points (UserStatsStore), and the transaction
-that counts answers, stats and marks, all or nothing (AnswerCounts).
+"""The UserStats table, which has each person's stats and the leaderboard by points; and the transaction that
+counts answers.
 """
 
 import zlib
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from heapq import nlargest
+from itertools import chain
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
@@ -19,11 +20,12 @@ from rules.questions import answer_stats
 from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
 from rules.questions.responses import Response
 
-# Answers in the categories that are not counted one by one. No category has this name.
+# The name of the answers in all categories that are not counted one by one. No category has this name.
 OTHERS = "*"
 DATE_CHARACTERS = 4
-# Badges of categories follow from the categories, which keep their first dates.
-_SETTLES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
+# The badges that SettledDates keeps. Those for categories follow from the categories, which have their first
+# dates.
+_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 # The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
 LEADERBOARD = "_leaderboard"
 # Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
@@ -75,6 +77,7 @@ def stats_from(stored: Mapping[str, Any]) -> Stats:
 
 
 def _settled_text(settled: SettledDates) -> str | None:
+    """Write all but the badges, which have an attribute of their own; None while nothing is settled."""
     streak = settled.streak
     if streak is None:
         return None
@@ -87,8 +90,8 @@ def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
         return SettledDates()
     answers, points, last, length, longest, active_days = map(int, text.split(":"))
     streak = Streak(date.fromordinal(last), length, longest, active_days)
-    kept = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLES}
-    return SettledDates(answers, points, streak, kept)
+    badges = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLED_BADGES}
+    return SettledDates(answers, points, streak, badges)
 
 
 def _encode(days: Iterable[date]) -> str:
@@ -96,8 +99,8 @@ def _encode(days: Iterable[date]) -> str:
 
 
 def _decode(text: str) -> list[date]:
-    places = range(0, len(text), DATE_CHARACTERS)
-    return [date.fromordinal(int(text[at : at + DATE_CHARACTERS], 36)) for at in places]
+    starts = range(0, len(text), DATE_CHARACTERS)
+    return [date.fromordinal(int(text[start : start + DATE_CHARACTERS], 36)) for start in starts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,10 @@ class StoredStats:
     @property
     def stored_under(self) -> str:
         """The hash under which the stats are now, and boards have them."""
-        former = [] if self.version else [each for each, version in self.hashes_to_redirect if version]
-        return former[0] if former else self.person
+        if self.version:
+            return self.person
+        former = (person for person, version in self.hashes_to_redirect if version)
+        return next(former, self.person)
 
     @property
     def hashes(self) -> tuple[str, ...]:
@@ -136,34 +141,35 @@ class UserStatsStore:
         older: hashes that the person is known to have had.
         """
         home = self._home(person)
-        unknown = sorted(set(older) - set(home.hashes))
-        if not unknown:
+        unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
+        if not unlinked:
             return home
-        found = {each.person: each for each in map(self._home, unknown)}
-        home = found.pop(home.person, home)  # somebody moved them there meanwhile
-        live = [each for each in (home, *found.values()) if each.version]
-        hashes = {*unknown, *home.older, *(each for one in found.values() for each in one.hashes)}
+        homes = {stats.person: stats for stats in map(self._home, unlinked)}
+        home = homes.pop(home.person, home)  # another process has linked them meanwhile
+        others = list(homes.values())
+        hashes = {*unlinked, *home.older}.union(*(stats.hashes for stats in others))
+        with_answers = [stats for stats in (home, *others) if stats.version]
         return replace(
             home,
-            stats=live[0].stats if live else home.stats,
-            updated_at=max(each.updated_at for each in (home, *found.values())),
+            stats=with_answers[0].stats if with_answers else home.stats,
+            updated_at=max(stats.updated_at for stats in (home, *others)),
             older=tuple(sorted(hashes - {home.person})),
-            hashes_to_redirect=tuple((each.person, each.version) for each in found.values()),
-            is_split_over_hashes=len(live) > 1,
+            hashes_to_redirect=tuple((stats.person, stats.version) for stats in others),
+            is_split_over_hashes=len(with_answers) > 1,
         )
 
     def _home(self, person: str) -> StoredStats:
         """Follow a person's hashes to where their stats are, or would be; raises ValueError for a circle."""
-        seen = set[str]()
-        while found := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
-            if person in seen:
+        visited = set[str]()
+        while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
+            if person in visited:
                 raise ValueError(f"stats have moved in a circle: {person}")
-            seen.add(person)
-            kept = decode_item(found[0])
-            if "moved_to" not in kept:
-                version, older = kept["version"], tuple(kept.get("older_hashes", ()))
-                return StoredStats(person, stats_from(kept), version, kept["updated_at"], older)
-            person = kept["moved_to"]
+            visited.add(person)
+            attributes = decode_item(items[0])
+            if "moved_to" not in attributes:
+                version, older = attributes["version"], tuple(attributes.get("older_hashes", ()))
+                return StoredStats(person, stats_from(attributes), version, attributes["updated_at"], older)
+            person = attributes["moved_to"]
         return StoredStats(person, Stats())
 
     def attributes(self, person: str, stats: Stats, older: tuple[str, ...]) -> dict[str, Any]:
@@ -180,48 +186,46 @@ class UserStatsStore:
     def stored(self, person: str) -> Item | None:
         """Return an item as it is stored, strongly consistent."""
         key = encode_item({"fingerprint_hash": person})
-        found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
-            "Item"
-        )
-        return found
+        item: Item | None
+        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        return item
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read; False: it has changed since."""
         condition, names, values = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
-        named: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
-        named |= {"ExpressionAttributeValues": values} if values else {}
+        request = {"TableName": self._table, "Item": new, "ConditionExpression": condition}
+        request |= {"ExpressionAttributeNames": names} if names else {}
+        request |= {"ExpressionAttributeValues": values} if values else {}
         try:
-            self._dynamodb.put_item(TableName=self._table, Item=new, ConditionExpression=condition, **named)
+            self._dynamodb.put_item(**request)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
 
     def put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return a transaction's actions: put stats if nobody has changed them since they were read."""
-        person = before.person
-        whole = self.attributes(person, stats, before.older)
-        actions = [self._put_action(whole, before.version, now)]
-        for each, version in before.hashes_to_redirect:
-            actions.append(self._put_action({"fingerprint_hash": each, "moved_to": person}, version, now))
+        attributes = self.attributes(before.person, stats, before.older)
+        actions = [self._put_action(attributes, before.version, now)]
+        for older_hash, version in before.hashes_to_redirect:
+            redirection = {"fingerprint_hash": older_hash, "moved_to": before.person}
+            actions.append(self._put_action(redirection, version, now))
         return actions
 
-    def _put_action(self, attributes: Mapping[str, Any], before: int, now: str) -> dict[str, Any]:
-        whole = {**attributes, "version": before + 1, "updated_at": now}
-        put: dict[str, Any] = {"TableName": self._table, "Item": encode_item(whole)}
-        if before == 0:
-            return {"Put": put | {"ConditionExpression": "attribute_not_exists(fingerprint_hash)"}}
-        return {
-            "Put": put
-            | {
-                "ConditionExpression": "version = :before",
-                "ExpressionAttributeValues": encode_item({":before": before}),
-            }
-        }
+    def _put_action(self, attributes: Mapping[str, Any], version: int, now: str) -> dict[str, Any]:
+        """Return the action that puts an item in place of the one of a version; 0: there is none."""
+        item = encode_item({**attributes, "version": version + 1, "updated_at": now})
+        put: dict[str, Any] = {"TableName": self._table, "Item": item}
+        if version == 0:
+            put["ConditionExpression"] = "attribute_not_exists(fingerprint_hash)"
+        else:
+            put["ConditionExpression"] = "version = :before"
+            put["ExpressionAttributeValues"] = encode_item({":before": version})
+        return {"Put": put}
 
     def top(self, limit: int) -> list[tuple[str, int, int]]:
         """Return (fingerprint_hash, points, answers), best first: one request a shard."""
-        rows = (row for shard in range(self._shards) for row in self._best(shard, limit))
-        return nlargest(limit, rows, key=lambda row: (row[1], row[0]))
+        rows = chain.from_iterable(self._best(shard, limit) for shard in range(self._shards))
+        return nlargest(limit, rows, key=_board_order)
 
     def _best(self, shard: int, limit: int) -> list[tuple[str, int, int]]:
         answer = self._dynamodb.query(
@@ -233,8 +237,13 @@ class UserStatsStore:
             ScanIndexForward=False,
             Limit=limit,
         )
-        found = map(decode_item, answer["Items"])
-        return [(each["fingerprint_hash"], each["total_points"], each["total_answers"]) for each in found]
+        items = map(decode_item, answer["Items"])
+        return [(item["fingerprint_hash"], item["total_points"], item["total_answers"]) for item in items]
+
+
+def _board_order(row: tuple[str, int, int]) -> tuple[int, str]:
+    person, points, _ = row
+    return points, person
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
@@ -251,13 +260,13 @@ def _partition(shard: int) -> str:
 class CountRefusal:
     """Why a transaction wrote nothing."""
 
-    moved: bool  # the stats have changed since they were read (or two transactions met)
-    marked: bool  # an answer is counted already, or gone
+    has_moved: bool  # the stats have changed since they were read, or two transactions met
+    is_marked: bool  # an answer is counted already, or gone
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """Writes UserStats and Responses."""
+    """Writes UserStats and the marks of Responses."""
 
     dynamodb: Any
     stats: UserStatsStore
@@ -269,7 +278,7 @@ class AnswerCounts:
         answers: Sequence[Response],
         now: datetime,
     ) -> CountRefusal | None:
-        """Count up to 97 distinct answers of one person; returns why not, or None.
+        """Count up to RESPONSES_MAX distinct answers of one person; returns a refusal, or None.
 
         change: the stats as read, and with these answers.
         One request writes the stats and each answer's mark. So a process that dies leaves all of it or
@@ -301,5 +310,5 @@ class AnswerCounts:
 
 def _refusal(codes: Sequence[str | None], puts: int) -> CountRefusal:
     """Return why a transaction was refused. codes: of the stats (the first `puts`), and of each mark."""
-    moved = REFUSED in codes[:puts] or REFUSED not in codes
-    return CountRefusal(moved, REFUSED in codes[puts:])
+    has_moved = REFUSED in codes[:puts] or REFUSED not in codes
+    return CountRefusal(has_moved, REFUSED in codes[puts:])

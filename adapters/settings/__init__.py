@@ -1,7 +1,7 @@
-"""The settings of each Lambda function, read from the environment when they are first asked for.
+"""The settings of each Lambda function, read from the environment when they are first needed.
 
-A function has one class: beside the handler of a processor, else in its domain's module here. Example:
-`settings.read(EventsApiSettings)`.
+A function has one class of settings. That of a processor stands beside its handler, all others in the modules
+here. Example: `settings.read_settings(EventsApiSettings)`.
 """
 
 import os
@@ -48,9 +48,10 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
 
 
 def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]]":
-    """Decorate what makes a function's parts of its settings: called without them, it makes them once.
+    """Return a decorator for a function that makes a handler's parts of its settings.
 
-    `cache_clear()` forgets them, as the end of a process does.
+    The decorated function takes no settings, and makes the parts once. `cache_clear()` forgets them, as the
+    end of a process does.
     """
 
     def decorate(make: Callable[[T], P]) -> "_lru_cache_wrapper[P]":

@@ -113,7 +113,7 @@ class PhonesRestorer:
         outcome = put(phones, now)
         report.written[PHONES] += outcome.written
         reason = "the phone has another subscription by now, which stays"
-        report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.elsewhere]
+        report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.taken_over]
 
 
 def _phone(row: Row) -> tuple[Phone, str]:
@@ -128,7 +128,7 @@ def _is_readable(phone: Phone, report: RestoreReport, now: datetime) -> bool:
     try:
         phone.items(now)
     except (KeyError, TypeError, ValueError) as error:
-        report.lacks.append(Lack(PHONES, phone.own, f"cannot be read: {error}"))
+        report.lacks.append(Lack(PHONES, phone.subscription_id, f"cannot be read: {error}"))
         return False
     return True
 

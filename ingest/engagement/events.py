@@ -1,7 +1,6 @@
-"""Accepts events: the HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5).
+"""Takes events that were sent over HTTP or Kinesis, and stores each once (rules 1, 3, 4 and 5).
 
-A body that was sent becomes the event that is stored; what is not allowed is refused. The doors validate
-with the JSON Schema of bodies, and the OpenAPI document shows it.
+The JSON Schema here checks each body, and the OpenAPI document shows it.
 """
 
 import json
@@ -117,7 +116,7 @@ EVENTS = closed_object(
     }
 )
 
-# What is answered to a batch of events.
+# The answer to a batch of events.
 RESULTS = closed_object(
     {
         "accepted": whole(),
@@ -138,21 +137,18 @@ RESULTS = closed_object(
 )
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
+# For an event of a type that no book has: it is refused.
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
 ERASED = "erased"
 
 
 class RefusedNow(InputRefused):
-    """The event is refused as of now; a resend of an event that was accepted earlier still counts as a
-    duplicate.
-
-    event: what its sender says. If it was accepted, what the rules said then is in the claim of its key.
-    """
+    """The event is refused if it comes for the first time. If it was accepted before, it is a duplicate."""
 
     def __init__(self, refused: InputRefused, event: Event) -> None:
         super().__init__(refused.code, refused.field, refused.reason)
-        self.event = event
+        self.event = event  # by the rules of now; those that it was accepted by are in the claim of its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +161,7 @@ class RequestContext:
     source: str  # for an event that names none
     books: Books  # all versions of the rules that are known
     clock: DeviceClock = RIGHT_CLOCK  # of the device that sends
-    proof: OfflineProof = NO_PROOF  # that it was offline
+    proof: OfflineProof = NO_PROOF  # that the device was offline
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
@@ -177,8 +173,8 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _terms_and_refusal(body, moment, request)
-    named = _zone_of(body, moment)
-    day, zone = _date_of(named, moment, request.zones.get(user))
+    event_zone = _zone_of(body, moment)
+    day, zone = _date_of(event_zone, moment, request.zones.get(user))
     event = Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
@@ -197,7 +193,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         by_server=terms.declared_by is Declarer.SERVER,
         measures=measures_of(body.get("properties"), terms.measured),
         device_time=body["occurred_at"] if request.clock.skew else None,
-        timezone=named or moment.offset,
+        timezone=event_zone or moment.offset,
         properties=_properties(body),
     )
     try:
@@ -216,24 +212,24 @@ def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str
     """
     may_backfill = request.caller.is_server
     check_age(moment, request.now, may_backfill or request.proof != NO_PROOF)
-    is_proof_needed = is_late(moment.utc, request.now) and not may_backfill
-    return request.proof.check(moment.utc, terms.offline) if is_proof_needed else None
+    needs_proof = is_late(moment.utc, request.now) and not may_backfill
+    return request.proof.check(moment.utc, terms.offline) if needs_proof else None
 
 
 def _terms_and_refusal(
     body: Mapping[str, Any], moment: Moment, request: RequestContext
 ) -> tuple[Terms, InputRefused | None]:
-    """Return what judges an event, and why it is refused: its type, its properties, or who sends it."""
+    """Return what an event is judged by, and why its type, properties or sender are refused, if so."""
     event_type = body["event_type"]
-    refusal = None
+    first_refusal = None
     for version in request.books.judging(event_type, moment.utc, request.now):
-        broken = _contract_refusal(version, body)
-        if broken is None:
+        refusal = _contract_refusal(version, body)
+        if refusal is None:
             terms = terms_of(version, event_type, moment.utc)
             return terms, _sender_refusal(event_type, terms, request.caller)
-        refusal = refusal or broken
+        first_refusal = first_refusal or refusal
     reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"
-    return NO_TERMS, refusal or InputRefused("unknown_type", "event_type", reason)
+    return NO_TERMS, first_refusal or InputRefused("unknown_type", "event_type", reason)
 
 
 def _sender_refusal(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
@@ -251,8 +247,9 @@ def _contract_refusal(version: Version, body: Mapping[str, Any]) -> InputRefused
     )
     if problem is None:
         return None
-    field = "properties" if problem[0] == "body" else f"properties.{problem[0]}"
-    reason = f"{problem[1]} (data contract of {body['event_type']}, version {version.number})"
+    path, reason = problem
+    field = "properties" if path == "body" else f"properties.{path}"
+    reason = f"{reason} (data contract of {body['event_type']}, version {version.number})"
     return InputRefused("contract_broken", field, reason)
 
 
@@ -267,10 +264,11 @@ def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
 
 
 def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
-    """Return when the event happened, by a right clock."""
+    """Return when the event happened, by a right clock; raises InputRefused."""
+    device_time = str(body["occurred_at"])
     try:
-        parse_moment(said := str(body["occurred_at"]))
-        return corrected_time(said, clock.skew) if clock.skew else said
+        parse_moment(device_time)
+        return corrected_time(device_time, clock.skew) if clock.skew else device_time
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
@@ -278,7 +276,7 @@ def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
 def time_problems(
     body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return what is wrong with the time of a body that has other problems: the schema takes any text."""
+    """Return what is wrong with a body's time, beside its other problems: the schema takes any text."""
     if not isinstance(body, dict) or not isinstance(body.get("occurred_at"), str):
         return []
     if any(field == "occurred_at" for field, _ in problems):
@@ -295,9 +293,9 @@ def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
 
     Raises InputRefused where nothing says the offset: devices send names that only their vendors know.
     """
-    said = (body.get("timezone") or "").strip()
+    name = (body.get("timezone") or "").strip()
     try:
-        return find_zone(said) if said else None
+        return find_zone(name) if name else None
     except UnknownZone as error:
         if moment.offset is None:
             reason = f"{error}, and occurred_at has no offset in its place"
@@ -305,9 +303,10 @@ def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
         return None
 
 
-def _date_of(named: str | None, moment: Moment, zone_stored: str | None) -> tuple[date, str]:
+def _date_of(event_zone: str | None, moment: Moment, stored_zone: str | None) -> tuple[date, str]:
+    """Return the activity date and its zone (rule 1); raises InputRefused."""
     try:
-        return date_of(moment, named, zone_stored)
+        return date_of(moment, event_zone, stored_zone)
     except (OverflowError, ValueError):
         raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
 
@@ -325,8 +324,8 @@ class AcceptStatus(StrEnum):
     """What became of an event that was sent."""
 
     ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
+    DUPLICATE = "duplicate"  # it was accepted before
+    CONFLICT = "conflict"  # its key was used for another body
     REJECTED = "rejected"
 
 
@@ -337,19 +336,19 @@ class AcceptResult:
     idempotency_key: str | None
     status: AcceptStatus
     event_id: str | None = None
-    # Code, message, field, and `details` if several fields are at fault; None if the event was taken
+    # code, message, field, and `details` if several fields are at fault; None if the event was taken
     error: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the OpenAPI document describes it, without what is None."""
-        shape = {
+        fields = {
             "idempotency_key": self.idempotency_key,
             "status": self.status.value,
             "event_id": self.event_id,
             "error": self.error,
         }
         return {
-            name: value for name, value in shape.items() if value is not None or name == "idempotency_key"
+            name: value for name, value in fields.items() if value is not None or name == "idempotency_key"
         }
 
 
@@ -367,9 +366,9 @@ class _ValidEvent:
 
 @dataclass(frozen=True, slots=True)
 class _RefusedEvent(_ValidEvent):
-    """A valid event that is refused by now, and the answer if its key does not hold it."""
+    """A valid event that is refused if it was not accepted before."""
 
-    refused: AcceptResult
+    refusal: AcceptResult
 
 
 class Acceptor:
@@ -402,18 +401,18 @@ class Acceptor:
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        checked = self._as_taken([self._check(body, request) for body in bodies], now)
-        first = {event.key: event for event in reversed(checked) if isinstance(event, _ValidEvent)}
+        checks = self._refuse_new([self._check(body, request) for body in bodies], now)
+        # Of events with one key the first is stored.
+        first = {event.key: event for event in reversed(checks) if isinstance(event, _ValidEvent)}
+        claims: Mapping[tuple[str, str], IdempotencyClaim]
         try:
-            held, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
-            self._store(first, held, won)
+            claims, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
+            self._store(first, claims, won)
         except Unprocessed:
-            held, won = {}, set()
+            claims, won = {}, set()
         return [
-            outcome
-            if isinstance(outcome, AcceptResult)
-            else self._result(outcome, held, is_first=outcome is first[outcome.key] and outcome.key in won)
-            for outcome in checked
+            check if isinstance(check, AcceptResult) else self._result(check, claims, first, won)
+            for check in checks
         ]
 
     def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
@@ -429,33 +428,39 @@ class Acceptor:
         return self._zones.chosen(users)
 
     def _check(self, body: Any, request: RequestContext) -> _ValidEvent | AcceptResult:
-        named = _idempotency_key(body)
+        """Return the event of a body, or its rejection."""
+        key = _idempotency_key(body)
         if problems := body_problems(EVENT, body):
-            return _field_rejection(named, [*problems, *time_problems(body, request.clock, problems)])
+            return _field_rejection(key, [*problems, *time_problems(body, request.clock, problems)])
         try:
             event = event_of(body, request)
             self._check_erased(event)
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
-            return _RefusedEvent(refused.event, body_hash(body), _rejection(named, refused))
+            return _RefusedEvent(refused.event, body_hash(body), _rejection(key, refused))
         except InputRefused as refused:
-            return _rejection(named, refused)
+            return _rejection(key, refused)
 
     def _check_erased(self, event: Event) -> None:
         """Raise InputRefused for an event of somebody who was erased, or of before that."""
         if self._erased.forbids(user_subject(event.user_id), event.event_id):
             raise InputRefused(ERASED, "user_id", "was erased")
 
-    def _as_taken(
-        self, checked: Sequence[_ValidEvent | AcceptResult], now: datetime
+    def _refuse_new(
+        self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
     ) -> list[_ValidEvent | AcceptResult]:
-        """Refuse what is refused by now, unless its key holds this very body: then it was taken once."""
-        late = {each.key: each for each in checked if isinstance(each, _RefusedEvent)}
-        held = self._claims.get(set(late), now) if late else {}
-        digests = {key: claim.body_hash for key, claim in held.items()}
+        """Put the refusal in place of each _RefusedEvent, unless the claim of its key has this very body.
+
+        Then it was accepted before, and is a duplicate.
+        """
+        keys = {check.key for check in checks if isinstance(check, _RefusedEvent)}
+        claims = self._claims.get(keys, now) if keys else {}
+        digests = {key: claim.body_hash for key, claim in claims.items()}
         return [
-            each.refused if isinstance(each, _RefusedEvent) and digests.get(each.key) != each.digest else each
-            for each in checked
+            check.refusal
+            if isinstance(check, _RefusedEvent) and digests.get(check.key) != check.digest
+            else check
+            for check in checks
         ]
 
     def _claim_of(self, sent: _ValidEvent) -> IdempotencyClaim:
@@ -472,32 +477,38 @@ class Acceptor:
     def _store(
         self,
         sent: Mapping[tuple[str, str], _ValidEvent],
-        held: Mapping[tuple[str, str], IdempotencyClaim],
+        claims: Mapping[tuple[str, str], IdempotencyClaim],
         won: set[tuple[str, str]],
     ) -> None:
         """Store the events that this request has claimed.
 
         Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
+        claims: of all events, by key. won: the keys that this request has claimed.
         """
         self._events.put([sent[key].event for key in sorted(won)])
-        again = [
-            claimed_event(each.event, held[key])
-            for key, each in sent.items()
-            if key not in won and key in held and held[key].body_hash == each.digest
+        duplicates = [
+            claimed_event(valid.event, claims[key])
+            for key, valid in sent.items()
+            if key not in won and key in claims and claims[key].body_hash == valid.digest
         ]
-        for event in self._events.missing(again):
+        for event in self._events.missing(duplicates):
             self._events.put_new(event)
 
     def _result(
-        self, sent: _ValidEvent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool
+        self,
+        sent: _ValidEvent,
+        claims: Mapping[tuple[str, str], IdempotencyClaim],
+        first: Mapping[tuple[str, str], _ValidEvent],
+        won: set[tuple[str, str]],
     ) -> AcceptResult:
-        key, claim = sent.event.idempotency_key, held.get(sent.key)
+        key, claim = sent.event.idempotency_key, claims.get(sent.key)
         if claim is None:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
         if claim.body_hash != sent.digest:
             error = _error("conflict", "was used for another body", "idempotency_key")
             return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
-        status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
+        is_new = sent.key in won and sent is first[sent.key]
+        status = AcceptStatus.ACCEPTED if is_new else AcceptStatus.DUPLICATE
         return AcceptResult(key, status, claim.target)
 
 
@@ -519,7 +530,8 @@ def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
 
 def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
     """Return the refusal of a body for some fields; the message has the first one."""
-    error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
+    first_field, first_reason = problems[0]
+    error: dict[str, Any] = _error("invalid_field", first_reason, first_field)
     if len(problems) > 1:
         error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
     return AcceptResult(key, AcceptStatus.REJECTED, error=error)
@@ -530,7 +542,7 @@ def _error(code: str, reason: str, field: str) -> dict[str, str]:
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
-    """Return an Acceptor."""
+    """Return the Acceptor of a deployment."""
     dynamodb = fence_writer(client("dynamodb"))
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),

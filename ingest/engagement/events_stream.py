@@ -1,4 +1,4 @@
-"""The Kinesis door: records of producers that IAM has let in.
+"""Takes events from the Kinesis stream: the records of producers, whom IAM has let in.
 
 A record holds an event or several, plain, aggregated by the KPL, zipped, or in base64. Several events are
 an array, {"events": [...]}, or stand one after another.
@@ -37,7 +37,7 @@ EVENTS_MAX = 10_000
 # After this many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
 BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
-# Unzips to 4 MB at most.
+# So many bytes are unzipped at a time; they unzip to 4 MB at most.
 _ZIPPED_STEP = 4_096
 # No JSON that holds an event is written with these letters alone.
 _BASE64 = string.ascii_letters.encode() + string.digits.encode() + b"+/-_"
@@ -51,43 +51,44 @@ PRODUCER = Caller("", is_admin=False, is_producer=True)
 CONSUMER = "events-stream"
 BATCH_MAX = 100
 
+logger = Logger(service="events-stream")
+
 
 @dataclass(frozen=True, slots=True)
 class RecordPart:
-    """An event of a record, or what is none."""
+    """An event of a record, or bytes that hold none."""
 
-    kept: dict[str, Any]  # what a failure queue keeps of it; a redrive sends it as a record of its own
+    record: dict[str, Any]  # what a failure queue keeps of it; a redrive sends it as a record of its own
     body: Any = None
     fault: str = ""  # why it holds no event, "" if it does
-    place: str = ""  # which part of the record it is, "" for the only one
+    position: str = ""  # which part of the record it is, in words; "" for the only one
 
     @property
     def sequence_number(self) -> str:
-        """Of its record."""
-        return str(self.kept["sequence_number"])
+        """The sequence number of its record."""
+        return str(self.record["sequence_number"])
 
 
 def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     """Yield the parts of a Kinesis record, at least one.
 
-    Each has an outcome of its own: what cannot be read is kept alone, and says its place. What a producer has
+    Each has a result of its own: what cannot be read is kept alone, with its position. What a producer has
     wrapped twice (a zipped text that its agent zips, base64 that the CLI encodes again, JSON within a JSON
     text) is unwrapped.
     """
     number = record["kinesis"]["sequenceNumber"]
     records = _user_records(base64.b64decode(record["kinesis"]["data"]))
-    for index, (data, why) in enumerate(records, 1):
-        named = f"user record {index} of {len(records)}" if len(records) > 1 else ""
-        held = [(data, why)] if why else _events_of_data(data)
-        for part, (value, fault) in enumerate(held, 1):
-            which = f"event {part} of {len(held)}" if len(held) > 1 else ""
-            at = ", ".join(filter(None, (named, which)))
+    for record_index, (data, reason) in enumerate(records, 1):
+        record_text = f"user record {record_index} of {len(records)}" if len(records) > 1 else ""
+        pieces = [(data, reason)] if reason else _events_of_data(data)
+        for index, (value, fault) in enumerate(pieces, 1):
+            event_text = f"event {index} of {len(pieces)}" if len(pieces) > 1 else ""
+            position = ", ".join(filter(None, (record_text, event_text)))
             if fault:
-                raw = base64.b64encode(data if len(held) == 1 else value).decode()
-                kept = {"data": raw, "sequence_number": number}
-                yield RecordPart(kept, None, fault, at)
+                raw = base64.b64encode(data if len(pieces) == 1 else value).decode()
+                yield RecordPart({"data": raw, "sequence_number": number}, None, fault, position)
             else:
-                yield RecordPart({"event": value, "sequence_number": number}, value, "", at)
+                yield RecordPart({"event": value, "sequence_number": number}, value, "", position)
 
 
 def _user_records(data: bytes) -> list[tuple[bytes, str]]:
@@ -103,31 +104,32 @@ def _events_of_data(data: bytes) -> list[tuple[Any, str]]:
     """Return the events in a user record's data, each with "", and what is no event, as bytes, with why."""
     if data.startswith(MAGIC):
         return [(data, "is aggregated within another record")]
-    found: list[tuple[Any, str]] = []
+    events: list[tuple[Any, str]] = []
     plain, rest, fault = _unwrap_data(data)
     try:
         text = text_of(plain)
     except NoJson as error:
         return [(data, f"is not JSON: {error}")]
-    for value, why in _pieces(text) if text else ():
-        found += [(value, why)] if why else _events_of(value)
-        if len(found) > EVENTS_MAX:
+    for value, reason in _pieces(text) if text else ():
+        events += [(value, reason)] if reason else _events_of(value)
+        if len(events) > EVENTS_MAX:
             return [(data, f"holds more than {EVENTS_MAX} events")]
-    if found and all(why for _, why in found):
-        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it are of no use to anybody
+    if events and all(reason for _, reason in events):
+        _, first_reason = events[0]
+        return [(data, first_reason)]  # garbage, or of another kind: pieces of it are of no use to anybody
     if rest:
-        found.append((rest, fault))
-    return found or [(data, "is empty")]
+        events.append((rest, fault))
+    return events or [(data, "is empty")]
 
 
 def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, str]]:
     """Return the events in a value, also within lists of lists and JSON texts."""
     value = _parsed_text(value)
-    several = value.get("events") if isinstance(value, dict) else value
-    if not isinstance(several, list) or not wrappings:
+    items = value.get("events") if isinstance(value, dict) else value
+    if not isinstance(items, list) or not wrappings:
         return [(value, "")]
-    found = [event for some in several for event in _events_of(some, wrappings - 1)]
-    return found or [(json.dumps(value).encode(), "holds no event")]
+    events = list(chain.from_iterable(_events_of(item, wrappings - 1) for item in items))
+    return events or [(json.dumps(value).encode(), "holds no event")]
 
 
 def _parsed_text(value: Any) -> Any:
@@ -148,16 +150,16 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
         pass
     else:
         return
-    bad, place = 0, _gap_end(text, 0)
-    while place < len(text):
-        end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
-        value, fault = _piece(text[place:end])
-        bad += 1 + (end - place) // BAD_PIECE_CHARACTERS if fault else 0
-        if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
-            end = place + 1  # an array that is no JSON as a whole still has its events
+    bad_pieces, start = 0, _gap_end(text, 0)
+    while start < len(text):
+        end = _value_end(text, start) if bad_pieces < BAD_PIECES_MAX else len(text)
+        value, fault = _piece(text[start:end])
+        bad_pieces += 1 + (end - start) // BAD_PIECE_CHARACTERS if fault else 0
+        if fault and text[start] == "[" and bad_pieces < BAD_PIECES_MAX:
+            end = start + 1  # an array that is no JSON as a whole still has its events
         else:
             yield value, fault
-        place = _gap_end(text, end)
+        start = _gap_end(text, end)
 
 
 def _piece(text: str) -> tuple[Any, str]:
@@ -176,7 +178,8 @@ def _value_end(text: str, start: int) -> int:
     """Return where the object or array ends that starts here; if none does, where the next may start."""
     try:
         if text[start] in "{[":
-            return _DECODER.raw_decode(text, start)[1]
+            _, end = _DECODER.raw_decode(text, start)
+            return end
     except (ValueError, RecursionError):
         pass
     match = _BOUNDARY.search(text, start)
@@ -219,28 +222,25 @@ def _from_base64(data: bytes) -> bytes:
 def _unzip_data(data: bytes) -> tuple[bytes, bytes, str]:
     """Unzip the members of gzip or zlib data; returns what they hold, what cannot be unzipped, and why not.
 
-    What is over UNZIPPED_BYTES_MAX is not unzipped at all.
+    The last two are empty if all is unzipped. What is over UNZIPPED_BYTES_MAX is not unzipped at all.
     """
     kind, wbits = ("gzip", 31) if data.startswith(GZIP) else ("zlib", 15)
-    found, start = bytearray(), 0
+    plain, start = bytearray(), 0
     while (start := _padding_end(data, start)) < len(data):
         unzip, member, end = zlib.decompressobj(wbits), bytearray(), start
         try:
             while end < len(data) and not unzip.eof:
                 member += unzip.decompress(data[end : end + _ZIPPED_STEP])
                 end = min(end + _ZIPPED_STEP, len(data))
-                if len(found) + len(member) > UNZIPPED_BYTES_MAX:
+                if len(plain) + len(member) > UNZIPPED_BYTES_MAX:
                     return b"", data, f"is over {UNZIPPED_BYTES_MAX} bytes when it is unzipped"
         except zlib.error:
-            return bytes(found), data[start:], f"is damaged {kind}"
+            return bytes(plain), data[start:], f"is damaged {kind}"
         if not unzip.eof:
-            return bytes(found), data[start:], f"is {kind} that was cut off"
-        found += member
+            return bytes(plain), data[start:], f"is {kind} that was cut off"
+        plain += member
         start = end - len(unzip.unused_data)
-    return bytes(found), b"", ""
-
-
-logger = Logger(service="events-stream")
+    return bytes(plain), b"", ""
 
 
 @cache
@@ -261,10 +261,10 @@ def reason_of(part: RecordPart, result: AcceptResult) -> str | None:
     if error.get("code") == ERASED:
         return None
     if part.fault:
-        return f"{part.place or 'the record'} {part.fault}"
+        return f"{part.position or 'the record'} {part.fault}"
     fields = [f"{each['field']} {each['reason']}" for each in error.get("details", ())]
     reason = f"{result.status.value}: {error.get('code')}: {'; '.join(fields) or error.get('message')}"
-    return f"{part.place}: {reason}" if part.place else reason
+    return f"{part.position}: {reason}" if part.position else reason
 
 
 @logger.inject_lambda_context
@@ -273,15 +273,17 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
     The answer names the first record that must come again. Lambda then sends it and all later ones again.
     """
-    accept, failures = _parts()
+    events_acceptor, failures = _parts()
     now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
     parts = (part for record in event["Records"] for part in _parts_of(record))
-    first = list(islice(parts, 2))
+    first_parts = list(islice(parts, 2))
     # A single event that still is bad stays in its queue. Of several the bad ones are kept, each by itself.
-    stays = is_redrive and len(first) == 1
+    is_single = is_redrive and len(first_parts) == 1
     counts = {"accepted": 0, "kept": 0}
-    for batch in chunks(chain(first, parts), BATCH_MAX):
-        results = accept.accept([part.body for part in batch], PRODUCER, now, default_source="kinesis")
+    for batch in chunks(chain(first_parts, parts), BATCH_MAX):
+        results = events_acceptor.accept(
+            [part.body for part in batch], PRODUCER, now, default_source="kinesis"
+        )
         if any((result.error or {}).get("code") == "unavailable" for result in results):
             return _failure_answer(batch[0], "unavailable" if is_redrive else "")
         bad = [
@@ -289,9 +291,9 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             for part, result in zip(batch, results, strict=True)
             if (reason := reason_of(part, result))
         ]
-        if bad and stays:
+        if bad and is_single:
             return _failure_answer(*bad[0])
-        failures.keep(CONSUMER, [(part.kept, reason) for part, reason in bad], now)
+        failures.keep(CONSUMER, [(part.record, reason) for part, reason in bad], now)
         counts["accepted"] += len(batch) - len(bad)
         counts["kept"] += len(bad)
     logger.info("batch", extra=counts)
@@ -304,8 +306,8 @@ def _parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
         yield from parts_of(record)
     except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)
         logger.warning("undecodable", extra={"error": error_summary(error)})
-        kept = {"data": record["kinesis"]["data"], "sequence_number": record["kinesis"]["sequenceNumber"]}
-        yield RecordPart(kept, fault="cannot be read")
+        data, number = record["kinesis"]["data"], record["kinesis"]["sequenceNumber"]
+        yield RecordPart({"data": data, "sequence_number": number}, fault="cannot be read")
 
 
 def _failure_answer(part: RecordPart, reason: str) -> dict[str, Any]:

@@ -77,19 +77,19 @@ ACTIVITY_VIEW = open_object(
 )
 
 
-def created_at_of(entry: str) -> str:
-    """Return the place that entry_id made an id of; raises 404 for a text that is no such id."""
+def created_at_of(identifier: str) -> str:
+    """Return the created_at of a ledger entry, which its id is made of; raises 404 for what is no such id."""
     try:
-        place = stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
+        created_at = stamp(datetime.strptime(identifier, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
     except ValueError:
-        place = ""
-    if not is_stamp(place) or entry_id(place) != entry:
+        created_at = ""
+    if not is_stamp(created_at) or entry_id(created_at) != identifier:
         raise ApiError(404, "not_found", "there is no such entry")
-    return place
+    return created_at
 
 
 def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
-    """Return the first and the last date whose cover is asked for; None if it is not.
+    """Return the first and the last date whose cover is asked for; None if no cover is.
 
     Raises 400 without both dates, and for more than 366 of them; and as day_of.
     """
@@ -104,8 +104,8 @@ def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
     return first, last
 
 
-def _limit(draft: Draft) -> str | None:
-    """Return why an event has earned nothing, as far as its entry tells; None if it does not."""
+def _cap_reason(draft: Draft) -> str | None:
+    """Return the cap by which an event has earned nothing, in words; None if there is no such cap."""
     if draft.kind is not EntryKind.EARN or draft.points or draft.cap is None or not draft.cap.points:
         return None
     unit = "point" if draft.cap.points == 1 else "points"
@@ -133,10 +133,16 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "reversed_by": entry.reversed_by and entry_id(entry.reversed_by),
         "freeze": draft.freeze and draft.freeze.value,
         "freeze_date": draft.freeze_date,
-        "reason": draft.reason or _limit(draft),
+        "reason": draft.reason or _cap_reason(draft),
         "debt": debt_of(entry.balance) or None,
     }
     return {name: value for name, value in view.items() if value is not None}
+
+
+def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored event as the API shows it."""
+    view = {name: value for name, value in row.items() if name not in {"ttl", "properties"}}
+    return view | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,8 @@ class Histories:
 
     accounts: AccountStore
     event_store: EventStore
-    past: PastEvents | None = None  # where events are that have left their table
-    hot_days: int = 0  # none leaves before; 0: they expire
+    past: PastEvents | None = None  # the events that have left their table
+    hot_days: int = 0  # how many days events stay in their table; 0: they expire, and there is no past
 
     def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return events, newest first by when they occurred; by default those of the last 30 days.
@@ -158,19 +164,13 @@ class Histories:
         span = span_of(query, since, now + FUTURE_MAX)
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
         past = self._with_past(user_id, span, rows, now)
-        rows = rows if past is None else past.rows
-        hidden = ("ttl", "properties")
-        views = [
-            {name: value for name, value in row.items() if name not in hidden}
-            | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
-            for row in rows
-        ]
-        found = page("events", views, span.limit, "event_id")
+        views = [_event_view(row) for row in (rows if past is None else past.rows)]
+        view = page("events", views, span.limit, "event_id")
         if past is None:
-            return found
-        if found["cursor"] is None and past.reached > span.since:
-            found["cursor"] = cursor_at(past.reached)
-        return found | {"source": "lake"}
+            return view
+        if view["cursor"] is None and past.reached > span.since:
+            view["cursor"] = cursor_at(past.reached)
+        return view | {"source": "lake"}
 
     def _with_past(
         self, user_id: str, span: PageSpan, rows: list[dict[str, Any]], now: datetime
@@ -181,14 +181,14 @@ class Histories:
         if self.past is None or not self.hot_days or span.since >= edge or is_full:
             return None
         until = min(span.until, edge)
-        day_of({"cursor": until.partition("T")[0]}, "cursor")
+        day_of({"cursor": until.partition("T")[0]}, "cursor")  # raises for a cursor that is out of bounds
         past = self.past.newest(user_id, span.since, until, span.limit)
         by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
-        newest = [by_id[name] for name in sorted(by_id, reverse=True) if name >= past.reached]
+        newest = [by_id[event_id] for event_id in sorted(by_id, reverse=True) if event_id >= past.reached]
         return PastPage(newest[: span.limit], past.reached)
 
     def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return active dates."""
+        """Return active dates, newest first."""
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         last = day_of(query, "to") or LAST_DATE
         if before := cursor_of(query):
@@ -209,7 +209,7 @@ class Histories:
 
     def ledger(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return ledger entries, each with the balance after it."""
-        # Clocks of several machines: an entry may be of a later time than this one.
+        # To the end of time: the clock of another machine may have written a later entry than now.
         span = span_of(query, EPOCH, END)
         rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
         return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")

@@ -70,7 +70,7 @@ def board_view(
     now: datetime,
 ) -> dict[str, Any]:
     """Return a board as others may see it: with a name instead of each user id, and without the erased."""
-    entries = [each for each in board["entries"] if not is_erased(each["user_id"])]
+    entries = [entry for entry in board["entries"] if not is_erased(entry["user_id"])]
     aliases = names.of((entry["user_id"] for entry in entries if "alias" not in entry), now)
     rows = [
         {
@@ -88,7 +88,7 @@ def board_view(
 class Leaderboards:
     """Reads boards: lists of streaks from the index, all else from the newest snapshot.
 
-    `as_of` in an answer is the instant whose scores it compares. `is_old`: longer ago than ordinarily.
+    `as_of` in an answer is the instant whose scores it compares. `is_old`: that is longer ago than usual.
     """
 
     profiles: Profiles
@@ -119,7 +119,7 @@ class Leaderboards:
             raise _not_ready()
         aliases = {row.user_id: row.alias for row in rows}
         ranked = with_ranks([(row.user_id, row.score) for row in rows])
-        entries = [{**each, "alias": aliases[each["user_id"]]} for each in ranked]
+        entries = [{**entry, "alias": aliases[entry["user_id"]]} for entry in ranked]
         return {"as_of": stamp(manifest.as_of), "is_old": manifest.is_old(now), "entries": entries}
 
     def _streaks(self, region: str, now: datetime) -> dict[str, Any]:
@@ -144,15 +144,15 @@ class Leaderboards:
         score = self._score(board, profile, now)
         as_of, rank, is_old = now, None, False
         if score and region in (GLOBAL, region_of(profile.zone)):
-            manifest = self.snapshots.newest(now)
+            manifest, users_above = self.snapshots.newest(now), None
             if manifest:
                 as_of, is_old = manifest.as_of, manifest.is_old(now)
-                above = self.snapshots.count_above(manifest, board, region, score)
-            else:
-                above = self.index.count_above(region, score, now) if board == "streaks" else None
-            if above is None:
+                users_above = self.snapshots.count_above(manifest, board, region, score)
+            elif board == "streaks":
+                users_above = self.index.count_above(region, score, now)
+            if users_above is None:
                 raise _not_ready()
-            rank = 1 + above
+            rank = 1 + users_above
         return {
             "board": board,
             "region": region,
@@ -168,8 +168,8 @@ class Leaderboards:
         if board == "points":
             return profile.total_points
         attributes = profile_attributes(profile)
-        alive = attributes.get("lapses_at", 0) > int(now.timestamp())
-        return int(attributes.get("current_streak", 0)) if alive else 0
+        is_alive = attributes.get("lapses_at", 0) > int(now.timestamp())
+        return int(attributes.get("current_streak", 0)) if is_alive else 0
 
 
 def _not_ready() -> ApiError:

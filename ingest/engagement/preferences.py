@@ -83,12 +83,12 @@ def change_profile(
     for _ in pauses(ATTEMPTS_MAX):
         account = read()
         user_id = account.profile.user_id
-        changed, also = change(account)
+        changed, further_actions = change(account)
         profile = bump_version(account.profile, changed, now)
         if profile == account.profile:
             return profile
         try:
-            accounts.put_profile(profile, also)
+            accounts.put_profile(profile, further_actions)
         except ProjectionMoved:
             continue
         cache.write_through([profile])
@@ -126,7 +126,7 @@ class Preferences:
         """
         terms, is_new = self.books.books().at(now).book.pauses, True
 
-        def paused(account: Account) -> Profile:
+        def add_pause(account: Account) -> Profile:
             nonlocal is_new
             profile, local = account.profile, today(now, account.profile.zone)
             is_new = (first, last) not in profile.cover.pauses or last < local
@@ -135,7 +135,7 @@ class Preferences:
             pauses = self._pauses_with(profile, (first, last), local, terms)
             return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(pauses))))
 
-        return self.accounts.full_profile(self._change(user_id, now, paused)), is_new
+        return self.accounts.full_profile(self._change(user_id, now, add_pause)), is_new
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:
@@ -150,7 +150,7 @@ class Preferences:
             # before it, and a pause cannot change them any more.
             raise invalid_field("first", f"is before the newest active date, {profile.streak.last}")
         pauses = sorted((*profile.cover.pauses, span))
-        near = [pause for pause in pauses if pause[1] > first - YEAR]
+        near = [(begin, end) for begin, end in pauses if end > first - YEAR]
         if len(near) > PAUSES_A_YEAR_MAX:
             raise ApiError(409, "pauses_max", f"{PAUSES_A_YEAR_MAX} pauses have been taken already in a year")
         if (paused_dates := paused_dates_a_year(near)) > terms.dates_a_year:
@@ -184,13 +184,13 @@ class Reviews:
         after = query.get("cursor") or ""
         if after and first_problem({"type": "string", "pattern": USER_ID}, after):
             raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-        rows, more = list[dict[str, Any]](), True
-        while more and len(rows) < limit:
-            found = self.index.waiting(after, limit)
-            more = len(found) == limit
-            after = found[-1]["user_id"] if more else ""
-            rows += [each for each in found if not is_erased(each["user_id"])]
-        more, rows = more or len(rows) > limit, rows[:limit]
+        rows, has_more = list[dict[str, Any]](), True
+        while has_more and len(rows) < limit:
+            items = self.index.waiting(after, limit)
+            has_more = len(items) == limit
+            after = items[-1]["user_id"] if has_more else ""
+            rows += [item for item in items if not is_erased(item["user_id"])]
+        has_more, rows = has_more or len(rows) > limit, rows[:limit]
         accounts = [
             {
                 "user_id": row["user_id"],
@@ -199,7 +199,7 @@ class Reviews:
             }
             for row in rows
         ]
-        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if more else None}
+        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if has_more else None}
 
     def release(self, user_id: str, now: datetime) -> dict[str, Any]:
         """End the review of an account, if there is one: its redemptions wait no longer."""

@@ -194,7 +194,7 @@ class Profiles:
             profile = self.settler.settle(user_id, now)
             self.cache.write_through([profile])
         when = as_of or self.today(profile, now)
-        profile = self._reaching(profile, when)
+        profile = self._with_protection(profile, when)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
             "user_id": user_id,
@@ -216,8 +216,8 @@ class Profiles:
         """Return the user's today, or the newest active date if that is later."""
         return date_at(profile, now)
 
-    def _reaching(self, profile: Profile, until: date) -> Profile:
-        """Return the profile with what it needs to show a streak on a date.
+    def _with_protection(self, profile: Profile, until: date) -> Profile:
+        """Return the profile with all that protects its streak up to a date.
 
         Raises AccountContended if its archive is damaged.
         """
@@ -240,53 +240,53 @@ class Profiles:
         Each with its reason, as `explain` names it; oldest first.
         """
         profile = self.accounts.full_profile(self.get(user_id), first)
-        found = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
+        days = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
         return [
             {"date": day.isoformat(), "reason": _date_reason(reason, amnesty_of(profile, day)).value}
-            for day, reason in found
+            for day, reason in days
         ]
 
-    def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:
+    def explain(self, user_id: str, when: date, now: datetime) -> dict[str, Any]:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
-        profile = self._reaching(self.get(user_id), asked)
-        upto = self._streak(profile, asked)
-        reason, length = explain_date(upto, profile.cover, asked, self.today(profile, now))
-        amnesty = amnesty_of(profile, asked)
+        profile = self._with_protection(self.get(user_id), when)
+        streak = self._streak(profile, when)
+        reason, length = explain_date(streak, profile.cover, when, self.today(profile, now))
+        amnesty = amnesty_of(profile, when)
         reason = _date_reason(reason, amnesty)
-        day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
-        first = self.events.get(user_id, day["first_event_id"]) if day else None
-        zone = first.zone if first else profile.zone
+        day = self._day(user_id, when) if reason is DateReason.COUNTED else None
+        first_event = self.events.get(user_id, day["first_event_id"]) if day else None
+        zone = first_event.zone if first_event else profile.zone
         return {
             "user_id": user_id,
-            "date": asked.isoformat(),
+            "date": when.isoformat(),
             "counts": reason is DateReason.COUNTED,
             "reason": reason.value,
             "rule": DAY_RULES[reason],
             "zone": zone,
-            "zone_skipped_it": is_skipped(asked, zone),
+            "zone_skipped_it": is_skipped(when, zone),
             "freeze_used": reason is DateReason.FREEZE,
             **({"amnesty": amnesty} if reason is DateReason.AMNESTY else {}),
             "streak_length": length,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
-            "event": first and _event_view(first),
+            "event": first_event and _event_view(first_event),
         }
 
     def _day(self, user_id: str, day: date) -> dict[str, Any] | None:
         cached = self.cache.day(user_id, day)
         if cached:
             return cached
-        found = self.accounts.days([(user_id, day)]).get((user_id, day))
-        return day_attributes(found) if found else None
+        stored = self.accounts.days([(user_id, day)]).get((user_id, day))
+        return day_attributes(stored) if stored else None
 
 
-def _event_view(first: Event) -> dict[str, str]:
-    device = {"device_time": first.device_time, "offline_since": first.offline_since}
+def _event_view(event: Event) -> dict[str, str]:
+    device = {"device_time": event.device_time, "offline_since": event.offline_since}
     return {
-        "event_id": first.event_id,
-        "event_type": first.event_type,
-        "occurred_at": first.occurred_at,
-        "arrived_at": first.created_at,
+        "event_id": event.event_id,
+        "event_type": event.event_type,
+        "occurred_at": event.occurred_at,
+        "arrived_at": event.created_at,
         **{name: value for name, value in device.items() if value},
     }
 
@@ -307,22 +307,23 @@ class GoalViews:
         """Return a user's streaks on a local date (None: today): the daily one, and those of the book."""
         daily = self.profiles.view(user_id, as_of, now)
         when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
-        pers = periods_of(books, now)
+        per_of_streak = periods_of(books, now)
         streaks = [_daily_view(daily)]
-        if pers:
-            profile, periods = self.reader.periods(
-                self.profiles.get(user_id), min(p.first(when) for p in pers.values()), when, now
-            )
-            streaks += [_goal_view(periods, name, per, profile, when) for name, per in sorted(pers.items())]
+        if per_of_streak:
+            first = min(per.first(when) for per in per_of_streak.values())
+            profile, periods = self.reader.periods(self.profiles.get(user_id), first, when, now)
+            streaks += [
+                _goal_view(periods, name, per, profile, when) for name, per in sorted(per_of_streak.items())
+            ]
         return {"user_id": user_id, "as_of": when.isoformat(), "streaks": streaks}
 
-    def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
+    def explain(self, user_id: str, name: str, when: date, now: datetime) -> dict[str, Any]:
         """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
         books = self.reader.book_store.books()
         per = periods_of(books, now).get(name)
         if per is None:
             raise ApiError(404, "not_found", "the book in force has no such streak")
-        first = per.first(asked)
+        first = per.first(when)
         profile, periods = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
         version, rule = judging_version(books, name, first)
         is_over = self.profiles.today(profile, now) > per.last(first)
@@ -337,7 +338,7 @@ class GoalViews:
         return {
             "user_id": user_id,
             "name": name,
-            "date": asked.isoformat(),
+            "date": when.isoformat(),
             "counts": reason is PeriodReason.REACHED,
             "reason": reason.value,
             "rule": PERIOD_RULES[reason],
@@ -365,16 +366,16 @@ def _goal_view(
 ) -> dict[str, Any]:
     first = per.first(when)
     rule = rule_of(periods.books, name)(first)
-    seen, status = periods.standing(name, per, when, profile.cover)
+    streak, status = periods.standing(name, per, when, profile.cover)
     return {
         "name": name,
         "per": per.value,
-        "current_streak": seen.length,
-        "longest_streak": seen.longest,
+        "current_streak": streak.length,
+        "longest_streak": streak.longest,
         "status": status.value,
-        "reached": seen.reached,
-        "last_reached": seen.last and seen.last.isoformat(),
-        "freezes_used": len(seen.spent),
+        "reached": streak.reached,
+        "last_reached": streak.last and streak.last.isoformat(),
+        "freezes_used": len(streak.spent),
         "period": _period_view(rule, per, first, periods),
     }
 
@@ -400,12 +401,12 @@ def _contributions(rule: StreakRule | None, first: date, periods: KnownPeriods) 
     """Return the dates of a period that add something, with what they add."""
     if rule is None:
         return []
-    found = []
+    contributions = []
     for day in dates_of(rule.per, first):
         adds = contribution_of(rule.need, rule.event_types, [periods.days.get(day, {})])
         if adds:
-            found.append({"date": day.isoformat(), "adds": _amount(adds, rule.need.kind)})
-    return found
+            contributions.append({"date": day.isoformat(), "adds": _amount(adds, rule.need.kind)})
+    return contributions
 
 
 def _amount(stored: int, kind: NeedKind | ConditionKind) -> float:
@@ -435,15 +436,16 @@ class AchievementViews:
         return [
             {
                 "name": name,
-                "title": each.rule.title,
+                "title": achievement.rule.title,
                 "achieved": name in reading.achieved,
                 "achieved_at": reading.achieved.get(name),
-                "needs": "all" if each.rule.needs_all else "any",
+                "needs": "all" if achievement.rule.needs_all else "any",
                 "conditions": [
-                    _condition_view(one, reading.history, reading.streaks) for one in each.rule.conditions
+                    _condition_view(condition, reading.history, reading.streaks)
+                    for condition in achievement.rule.conditions
                 ],
             }
-            for name, each in sorted(declared.items())
+            for name, achievement in sorted(declared.items())
         ]
 
 
@@ -452,10 +454,10 @@ def _condition_view(condition: Condition, history: UserHistory, streaks: StreakH
         have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
     else:
         have = history.sums().get(key_of(condition), 0)
-    of = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
+    subject = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
     return {
         "counts": condition.kind.value,
-        **{name: value for name, value in of.items() if value},
+        **{name: value for name, value in subject.items() if value},
         "needs": _amount(condition.at_least, condition.kind),
         "have": _amount(have, condition.kind),
     }

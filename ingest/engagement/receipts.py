@@ -50,7 +50,7 @@ def device_of(event: Mapping[str, Any]) -> str:
 
 
 def with_receipt(
-    answered: dict[str, Any], event: Mapping[str, Any], keys: Callable[[], KeyedHash]
+    answer: dict[str, Any], event: Mapping[str, Any], keys: Callable[[], KeyedHash]
 ) -> dict[str, Any]:
     """Return an answer, with a receipt for the caller's device.
 
@@ -58,18 +58,18 @@ def with_receipt(
     """
     device = device_of(event)
     if not device:
-        return answered
+        return answer
     try:
         caller = caller_of(event)
         if caller.is_server:
-            return answered
+            return answer
         receipt = new_receipt(keys().ring.keys[0], caller.user_id, device, clock.now())
     except ApiError:
-        return answered
+        return answer
     except (*Unavailable, ValueError) as error:
         logger.warning("no receipt was given", extra={"error": error_summary(error)})
-        return answered
-    return {**answered, "headers": {**answered.get("headers", {}), RECEIPT_HEADER: receipt}}
+        return answer
+    return {**answer, "headers": {**answer.get("headers", {}), RECEIPT_HEADER: receipt}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ class OfflineProver:
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
             return NO_PROOF
         try:
-            found = read_receipt(receipt, self._every_key(), caller.user_id, sending.device)
-            self._check_erased(caller.user_id, found)
+            opened = read_receipt(receipt, self._every_key(), caller.user_id, sending.device)
+            self._check_erased(caller.user_id, opened)
             stretch, used = self._stretches.find_or_begin(
-                caller.user_id, lambda used: self._stretch(found, used, sending, bodies), sending.now
+                caller.user_id, lambda used: self._stretch(opened, used, sending, bodies), sending.now
             )
         except InputRefused as refused:
             logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})

@@ -125,9 +125,9 @@ def anybody(user_id: str) -> Caller:
 
 def caller(user_id: str) -> Caller:
     """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
-    found = anybody(user_id)
-    found.check(user_id)
-    return found
+    person = anybody(user_id)
+    person.check(user_id)
+    return person
 
 
 def commander(user_id: str) -> Caller:
@@ -164,6 +164,6 @@ def date_of_query(name: str) -> date | None:
 
 def required_date() -> date:
     """Return the date that must be asked about; raises as date_of_query."""
-    if (asked := date_of_query("date")) is None:
+    if (day := date_of_query("date")) is None:
         raise ApiError(400, "invalid_parameter", "date is missing")
-    return asked
+    return day

@@ -1,7 +1,6 @@
-"""Answering a question (Answers), what a person has answered (OwnAnswers), and what that has earned
-(AnswerStats).
+"""Answers to questions: takes them, shows people their own ones, and shows what they have earned.
 
-An answer is what a person sends; stored, with its number and points, it is a response
+An answer is what a person sends. Stored, with its number and points, it is a response
 (rules.questions.responses).
 """
 
@@ -13,7 +12,7 @@ from typing import Any
 
 from adapters import clock
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore
+from adapters.engagement.claims import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
@@ -66,7 +65,7 @@ class Answers:
     fingerprints: Fingerprints
     limits: AnswerLimits
     books: BookStore
-    accounts: AccountStore  # for the zones that users have set
+    zones: ZoneStore
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.
@@ -91,19 +90,18 @@ class Answers:
         except AlreadyAnswered as already:
             raise _already_answered(already.response) from None
         except InputRefused as refused:
-            if refused.field == "question" and (mine := self.responses.get(identifier, *person.all)):
-                raise _already_answered(mine) from None
+            if refused.field == "question" and (earlier := self.responses.get(identifier, *person.all)):
+                raise _already_answered(earlier) from None
             raise refusal_error(refused) from None
-        earned = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
-        return _answer_receipt(after, stored, earned, now)
+        reasons = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
+        return _answer_receipt(after, stored, reasons, now)
 
     def _submission(self, response: Response, user_id: str | None, books: Books) -> Submission:
         """Return the answer with the event that it is. Nothing else says whose the answer is."""
         if user_id is None:
             return Submission(response, None)
-        profile = None if response.timezone else self.accounts.profiles([user_id]).get(user_id)
+        zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
         key = self.fingerprints.of_award(user_id, response.question_id)
-        zone = profile.timezone if profile else None
         return Submission(response, event_of_answer(response, user_id, key, zone, books))
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
@@ -120,7 +118,7 @@ def _already_answered(response: Response) -> ApiError:
 
 
 def _answer_receipt(
-    question: Question, response: Response, earned: Mapping[str, int], now: datetime
+    question: Question, response: Response, reasons: Mapping[str, int], now: datetime
 ) -> dict[str, Any]:
     return {
         "question_id": question.question_id,
@@ -129,7 +127,7 @@ def _answer_receipt(
         "status": shown_status(question, now).value,
         "current_responses": question.current_responses,
         "points": response.points,
-        "points_for": dict(earned),
+        "points_for": dict(reasons),
         "created_at": response.created_at,
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
@@ -171,13 +169,15 @@ class OwnAnswers:
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         span = (stamp(since), max(stamp(since), stamp(until)))
         after = _position_of(cursor_of(query))
-        if after and after[0] < span[0]:
-            return {"answers": [], "cursor": None}  # since the page before, the span has moved on
-        if after and after[0] > span[1]:
-            after = None
+        if after:
+            last_created_at, _ = after
+            if last_created_at < span[0]:
+                return {"answers": [], "cursor": None}  # since the page before, the span has moved on
+            if last_created_at > span[1]:
+                after = None
         rows = self.responses.recent(self._hashes(user_id), span, after, limit)
-        cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
-        return {"answers": [own_answer_view(row) for row in rows], "cursor": cursor and cursor_at(cursor)}
+        position = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
+        return {"answers": [own_answer_view(row) for row in rows], "cursor": position and cursor_at(position)}
 
     def _hashes(self, user_id: str) -> set[str]:
         """Return all hashes that the person has had, also of keys that are retired."""
@@ -199,8 +199,8 @@ def _position_of(cursor: str | None) -> tuple[str, str] | None:
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
     """Return stats as the API shows them, the streak as of now."""
-    streak, earned = streak_now(stats, now), earned_badges(stats)
-    by_category = {name: each.answers for name, each in sorted(stats.categories.items())}
+    streak, badges = streak_now(stats, now), earned_badges(stats)
+    by_category = {name: category.answers for name, category in sorted(stats.categories.items())}
     return {
         "fingerprint": person,
         "alias": person_alias(person),
@@ -212,10 +212,14 @@ def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
         "streak_last_date": streak.last.isoformat() if streak.last else None,
         "timezone": stats.newest[1],
         "created_at": stats.created_at or None,
-        "badges": [each.badge.name for each in earned],
+        "badges": [earned.badge.name for earned in badges],
         "badges_earned": [
-            {"badge": each.badge.name, "title": each.badge.title, "earned_on": each.earned_on.isoformat()}
-            for each in earned
+            {
+                "badge": earned.badge.name,
+                "title": earned.badge.title,
+                "earned_on": earned.earned_on.isoformat(),
+            }
+            for earned in badges
         ],
         "answers_by_category": by_category | ({OTHERS: stats.others} if stats.others else {}),
     }
@@ -228,25 +232,26 @@ class AnswerStats:
     store: UserStatsStore
     fingerprints: Fingerprints
 
-    def view_of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
-        """Return a person's stats. asked: "me", the caller's own hash, or for an admin anybody's.
+    def view_of(self, fingerprint: str, caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a person's stats. fingerprint: "me", the caller's own hash, or for an admin anybody's.
 
         Raises 403, or 404 if nobody of this hash has answered.
         """
-        own = self.fingerprints.of_user(caller.user_id)
-        is_own = asked == ME or asked in own.all
-        if not is_own:
-            if not re.fullmatch(FINGERPRINT_HASH, asked, re.ASCII):
+        hashes = self.fingerprints.of_user(caller.user_id)
+        if fingerprint == ME or fingerprint in hashes.all:
+            stored = self.store.of(hashes.own, hashes.older)
+        else:
+            if not re.fullmatch(FINGERPRINT_HASH, fingerprint, re.ASCII):
                 raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
             caller.check_admin()
-        kept = self.store.of(own.own, own.older) if is_own else self.store.of(asked)
-        if not is_own and kept.version == 0:
-            raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
-        return stats_view(kept.stored_under, kept.stats, now)
+            stored = self.store.of(fingerprint)
+            if stored.version == 0:
+                raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
+        return stats_view(stored.stored_under, stored.stats, now)
 
     def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
         """Return the best by points; ties share a rank (1, 2, 2, 4)."""
-        own = self.fingerprints.of_user(caller.user_id).all
+        own_hashes = self.fingerprints.of_user(caller.user_id).all
         rows = self.store.top(limit)
         ranks = with_ranks([(person, points) for person, points, _ in rows])
         return {
@@ -256,7 +261,7 @@ class AnswerStats:
                     "alias": person_alias(person),
                     "points": points,
                     "total_answers": answers,
-                    "is_me": person in own,
+                    "is_me": person in own_hashes,
                 }
                 for rank, (person, points, answers) in zip(ranks, rows, strict=True)
             ]

@@ -1,6 +1,6 @@
-"""GET /v1/questions/{question_id}/responses, which may wait for an answer.
+"""GET /v1/questions/{question_id}/responses: an agent reads the answers to a question, and may wait for one.
 
-A function of its own: however many agents wait, they take no room from people who answer.
+It is a Lambda function of its own: however many agents wait, they take no room from people who answer.
 """
 
 import time
@@ -35,7 +35,7 @@ from rules.questions.responses import (
 
 WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
-RETRY_SECONDS = 5
+RETRY_SECONDS = 5  # Retry-After of 429
 # Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
 POLLS_MAX, LEASE_SECONDS = 5, 30
 POLL = [
@@ -60,7 +60,7 @@ def response_view(response: Response) -> dict[str, Any]:
 
 
 def poll_key(agent_id: str) -> str:
-    """Return the name under which the places of an agent's waiting polls are kept."""
+    """Return the name of the semaphore of an agent's waiting polls."""
     return f"poll#{agent_id}"
 
 
@@ -70,15 +70,15 @@ class Polls:
 
     questions: Questions
     responses: ResponseStore
-    places: OwnerSemaphore
-    pause: Callable[[float], None] = time.sleep  # pause, elapsed: time.sleep and time.monotonic
-    elapsed: Callable[[], float] = time.monotonic
+    semaphore: OwnerSemaphore
+    pause: Callable[[float], None] = time.sleep  # waits so many seconds
+    elapsed: Callable[[], float] = time.monotonic  # seconds since some instant
 
     def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
-        """Return the answers after a number, waiting for one if asked to; for the agent who asked.
+        """Return the answers after a number, to the agent who asked. If there is none yet, wait for it.
 
         While it waits it reads the question alone; answers are read when the counter says there are any.
-        Raises 429 if the agent has as many polls waiting as are allowed.
+        Raises 400, 403, 404, and 429 if the agent has as many polls waiting as are allowed.
         """
         caller.check_agent()
         wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
@@ -88,13 +88,14 @@ class Polls:
         question = self.questions.find(identifier)
         caller.check(question.agent_id)
         if wait and is_waiting(question, after, clock.now()):
-            with self.places.held(poll_key(caller.user_id), clock.now()) as is_held:
-                if not is_held:
+            with self.semaphore.held(poll_key(caller.user_id), clock.now()) as has_place:
+                if not has_place:
                     raise _too_many_polls()
                 question = self._wait(question, after, until)
         return self._view(question, after, limit)
 
     def _wait(self, question: Question, after: int, until: float) -> Question:
+        """Return the question as soon as there is a newer answer, none can come, or the time is over."""
         pause = POLL_SECONDS_MIN
         while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= until:
             self.pause(pause)
@@ -103,9 +104,9 @@ class Polls:
         return question
 
     def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
-        found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
+        responses = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
         now = clock.now()
-        page = page_of(question, found, after, limit, now)
+        page = page_of(question, responses, after, limit, now)
         return {
             "question_id": question.question_id,
             "status": shown_status(question, now).value,

@@ -1,6 +1,4 @@
-"""Takes new questions, each key once and so many open ones an agent, and reads them newest first, in
-pages.
-"""
+"""Takes new questions of agents, each key once and only so many open ones; shows them newest first."""
 
 import base64
 import json
@@ -11,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.limits import OwnerQuota, QuotaPlace
-from adapters.questions.question_store import Places, QuestionLists, QuestionPage, QuestionStore
+from adapters.questions.question_store import ListPosition, QuestionLists, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
@@ -20,6 +18,7 @@ from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
 from rules.json_values import parse_json
 from rules.questions.questions import (
+    ANSWERABLE,
     UNKNOWN,
     Question,
     QuestionStatus,
@@ -32,6 +31,7 @@ from rules.questions.questions import (
 )
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+# The attributes that the API does not show; closed_at is shown if the question has one.
 HIDDEN = frozenset({"body_hash", "expires_at", "closed_at", "idempotency_key"})
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 
@@ -59,28 +59,31 @@ class Questions:
     lists: QuestionLists
 
     def visible(self, identifier: str, caller: Caller) -> Question:
-        """Return a question that is for the caller; for anybody else there is none: 404."""
-        found = self.find(identifier)
-        if not _is_visible(found, caller):
+        """Return a question; raises 404 if there is none, or it is not for the caller."""
+        question = self.find(identifier)
+        if not _is_visible(question, caller):
             raise _question_not_found()
-        return found
+        return question
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""
-        found = self.store.get(identifier) if re.fullmatch(UUID, identifier, re.ASCII) else None
-        if found is None:
+        question = self.store.get(identifier) if re.fullmatch(UUID, identifier, re.ASCII) else None
+        if question is None:
             raise _question_not_found()
-        return found
+        return question
 
     def listed(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
         """Return a page of questions for the caller, by status (default: those open to answers) and tags."""
-        asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
+        status, tags = _status(query) or QuestionStatus.OPEN, _tags(query)
 
         def matches(question: Question) -> bool:
-            wanted = tags is None or is_in_audience(question.audience, tags)
-            return wanted and _is_visible(question, caller) and is_listed(shown_status(question, now), asked)
+            return (
+                (tags is None or is_in_audience(question.audience, tags))
+                and _is_visible(question, caller)
+                and is_listed(shown_status(question, now), status)
+            )
 
-        page = self.lists.of_status(asked, _cursor(query), _limit(query), matches)
+        page = self.lists.of_status(status, _position(query), _limit(query), matches)
         return _page_view(page, now)
 
     def of_agent(
@@ -89,18 +92,18 @@ class Questions:
         """Return a page of an agent's own questions, all or by status; raises 403."""
         caller.check(agent_id)
         caller.check_agent()
-        asked = _status(query, None)
+        status = _status(query)
 
         def matches(question: Question) -> bool:
-            return asked is None or is_listed(shown_status(question, now), asked)
+            return status is None or is_listed(shown_status(question, now), status)
 
-        return _page_view(self.lists.of_agent(agent_id, _cursor(query), _limit(query), matches), now)
+        return _page_view(self.lists.of_agent(agent_id, _position(query), _limit(query), matches), now)
 
 
 def _is_visible(question: Question, caller: Caller) -> bool:
     """Whether a caller may know of a question: its audience is a claim of the token."""
-    own = caller.is_agent and question.agent_id == caller.user_id
-    return own or caller.is_admin or is_in_audience(question.audience, caller.tags)
+    is_own = caller.is_agent and question.agent_id == caller.user_id
+    return is_own or caller.is_admin or is_in_audience(question.audience, caller.tags)
 
 
 def _question_not_found() -> ApiError:
@@ -112,21 +115,22 @@ def _limit(query: Mapping[str, str]) -> int:
 
 
 def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
-    shown = [question_view(question, now) for question in page.questions]
-    return {"questions": shown, "cursor": _as_cursor(page.next)}
+    views = [question_view(question, now) for question in page.questions]
+    return {"questions": views, "cursor": _cursor_of(page.next)}
 
 
-def _status(query: Mapping[str, str], default: QuestionStatus | None) -> QuestionStatus | None:
+def _status(query: Mapping[str, str]) -> QuestionStatus | None:
+    """Return the status that is asked for, if any; raises 400."""
     text = query.get("status")
     if not text:
-        return default
+        return None
     if text not in QuestionStatus.__members__:
         raise ApiError(400, "invalid_parameter", f"status must be one of {', '.join(QuestionStatus)}")
     return QuestionStatus(text)
 
 
 def _tags(query: Mapping[str, str]) -> list[str] | None:
-    """Return the tags that are asked for; None: every audience."""
+    """Return the tags that are asked for; None: every audience. Raises 400."""
     text = query.get("audience")
     if not text:
         return None
@@ -137,28 +141,32 @@ def _tags(query: Mapping[str, str]) -> list[str] | None:
     return tags
 
 
-def _cursor(query: Mapping[str, str]) -> Places:
+def _position(query: Mapping[str, str]) -> ListPosition:
+    """Return where the cursor says that a list goes on; raises 400. Without a cursor it is the beginning."""
     text = query.get("cursor")
     if not text:
         return {}
     try:
         after = parse_json(base64.urlsafe_b64decode(text.encode()))["after"]
-        places = {partition: (created_at, own) for partition, (created_at, own) in after.items()}
-        if not all(STAMP.fullmatch(at) and re.fullmatch(UUID, own) for at, own in places.values()):
-            raise ValueError
+        position = {
+            partition: (created_at, identifier) for partition, (created_at, identifier) in after.items()
+        }
+        for at, identifier in position.values():
+            if not (STAMP.fullmatch(at) and re.fullmatch(UUID, identifier)):
+                raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
-    return places
+    return position
 
 
-def _as_cursor(places: Places | None) -> str | None:
-    if places is None:
+def _cursor_of(position: ListPosition | None) -> str | None:
+    if position is None:
         return None
-    return base64.urlsafe_b64encode(json.dumps({"after": places}, separators=(",", ":")).encode()).decode()
+    return base64.urlsafe_b64encode(json.dumps({"after": position}, separators=(",", ":")).encode()).decode()
 
 
 def open_questions_key(agent_id: str) -> str:
-    """Return the name under which the places of an agent's open questions are kept."""
+    """Return the name of the quota of an agent's open questions."""
     return f"open-questions#{agent_id}"
 
 
@@ -168,7 +176,7 @@ class QuestionCreator:
 
     questions: Questions
     responses: ResponseStore
-    places: OwnerQuota
+    quota: OwnerQuota
     open_max: int  # how many an agent may have open
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
@@ -180,42 +188,41 @@ class QuestionCreator:
         digest, identifier = body_hash(body), self._question_id(caller.user_id, body["idempotency_key"], now)
         try:
             question = new_question(body, identifier, caller.user_id, digest, now)
-            self._check_places(question, now)
-            held = self.questions.store.create(question, now)
+            self._check_quota(question, now)
+            stored = self.questions.store.create(question, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
             existing = self.questions.store.get(identifier)
             if existing is None or existing.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
             return 200, question_view(existing, now) | {"duplicate": True}
-        if held.body_hash not in (digest, UNKNOWN):
+        if stored.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
-        if held is question:
-            return 201, question_view(held, now)
-        return 200, question_view(held, now) | {"duplicate": True}
+        if stored is question:
+            return 201, question_view(stored, now)
+        return 200, question_view(stored, now) | {"duplicate": True}
 
     def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
-        """Return the id of the question under a key: not that of one that is gone and has answers."""
+        """Return the id of the question under a key: the first without answers of a gone question."""
+        return next(each for each in question_ids(agent_id, key) if not self._has_orphans(each, now))
 
-        def is_gone(identifier: str) -> bool:
-            if not self.responses.has_any(identifier):
-                return False
-            stored = self.questions.store.get(identifier)
-            return stored is None or now.timestamp() >= stored.expires_at
+    def _has_orphans(self, identifier: str, now: datetime) -> bool:
+        """Whether a question is gone and has left answers: a new one of this id would get them."""
+        if not self.responses.has_any(identifier):
+            return False
+        stored = self.questions.store.get(identifier)
+        return stored is None or now.timestamp() >= stored.expires_at
 
-        return next(each for each in question_ids(agent_id, key) if not is_gone(each))
-
-    def _check_places(self, question: Question, now: datetime) -> None:
+    def _check_quota(self, question: Question, now: datetime) -> None:
         """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""
 
         def are_open(identifiers: Iterable[str]) -> dict[str, bool]:
-            known = map(self.questions.store.get, identifiers)
-            answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
-            return {each.question_id: shown_status(each, now) in answerable for each in known if each}
+            stored = filter(None, map(self.questions.store.get, identifiers))
+            return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}
 
         wanted = QuotaPlace(
             open_questions_key(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
-        taken = self.places.take(wanted, self.open_max, now, are_open)
-        if not taken and self.questions.store.get(question.question_id) is None:
+        has_place = self.quota.take(wanted, self.open_max, now, are_open)
+        if not has_place and self.questions.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")

@@ -1,4 +1,4 @@
-"""Everything under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats, and a user's own answers."""
+"""The routes under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats, and a user's own answers."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,9 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore
+from adapters.engagement.claims import ZoneStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
@@ -46,10 +45,9 @@ from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
+# A process takes this many relayed answers at a time from the counter that all processes share.
 RELAYED_BLOCK = 20
-STATUS = in_query(
-    "status", {"type": "string", "enum": [questionstatu.value for questionstatu in QuestionStatus]}
-)
+STATUS = in_query("status", {"type": "string", "enum": [status.value for status in QuestionStatus]})
 LIMIT = limit_to(LEADERS_MAX)
 AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tags, divided by commas"})
 
@@ -71,10 +69,10 @@ class _Parts:
     questions: Questions
     answers: Answers
     stats: AnswerStats
-    own: OwnAnswers
-    asking: QuestionCreator
-    asked: RateLimit
-    erased: Tombstones
+    own_answers: OwnAnswers
+    creator: QuestionCreator
+    questions_limit: RateLimit  # questions that an agent asks, a minute
+    tombstones: Tombstones
 
 
 @cache
@@ -83,32 +81,31 @@ def _parts() -> _Parts:
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     writer = AnswerWriter(dynamodb, store, responses, config.idempotency_keys_table, config.bp_events_table)
-    accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
+    zones = ZoneStore(dynamodb, config.user_streaks_table)
     books = BookStore(dynamodb, config.rule_books_table)
-    places = OwnerQuota(dynamodb, config.limits_table)
-    lists = QuestionLists(dynamodb, config.questions_table)
-    questions = Questions(store, lists)
+    quota = OwnerQuota(dynamodb, config.limits_table)
+    questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    cache, shared = EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table)
-    limits, alone = Limits(cache, shared), Limits(cache, None)
+    redis = EngagementCache(config.redis_url)
+    limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     answer_limits = AnswerLimits(
         # A person answers a question once, so what one process counts is enough.
-        own=alone.of("answers", config.rate_limit_per_minute),
+        own=Limits(redis, None).of("answers", config.rate_limit_per_minute),
         relayed=limits.of("relayed answers", config.rate_limit_per_minute, RELAYED_BLOCK),
     )
     return _Parts(
         questions,
-        Answers(questions, writer, responses, fingerprints, answer_limits, books, accounts),
+        Answers(questions, writer, responses, fingerprints, answer_limits, books, zones),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
-        QuestionCreator(questions, responses, places, config.open_questions_max),
+        QuestionCreator(questions, responses, quota, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         tombstones_of(config),
     )
 
 
-refuse_erased(app, lambda: _parts().erased)
+refuse_erased(app, lambda: _parts().tombstones)
 
 
 @app.route("POST /v1/questions", body=QUESTION, status=201, answer=QUESTION_VIEW, may_repeat=True)
@@ -116,9 +113,9 @@ def post_question() -> Response[str]:
     """Ask a question (agents)."""
     caller = app.caller()
     caller.check_agent()
-    _parts().asked.check(caller.user_id, 1, clock.now())
+    _parts().questions_limit.check(caller.user_id, 1, clock.now())
     body = app.body()
-    return json_response(*_parts().asking.create(body, caller, clock.now()))
+    return json_response(*_parts().creator.create(body, caller, clock.now()))
 
 
 @app.route("GET /v1/questions", [AUDIENCE, STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
@@ -154,7 +151,7 @@ def get_user_answers(user_id: str) -> dict[str, Any]:
     """A user's own answers, newest first; by default those of 30 days."""
     caller = app.caller()
     app.check_path("user_id", user_id)
-    return _parts().own.recent(user_id, app.query, caller, clock.now())
+    return _parts().own_answers.recent(user_id, app.query, caller, clock.now())
 
 
 @app.route("GET /v1/stats", [LIMIT], answer=LEADERS)
@@ -173,8 +170,9 @@ def get_stats(fingerprint: str) -> dict[str, Any]:
 @app.route("POST /v1/subscriptions", body=SUBSCRIPTION, status=201, answer=SUBSCRIPTION_VIEW, may_repeat=True)
 def post_subscription() -> Response[str]:
     """Be told of questions on a phone."""
-    status, stored = subscriptions.subscribe(app.caller(), app.body, clock.now())
-    return json_response(status, stored)
+    caller, now = app.caller(), clock.now()
+    subscriptions.check_rate(caller, now)
+    return json_response(*subscriptions.subscribe(caller, app.body(), now))
 
 
 @app.route("DELETE /v1/subscriptions/{subscription_id}", status=204)

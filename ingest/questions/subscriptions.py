@@ -1,8 +1,8 @@
-"""POST and DELETE /v1/subscriptions: who is told of questions, on which phone."""
+"""POST and DELETE /v1/subscriptions: people register phones to be told of questions, and remove them."""
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -23,6 +23,7 @@ from rules.days import UnknownZone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 from rules.zone_names import find_zone
 
+# Subscription ids are computed from it: another value would register every phone twice.
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
@@ -32,9 +33,9 @@ ATTEMPTS_MAX = 4
 class _Parts:
     store: SubscriptionStore
     push: SnsPush
-    places: OwnerQuota
-    limit: RateLimit
-    owned_max: int
+    quota: OwnerQuota
+    limit: RateLimit  # registrations of a person, a minute
+    owned_max: int  # phones of a person
 
 
 @cache
@@ -56,38 +57,32 @@ def subscription_id(owner: str, fcm_token: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
 
 
-def subscribe(
-    caller: Caller, body: Callable[[], Mapping[str, Any]], now: datetime
-) -> tuple[int, dict[str, Any]]:
+def check_rate(caller: Caller, now: datetime) -> None:
+    """Raise 429 if a person registers more often than is allowed."""
+    _parts().limit.check(caller.user_id, 1, now)
+
+
+def subscribe(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[int, dict[str, Any]]:
     """Register a phone, or replace its subscription; returns 201 or 200 and what is stored.
 
-    body: reads the request. A field that it leaves out gets its default. Raises 429, and as register.
+    A field that the body leaves out gets its default. Raises 403, 409, 422.
     """
-    _parts().limit.check(caller.user_id, 1, now)
-    stored, is_new = register(caller, body(), now)
+    wanted = _subscription_of(caller, body)
+    _check_quota(wanted, now)
+    stored, is_new = _parts().store.register(wanted, now)
     return 201 if is_new else 200, subscription_view(stored)
 
 
-def register(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[Subscription, bool]:
-    """Store the subscription that a body asks for; returns it and whether it is new.
-
-    Raises 403, 409, 422.
-    """
-    wanted = _subscription_of(caller, body)
-    _check_limit(wanted, now)
-    return _parts().store.register(wanted, now)
-
-
-def _check_limit(wanted: Subscription, now: datetime) -> None:
+def _check_quota(wanted: Subscription, now: datetime) -> None:
     """Raise 409 if the owner has as many subscriptions as are allowed, and this is a new one."""
     parts = _parts()
 
     def are_there(identifiers: Iterable[str]) -> dict[str, bool]:
-        found = parts.store.get_many(identifiers)
-        return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in found}
+        stored = parts.store.get_many(identifiers)
+        return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in stored}
 
     place = subscription_place(wanted.owner, wanted.subscription_id, now)
-    if not parts.places.take(place, parts.owned_max, now, are_there):
+    if not parts.quota.take(place, parts.owned_max, now, are_there):
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
 
 
@@ -97,30 +92,30 @@ def remove(caller: Caller, identifier: str) -> None:
         raise ApiError(404, "not_found", "there is no such subscription")
 
 
-def _remove(caller: Caller, wanted: str) -> bool:
+def _remove(caller: Caller, identifier: str) -> bool:
     """Remove the endpoint, then the subscription; returns whether there was one.
 
     If the second step fails, no harm is done: the next message to the phone makes its endpoint again.
     """
     store, push = _parts().store, _parts().push
     for _ in range(ATTEMPTS_MAX):
-        subscription = store.get(wanted)
+        subscription = store.get(identifier)
         if subscription is None or not (caller.is_admin or subscription.owner == caller.user_id):
             return False
         if subscription.endpoint_arn:
             push.forget(subscription.endpoint_arn)
         if store.remove(subscription):
-            _parts().places.give_back(subscription_counter(subscription.owner), wanted, clock.now())
+            _parts().quota.give_back(subscription_counter(subscription.owner), identifier, clock.now())
             return True
     raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 
 
-def _audience(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the tags to hear of; raises 403 for one that the token does not have."""
+def _tags(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the tags to hear of, by default the token's; raises 403 for one that the token does not have."""
     if not body.get("audience"):
         return tuple(sorted(caller.tags)[:TAGS_MAX])
-    if not caller.is_admin and (others := sorted(set(body["audience"]) - caller.tags)):
-        raise ApiError(403, "forbidden", f"audience {others[0]} needs {AUDIENCE}{others[0]}")
+    if not caller.is_admin and (missing := sorted(set(body["audience"]) - caller.tags)):
+        raise ApiError(403, "forbidden", f"audience {missing[0]} needs {AUDIENCE}{missing[0]}")
     return tuple(sorted(body["audience"]))
 
 
@@ -131,12 +126,12 @@ def _subscription_of(caller: Caller, body: Mapping[str, Any]) -> Subscription:
         subscription_id=subscription_id(owner, token),
         owner=owner,
         fcm_token=token,
-        audience=_audience(caller, body),
+        tags=_tags(caller, body),
         min_interval_minutes=int(body.get("min_interval_minutes", INTERVAL_DEFAULT)),
         timezone=_zone(body.get("timezone", ZONE_DEFAULT)),
         quiet_hours=_quiet_hours(body.get("quiet_hours")),
         streak_reminders=body.get("streak_reminders", False),
-        created_at="",
+        created_at="",  # the store writes both
         updated_at="",
     )
 
@@ -148,9 +143,9 @@ def _zone(name: str) -> str:
         raise invalid_field("timezone", str(error)) from None
 
 
-def _quiet_hours(given: Mapping[str, str] | None) -> QuietHours | None:
+def _quiet_hours(wanted: Mapping[str, str] | None) -> QuietHours | None:
     try:
-        return quiet_hours(given["from"], given["to"]) if given else None
+        return quiet_hours(wanted["from"], wanted["to"]) if wanted else None
     except ValueError as error:
         raise invalid_field("quiet_hours", str(error)) from None
 
@@ -160,7 +155,7 @@ def subscription_view(subscription: Subscription) -> dict[str, Any]:
     quiet = subscription.quiet_hours
     return {
         "subscription_id": subscription.subscription_id,
-        "audience": list(subscription.audience),
+        "audience": list(subscription.tags),
         "min_interval_minutes": subscription.min_interval_minutes,
         "timezone": subscription.timezone,
         "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},

@@ -71,8 +71,8 @@ def check_allowance(
         requests.check(hashlib.sha256(address.encode()).hexdigest()[:32], clock.now())
     elif context["http"]["method"] == "GET" and not (caller := caller_of(event)).is_admin:
         reads.check(caller.user_id, clock.now())
-    answered: Response[Any] = route(app)
-    return answered
+    response: Response[Any] = route(app)
+    return response
 
 
 # What answers a route returns: a body, which is sent with the declared status, or a whole response.
@@ -122,7 +122,7 @@ class Api:
 
         def declare(function: Handler) -> Handler:
             summary, _, description = cleandoc(function.__doc__ or "").partition("\n\n")
-            parts = [in_path(each, self.path[each]) for each in re.findall(r"{(\w+)}", path)]
+            parts = [in_path(name, self.path[name]) for name in re.findall(r"{(\w+)}", path)]
             route = Route(
                 "".join(map(str.capitalize, function.__name__.split("_"))),
                 self.name,
@@ -138,12 +138,12 @@ class Api:
             )
 
             @wraps(function)
-            def answered(**parts: str) -> Response[str]:
+            def respond(**parts: str) -> Response[str]:
                 _BODY.set(body)
                 return _response(function(**parts), status)
 
             self.routes.append(route)
-            self._router.route(path.replace("{", "<").replace("}", ">"), [method])(answered)
+            self._router.route(path.replace("{", "<").replace("}", ">"), [method])(respond)
             return function
 
         return declare
@@ -199,8 +199,8 @@ def _decode_character(encoded: re.Match[str]) -> str:
     return text if text in USER_ID_SIGNS else encoded[0]
 
 
-def _response(answered: Answer, status: int) -> Response[str]:
-    return answered if isinstance(answered, Response) else json_response(status, answered)
+def _response(answer: Answer, status: int) -> Response[str]:
+    return answer if isinstance(answer, Response) else json_response(status, answer)
 
 
 def _not_found(_: Exception) -> Response[str]:
@@ -226,10 +226,10 @@ def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> 
     def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
         if app.context["_route"].func.__name__ not in (NO_ROUTE, *but):
             caller, parts = caller_of(app.current_event.raw_event), app.context["_route_args"]
-            named = [parts[person] for person in PEOPLE if person in parts] or [caller.user_id]
-            if any(tombstones().stands(user_subject(each)) for each in named if caller.may_reach(each)):
+            users = [parts[name] for name in PEOPLE if name in parts] or [caller.user_id]
+            if any(tombstones().stands(user_subject(user)) for user in users if caller.may_reach(user)):
                 raise ApiError(410, "erased", f"the user {ERASED_REASON}")
-        answered: Response[Any] = route(app)
-        return answered
+        response: Response[Any] = route(app)
+        return response
 
     app.use([check])

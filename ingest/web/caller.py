@@ -32,16 +32,14 @@ FULFILMENT = "streakline/fulfilment"
 BRAND = "streakline/fulfilment/"
 # Who sees and answers questions for an audience. The group's name ends in the tag. A caller may have several.
 AUDIENCE = "streakline/audience/"
-
-
-# Faults of a request that its refusal names: as many as it may have events.
+# A refusal names this many faults of a request: as many as a request may have events.
 DETAILS_MAX = 100
 
 
 class ApiError(Exception):
     """An answer other than success: HTTP status, code, message, and details for the caller.
 
-    A text in it may be as long as the request made it, and a list too: `failure` shortens both.
+    A text in it may be as long as the request made it, and a list too: `error_response` shortens both.
     """
 
     def __init__(
@@ -180,44 +178,50 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     name = groups_claim()
     if name in SCOPES:
         return set()
-    is_of_token, groups = _claim(_token_claims(event, claims), name)
-    if not is_of_token:
+    is_in_token, groups = _claim(_token_claims(event, claims), name)
+    if not is_in_token:
         groups = claims.get(name)
     if isinstance(groups, str):
-        is_list = not is_of_token and groups[:1] + groups[-1:] == "[]"
+        is_list = not is_in_token and groups[:1] + groups[-1:] == "[]"
         groups = _groups_in_list(groups[1:-1]) if is_list else [each.strip(" ") for each in groups.split(",")]
     return {group for group in groups if isinstance(group, str)} if isinstance(groups, list) else set()
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
-    """Return whether there is a claim of this name, and its value; else the one that the name leads to, as
-    `realm_access.roles` does. A name is taken whole first: it may be a URL.
+    """Return whether there is a claim of this name, and its value.
+
+    A name is taken whole first, because it may be a URL. Else it may lead to an inner claim, as
+    `realm_access.roles` does.
     """
     if name in claims:
         return True, claims[name]
-    for at, sign in enumerate(name):
-        if sign == "." and isinstance(inner := claims.get(name[:at]), Mapping):
-            is_there, value = _claim(inner, name[at + 1 :])
+    for index, character in enumerate(name):
+        if character == "." and isinstance(inner := claims.get(name[:index]), Mapping):
+            is_there, value = _claim(inner, name[index + 1 :])
             if is_there:
                 return True, value
     return False, None
 
 
 def _groups_in_list(text: str) -> list[str]:
-    """Return the groups of a list that a gateway has written as a text: several only if all are ours."""
+    """Return the groups of a list that a gateway has written as a text.
+
+    They are several only if each has Streakline's prefix: a group of another system may have a blank in it.
+    """
     parts = text.split(" ")
     return parts if all(part.startswith(GROUP_PREFIX) for part in parts) else [text]
 
 
 def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the verified token says; nothing if the event does not have that token, and no other."""
+    """Return the claims of the verified token as sent; none if the event does not have that token."""
     headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
-    sent = ONE_TOKEN.fullmatch(headers.get("authorization", ""))
-    if sent is None:
+    token = ONE_TOKEN.fullmatch(headers.get("authorization", ""))
+    if token is None:
         return {}
+    payload = token[1]
     try:
-        of_token = json.loads(base64.urlsafe_b64decode(sent[1] + "=" * (-len(sent[1]) % 4)))
+        token_claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     except (ValueError, RecursionError):
         return {}
-    is_same = isinstance(of_token, dict) and str(of_token.get("sub")) == str(claims["sub"])
-    return of_token if is_same else {}
+    is_verified = isinstance(token_claims, dict) and str(token_claims.get("sub")) == str(claims["sub"])
+    return token_claims if is_verified else {}

@@ -44,12 +44,12 @@ def _without_batch_items(schema: Schema, batch: str) -> Schema:
     """Return a schema that says nothing of a batch's parts."""
     if not batch:
         return schema
-    listed = {name: each for name, each in schema["properties"][batch].items() if name != "items"}
-    return {**schema, "properties": {**schema["properties"], batch: listed}}
+    without_items = {name: value for name, value in schema["properties"][batch].items() if name != "items"}
+    return {**schema, "properties": {**schema["properties"], batch: without_items}}
 
 
 def json_of(data: bytes, pairs: Pairs | None = None) -> Any:
-    """Read the JSON of a body, not yet checked for what JSON could not hold again; raises 400."""
+    """Read the JSON of a body; raises 400. No schema has checked it yet."""
     try:
         return read_json(data, pairs)
     except NoJson as error:
@@ -89,7 +89,7 @@ def shorten_details(value: Any) -> Any:
 
 
 def exact_json(value: Any) -> str:
-    """Return JSON, as compact as that of `answer`. Decimals become numbers.
+    """Return JSON, as compact as that of `json_response`. Decimals become numbers.
 
     Raises ValueError for a number that is not finite.
     """

@@ -43,10 +43,10 @@ def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:
     first = first_problem(schema, value)
     if first is None:
         return []
-    found = {first[0]: first[1]}
+    reasons = dict([first])  # by field
     for field, reason in islice(_problems(schema, value, ()), PROBLEMS_MAX):
-        found.setdefault(field, reason)
-    return list(found.items())[:PROBLEMS_MAX]
+        reasons.setdefault(field, reason)
+    return list(reasons.items())[:PROBLEMS_MAX]
 
 
 def body_problems(schema: Schema, body: Any, apart: str = "") -> list[tuple[str, str]]:
@@ -59,13 +59,13 @@ def body_problems(schema: Schema, body: Any, apart: str = "") -> list[tuple[str,
     except BadValue as first:
         if not isinstance(body, dict):
             return [(first.field, first.reason)]
-        bad = bad_values({name: each for name, each in body.items() if name != apart})
-        rest = {name: each for name, each in body.items() if name not in bad}
-        found = {each.field: each.reason for each in bad.values()}
-        for field, reason in all_problems(schema, rest):
+        bad = bad_values({name: value for name, value in body.items() if name != apart})
+        good = {name: value for name, value in body.items() if name not in bad}
+        reasons = {error.field: error.reason for error in bad.values()}
+        for field, reason in all_problems(schema, good):
             if field not in bad:
-                found.setdefault(field, reason)
-        return list(found.items())[:PROBLEMS_MAX]
+                reasons.setdefault(field, reason)
+        return list(reasons.items())[:PROBLEMS_MAX]
     return all_problems(schema, body)
 
 

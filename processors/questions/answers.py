@@ -80,12 +80,12 @@ class AnswerCounter:
             refusal = self.counts.count((kept, after), fresh, now)
             if refusal is None:
                 return len(fresh)
-            if refusal.marked:
+            if refusal.is_marked:
                 done = self.counts.responses.counted(response.key for response in fresh)
                 fresh = [response for response in fresh if response.key not in done]
             if not fresh:
                 return 0
-            if refusal.moved:
+            if refusal.has_moved:
                 kept = self.counts.stats.of(person, older)
         raise StatsBusy(person)
 

@@ -28,7 +28,7 @@ class ExpireQuestionsSettings:
 def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -> int:
     """Expire every question whose time is over; returns how many. until: when to stop."""
     expired = 0
-    for question_id in lists.over(now):
+    for question_id in lists.expirable(now):
         if until and clock.now() >= until:
             break
         expired += lists.expire(question_id, now)

@@ -92,7 +92,7 @@ class Sender:
             release(claim)
             return MessageOutcome.AGAIN
         if receipt.status is PushStatus.UNSURE:
-            self.logger.error("nobody can tell whether it went out", extra={"claim": claim.place})
+            self.logger.error("nobody can tell whether it went out", extra={"claim": claim.item_key})
             return MessageOutcome.UNSURE
         endpoint = claim.subscription.endpoint_arn
         if receipt.status is PushStatus.DEAD:

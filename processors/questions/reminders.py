@@ -136,9 +136,9 @@ class Reminder:
 
     def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many there were."""
-        lost = [place for place in self.sender.claims.sending(now) if self.sender.claims.give_up(place)]
-        for place in lost:
-            logger.error("nobody can tell whether it went out", extra={"claim": place})
+        lost = [key for key in self.sender.claims.stale_keys(now) if self.sender.claims.give_up(key)]
+        for key in lost:
+            logger.error("nobody can tell whether it went out", extra={"claim": key})
         return len(lost)
 
 

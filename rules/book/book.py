@@ -1,6 +1,4 @@
-"""A book of rules: what it says, and which of its versions judges an event. A document is read into a
-`Book` by document.py.
-"""
+"""A book of rules, its versions, and which of them judges an event. document.py reads a `Book`."""
 
 import json
 import re
@@ -19,11 +17,12 @@ from rules.days import EPOCH
 
 # A date's points are kept in two digits of base 36 (rules/questions/answer_stats.py).
 DAY_POINTS_LIMIT = 36**2 - 1
-TOOK_MS_MAX = 86_400_000  # as the door takes it
-Schema = dict[str, Any]
+TOOK_MS_MAX = 86_400_000  # the longest response_time_ms that the API takes
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 # A text with none of these reads as one without quotation marks.
 NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
+
+Schema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +96,10 @@ ANSWERS: Schema = {
 
 def read_answers(document: Mapping[str, Any]) -> AnswerRules:
     """Return the rules of a document that satisfies the schema."""
-    if (said := document.get("answers")) is None:
+    if (section := document.get("answers")) is None:
         return NO_ANSWERS
-    timing = Timing(**said["timing"]) if "timing" in said else None
-    return AnswerRules(**{**said, "timing": timing})
+    timing = Timing(**section["timing"]) if "timing" in section else None
+    return AnswerRules(**{**section, "timing": timing})
 
 
 def answer_faults(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -125,11 +124,9 @@ class EventType:
     """What one type of event is worth, and who may send it."""
 
     points: int  # of one event
-    # cap_points, cap_events: the most that a user's events of a period `per` earn, in points or in events;
-    # None: no such limit
-    cap_points: int | None = None
-    cap_events: int | None = None
-    per: Period = Period.DAY
+    cap_points: int | None = None  # the most points that a user's events of a period earn; None: no limit
+    cap_events: int | None = None  # how many of a user's events of a period earn points; None: no limit
+    per: Period = Period.DAY  # the period of the cap
     declared_by: Declarer = Declarer.ANYBODY
     keeps_streak: bool = True  # whether an event makes its date an active one
     # JSON Schema of the properties that senders promise, None for any
@@ -169,9 +166,9 @@ class FreezeRules:
     free_a_month: int  # for nothing in a month (UTC)
     price_points: int  # of each further one
 
-    def price(self, taken_free: int) -> int:
+    def price(self, free_this_month: int) -> int:
         """Return what the next freeze costs, if so many were taken for nothing this month."""
-        return 0 if taken_free < self.free_a_month else self.price_points
+        return 0 if free_this_month < self.free_a_month else self.price_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +201,9 @@ class Book:
     freezes: FreezeRules = NO_FREEZES
     pauses: PauseRules = NO_PAUSES
     expiry: str | None = None  # by which rule points expire (rules.book.point_rules), None for never
-    rewards: Mapping[str, Reward] = field(default_factory=dict)  # rewards, achievements: by id
-    streaks: Mapping[str, StreakRule] = field(default_factory=dict)  # those beside the daily one
-    achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
+    rewards: Mapping[str, Reward] = field(default_factory=dict)  # by id
+    streaks: Mapping[str, StreakRule] = field(default_factory=dict)  # by name; those beside the daily one
+    achievements: Mapping[str, AchievementRule] = field(default_factory=dict)  # by name
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what they earn in stats
 
@@ -216,8 +213,8 @@ class Book:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes the same book: a read-only mapping cannot be sent to it."""
-        known = (getattr(self, each.name) for each in fields(self))
-        return Book, tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in known)
+        values = (getattr(self, attribute.name) for attribute in fields(self))
+        return Book, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
@@ -262,8 +259,8 @@ class Version:
 
     number: int  # 1, 2, 3 ... in the order of publishing
     effective_at: datetime
-    # Returns the book; it is called once, or twice by two threads at once, and only for a version that
-    # something is judged by
+    # Returns the book. It is called for versions that something is judged by alone, once, or twice by two
+    # threads at once.
     read: Callable[[], Book]
     published_at: datetime = EPOCH
     author: str = ""  # who published it
@@ -273,10 +270,10 @@ class Version:
     def book(self) -> Book:
         """What the version says."""
         # Until Python 3.12 functools.cached_property has one lock for all versions, held while one is read.
-        known: Book | None = self.__dict__.get("_book")
-        if known is None:
-            known = self.__dict__["_book"] = self.read()
-        return known
+        book: Book | None = self.__dict__.get("_book")
+        if book is None:
+            book = self.__dict__["_book"] = self.read()
+        return book
 
     @property
     def is_retroactive(self) -> bool:
@@ -303,9 +300,9 @@ class Books:
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self.versions = tuple(sorted(versions, key=lambda version: version.number))
-        self._in_order = sorted(self.versions, key=lambda version: (version.effective_at, version.number))
-        self._since = [each.effective_at for each in self._in_order]
-        self._numbered = {version.number: version for version in self.versions}
+        self._by_effect = sorted(self.versions, key=_order_of_effect)
+        self._effective_at = [version.effective_at for version in self._by_effect]
+        self._by_number = {version.number: version for version in self.versions}
 
     @property
     def newest(self) -> Version:
@@ -314,24 +311,24 @@ class Books:
 
     def at(self, instant: datetime) -> Version:
         """Return the version in force at an instant. Before the first one that is the first one."""
-        return self._in_order[max(0, bisect_right(self._since, instant) - 1)]
+        return self._by_effect[max(0, bisect_right(self._effective_at, instant) - 1)]
 
     def at_as_known(self, instant: datetime, known: datetime) -> Version:
         """Return the version in force at an instant, by those alone that were published until `known`.
 
         No later version changes the answer. Before the first one it is the first one.
         """
-        found = (
+        candidates = (
             version
             for version in self.versions
             if version.published_at <= known and version.effective_at <= instant
         )
-        return max(found, key=lambda each: (each.effective_at, each.number), default=self.versions[0])
+        return max(candidates, key=_order_of_effect, default=self.versions[0])
 
     def after(self, instant: datetime) -> Version | None:
         """Return the next version that takes effect after an instant; None if none is planned."""
-        place = bisect_right(self._since, instant)
-        return self._in_order[place] if place < len(self._in_order) else None
+        index = bisect_right(self._effective_at, instant)
+        return self._by_effect[index] if index < len(self._by_effect) else None
 
     def beginning(self, first: datetime, end: datetime) -> Iterator[Version]:
         """Yield the versions that come into force after an instant and before another one, in that order.
@@ -344,47 +341,51 @@ class Books:
 
     def numbered(self, number: int) -> Version:
         """Return a version; raises KeyError if it is not known."""
-        if number not in self._numbered:
+        if number not in self._by_number:
             raise KeyError(f"there is no version {number} of the book")
-        return self._numbered[number]
+        return self._by_number[number]
 
     def in_force(self, version: Version) -> tuple[datetime, datetime | None]:
-        """Return from when to when a version is in force; None: for good. Both are the same: it never is."""
-        following = self._in_order[self._in_order.index(version) + 1 :]
+        """Return from when to when a version is in force; None: for good. If both are equal, never."""
+        following = self._by_effect[self._by_effect.index(version) + 1 :]
         return version.effective_at, following[0].effective_at if following else None
 
     def between(self, first: datetime, last: datetime) -> list[Version]:
         """Return the versions that are in force at some time from one instant to another, both included."""
-        begin = max(0, bisect_right(self._since, first) - 1)
-        return self._in_order[begin : bisect_right(self._since, last)]
+        begin = max(0, bisect_right(self._effective_at, first) - 1)
+        return self._by_effect[begin : bisect_right(self._effective_at, last)]
 
     def rejudging(self, judged_by: int | None, event_type: str, occurred: datetime) -> Version | None:
-        """Return the version by which an event that was judged counts now; None if none here decides it.
+        """Return the version by which an event counts now; None if no version that is known decides it.
 
-        That is the one that judged it, until a later one takes effect in the past and is in force when the
-        event occurred.
+        judged_by: the number of the version that judged the event first. It stays, until a later version
+        takes effect in the past and is in force when the event occurred.
         """
         if judged_by is None:
             return None
-        now = self.at(occurred)
-        if now.number > judged_by and now.is_retroactive and event_type in now.book.event_types:
-            return now
-        then = self._numbered.get(judged_by)
-        return then if then and event_type in then.book.event_types else None
+        newer = self.at(occurred)
+        if newer.number > judged_by and newer.is_retroactive and event_type in newer.book.event_types:
+            return newer
+        first = self._by_number.get(judged_by)
+        return first if first and event_type in first.book.event_types else None
 
     def judging(self, event_type: str, occurred: datetime, now: datetime) -> Iterator[Version]:
-        """Yield the versions that may judge an event, as known at an instant: the first that takes it does.
+        """Yield the versions that may judge an event, in order: the first one that takes the event judges it.
 
-        That is the version in force when the event occurred. If it lacks the type or refuses the properties,
-        a later one that is in force by now may take it: an event that waited until the book had learned its
-        type is then as good as one that came in time.
+        They are the version in force when the event occurred, and the later ones that are in force by now, as
+        far as they have the type. So an event that waited until the book had learned its type is as good as
+        one that came in time.
         """
-        first = max(0, bisect_right(self._since, occurred) - 1)
-        for index, each in enumerate(self._in_order[first:]):
-            if index and each.effective_at > now:
+        first = max(0, bisect_right(self._effective_at, occurred) - 1)
+        for index, version in enumerate(self._by_effect[first:]):
+            if index and version.effective_at > now:
                 break
-            if event_type in each.book.event_types:
-                yield each
+            if event_type in version.book.event_types:
+                yield version
+
+
+def _order_of_effect(version: Version) -> tuple[datetime, int]:
+    return version.effective_at, version.number
 
 
 def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
@@ -408,15 +409,15 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") 
     Example: `event_types.CHECK_IN.points: 5 -> 8`.
     """
     for name in sorted(old.keys() | new.keys()):
-        at = f"{path}{name}"
+        value_path = f"{path}{name}"
         if name not in new:
-            yield f"{at}: {_yaml_text(old[name])} -> gone"
+            yield f"{value_path}: {_yaml_text(old[name])} -> gone"
         elif name not in old:
-            yield f"{at}: new: {_yaml_text(new[name])}"
+            yield f"{value_path}: new: {_yaml_text(new[name])}"
         elif isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
-            yield from differences(old[name], new[name], f"{at}.")
+            yield from differences(old[name], new[name], f"{value_path}.")
         elif old[name] != new[name]:
-            yield f"{at}: {_yaml_text(old[name])} -> {_yaml_text(new[name])}"
+            yield f"{value_path}: {_yaml_text(old[name])} -> {_yaml_text(new[name])}"
 
 
 def _yaml_text(value: Any) -> str:
@@ -425,12 +426,12 @@ def _yaml_text(value: Any) -> str:
         return "{" + ", ".join(f"{name}: {_yaml_text(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_yaml_text, value)) + "]"
-    if isinstance(value, str) and not NEEDS_QUOTES.search(value) and not _is_other(value):
+    if isinstance(value, str) and not NEEDS_QUOTES.search(value) and not _is_json(value):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _is_other(text: str) -> bool:
+def _is_json(text: str) -> bool:
     """Whether a text without quotation marks would be a number, a truth value or null."""
     try:
         json.loads(text)

@@ -1,6 +1,7 @@
-"""A book's document: how it is read into a `Book` or refused. book_schema.py checks its structure, this its
-sense; among it the data contracts: the JSON Schema that an event type's properties satisfy, and what may
-change in it.
+"""A book's document: how it is read into a `Book`, and what makes no sense in it. Its structure stands in
+book_schema.py.
+
+An event type may have a data contract: a JSON Schema that the properties of its events satisfy.
 """
 
 import re
@@ -74,14 +75,15 @@ def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]
 
 
 def _subcontracts(contract: Contract, name: str) -> list[tuple[str, Any]]:
-    said = contract.get(name, {})
-    return list(said.items()) if isinstance(said, Mapping) else []
+    """Return the contracts in an object of contracts, by name; none if it is no object."""
+    contracts = contract.get(name, {})
+    return list(contracts.items()) if isinstance(contracts, Mapping) else []
 
 
 def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     kinds = contract.get("type", "string")
-    listed = kinds if isinstance(kinds, list) and kinds else [kinds]
-    if not all(isinstance(each, str) and each in TYPES for each in listed):
+    names = kinds if isinstance(kinds, list) and kinds else [kinds]
+    if not all(isinstance(name, str) and name in TYPES for name in names):
         yield ("type",), f"must be of {', '.join(TYPES)}"
     values = contract.get("enum", [0])
     if not isinstance(values, list) or not values or any(isinstance(value, dict | list) for value in values):
@@ -148,14 +150,15 @@ def breaking_changes(old: Contract | None, new: Contract | None) -> Iterator[tup
         return
     old = old or {}
     yield from _own_changes(old, new)
-    had, has = dict(_subcontracts(old, "properties")), dict(_subcontracts(new, "properties"))
-    for name in sorted(had.keys() | has.keys()):
+    before, after = dict(_subcontracts(old, "properties")), dict(_subcontracts(new, "properties"))
+    for name in sorted(before.keys() | after.keys()):
         path: Path = ("properties", name)
-        if name not in has and not new.get("additionalProperties", True):
+        if name not in after and not new.get("additionalProperties", True):
             yield path, "is no longer allowed"
-        elif name in has and (name in had or old.get("additionalProperties", True)):
+        elif name in after and (name in before or old.get("additionalProperties", True)):
             # Where the old contract did not name a property, it took any value of it.
-            yield from ((path + inner, why) for inner, why in breaking_changes(had.get(name), has[name]))
+            for inner, reason in breaking_changes(before.get(name), after[name]):
+                yield path + inner, reason
     yield from ((("items", *path), why) for path, why in breaking_changes(old.get("items"), new.get("items")))
 
 
@@ -179,17 +182,18 @@ def _own_changes(old: Contract, new: Contract) -> Iterator[tuple[Path, str]]:
 
 
 def _types(contract: Contract, default: tuple[str, ...] = TYPES) -> set[str]:
-    said = contract.get("type", default)
-    names = {said} if isinstance(said, str) else {each for each in said if isinstance(each, str)}
+    kinds = contract.get("type", default)
+    names = {kinds} if isinstance(kinds, str) else {name for name in kinds if isinstance(name, str)}
     return names | {"integer"} if "number" in names else names
 
 
-def _lost_values(old: Contract, kept: list[Any]) -> str | None:
+def _lost_values(old: Contract, values: list[Any]) -> str | None:
+    """Return how an enum of these values takes less than the old contract; None if it does not."""
     if "enum" not in old:
         return "is new"
-    kept_values = set(map(_json_identity, kept))
-    gone = [each for each in old["enum"] if _json_identity(each) not in kept_values]
-    return f"no longer has {gone[0]!r}" if gone else None
+    identities = set(map(_json_identity, values))
+    lost = [value for value in old["enum"] if _json_identity(value) not in identities]
+    return f"no longer has {lost[0]!r}" if lost else None
 
 
 def _json_identity(value: Any) -> tuple[bool, Any]:
@@ -201,7 +205,7 @@ def _json_identity(value: Any) -> tuple[bool, Any]:
 class Fault:
     """What is wrong with a document."""
 
-    path: Path  # the keys and places that lead to it, from the outside in
+    path: Path  # the keys and indexes that lead to it, from the outside in
     reason: str
 
     def __str__(self) -> str:
@@ -209,11 +213,11 @@ class Fault:
 
 
 class BookRefused(ValueError):
-    """The document is no book. faults: all that is wrong, in the order of the document."""
+    """The document is no book."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
+        self.faults = faults  # all that is wrong, in the order of the document
 
 
 def read_book(document: Mapping[str, Any]) -> Book:
@@ -222,7 +226,7 @@ def read_book(document: Mapping[str, Any]) -> Book:
     A published document is read as it is, also where a later release would no longer take it.
     """
     return Book(
-        {name: _event_type(each) for name, each in document["event_types"].items()},
+        {name: _event_type(section) for name, section in document["event_types"].items()},
         tuple(map(_boost, document.get("boosts", ()))),
         FreezeRules(**document["freezes"]) if "freezes" in document else NO_FREEZES,
         PauseRules(**document["pauses"]) if "pauses" in document else NO_PAUSES,
@@ -250,28 +254,28 @@ def faults_of(document: Mapping[str, Any]) -> list[Fault]:
     ]
 
 
-def _event_type(said: Mapping[str, Any]) -> EventType:
-    cap = said.get("cap", {})
+def _event_type(section: Mapping[str, Any]) -> EventType:
+    cap = section.get("cap", {})
     return EventType(
-        points=said["points"],
+        points=section["points"],
         cap_points=cap.get("points"),
         cap_events=cap.get("events"),
         per=Period(cap.get("per", Period.DAY)),
-        declared_by=Declarer(said.get("declared_by", Declarer.ANYBODY)),
-        keeps_streak=said.get("keeps_streak", True),
-        properties=said.get("properties"),
+        declared_by=Declarer(section.get("declared_by", Declarer.ANYBODY)),
+        keeps_streak=section.get("keeps_streak", True),
+        properties=section.get("properties"),
     )
 
 
-def _boost(said: Mapping[str, Any]) -> Boost:
-    since, until = _instant(said["since"]), _instant(said["until"])
-    return Boost(since, until, said["factor"], frozenset(said.get("event_types", ())))
+def _boost(section: Mapping[str, Any]) -> Boost:
+    since, until = _instant(section["since"]), _instant(section["until"])
+    return Boost(since, until, section["factor"], frozenset(section.get("event_types", ())))
 
 
-def _expiry(said: Mapping[str, Any] | None) -> str | None:
-    if not said:
+def _expiry(section: Mapping[str, Any] | None) -> str | None:
+    if not section:
         return None
-    return str(said["end_of"]) if "end_of" in said else f"{said['after_days']}{DAYS}"
+    return str(section["end_of"]) if "end_of" in section else f"{section['after_days']}{DAYS}"
 
 
 def _instant(text: str) -> datetime:
@@ -279,42 +283,42 @@ def _instant(text: str) -> datetime:
 
 
 def _type_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    for name, said in document["event_types"].items():
+    for name, section in document["event_types"].items():
         path: Path = ("event_types", name)
-        if (cap := said.get("cap")) is not None:
+        if (cap := section.get("cap")) is not None:
             if ("points" in cap) == ("events" in cap):
                 yield Fault((*path, "cap"), "must have points or events, and not both")
-            elif cap.get("points", said["points"]) < said["points"]:
-                reason = f"is below the {said['points']} points of one event"
+            elif cap.get("points", section["points"]) < section["points"]:
+                reason = f"is below the {section['points']} points of one event"
                 yield Fault((*path, "cap", "points"), reason)
-        for inner, reason in contract_faults(said["properties"]) if "properties" in said else ():
+        for inner, reason in contract_faults(section["properties"]) if "properties" in section else ():
             yield Fault((*path, "properties", *inner), reason)
 
 
 def _boost_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     event_types = document["event_types"].keys()
-    sound: list[tuple[int, Boost]] = []
-    for index, said in enumerate(document.get("boosts", ())):
-        unreadable = list(_instant_faults(said, ("boosts", index)))
+    boosts: list[tuple[int, Boost]] = []  # those that can be compared, with their indexes
+    for index, section in enumerate(document.get("boosts", ())):
+        unreadable = list(_instant_faults(section, ("boosts", index)))
         yield from unreadable
-        for at, name in enumerate(said.get("event_types", ())):
+        for at, name in enumerate(section.get("event_types", ())):
             if name not in event_types:
                 yield Fault(("boosts", index, "event_types", at), f"names {name}, which is no event type")
         if unreadable:
             continue
-        boost = _boost(said)
+        boost = _boost(section)
         if boost.since >= boost.until:
             yield Fault(("boosts", index, "until"), "is not after since")
-        sound.append((index, boost))
-    for (earlier, one), (later, other) in combinations(sound, 2):
-        if _overlap(one, other):
-            yield Fault(("boosts", later), f"overlaps with boosts.{earlier}: which of them applies?")
+        boosts.append((index, boost))
+    for (index, boost), (later_index, later_boost) in combinations(boosts, 2):
+        if _overlap(boost, later_boost):
+            yield Fault(("boosts", later_index), f"overlaps with boosts.{index}: which of them applies?")
 
 
-def _instant_faults(said: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+def _instant_faults(section: Mapping[str, Any], path: Path) -> Iterator[Fault]:
     for name in ("since", "until"):
         try:
-            _instant(said[name])
+            _instant(section[name])
         except ValueError as error:
             yield Fault((*path, name), str(error))
 

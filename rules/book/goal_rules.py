@@ -1,5 +1,5 @@
-"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15): what they are, and the
-parts of its document that declare them: their JSON Schema, their sense, and how they are read.
+"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15). Of the sections of its
+document that declare them: the JSON Schema, the faults that no schema finds, and how they are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,15 +24,19 @@ DAILY = "daily"
 ACHIEVEMENTS_MAX = 100
 CONDITIONS_MAX = 10
 THRESHOLD_MAX = 1_000_000_000
+# The values of an achievement's `withdrawn`.
 STAYS, LEAVES = "never", "when_untrue"
+
+Path = tuple[str | int, ...]  # the keys and indexes that lead to a value of the document
+Section = Mapping[str, Any]  # a part of the document
 
 
 class StreakPeriod(StrEnum):
-    """What a streak counts: activity dates, weeks from Monday (ISO 8601), or months of the calendar."""
+    """What a streak counts."""
 
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
+    DAY = "day"  # an activity date
+    WEEK = "week"  # from Monday (ISO 8601)
+    MONTH = "month"  # of the calendar
 
     def first(self, day: date) -> date:
         """Return the first date of the period that a date is in."""
@@ -86,10 +90,10 @@ class StreakRule:
     per: StreakPeriod
     need: Need
     event_types: frozenset[str]  # whose events count
-    freezes: bool = False  # freezes, pauses: whether those of the user cover a missed period
-    pauses: bool = False
-    # Of the one period that had begun when the streak was declared; it counts if it is reached, and is no
-    # miss if it is not
+    freezes: bool = False  # whether the user's freezes cover a missed period
+    pauses: bool = False  # whether the user's pauses do
+    # Whether this is the rule of the one period that had begun when the streak was declared. That period
+    # counts if it is reached, and is no miss if it is not.
     is_opening: bool = False
 
 
@@ -104,13 +108,13 @@ class ConditionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A threshold."""
+    """A threshold of an achievement."""
 
     kind: ConditionKind
     at_least: int  # of a sum in thousandths
-    event_type: str | None = None  # event_type, property, streak: what it is of
-    property: str | None = None
-    streak: str | None = None
+    event_type: str | None = None  # of COUNT and SUM
+    property: str | None = None  # of SUM
+    streak: str | None = None  # of STREAK, its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +122,13 @@ class AchievementRule:
     """An achievement, as the book declares it."""
 
     conditions: tuple[Condition, ...]
-    needs_all: bool = True  # of its conditions, or any of them
+    needs_all: bool = True  # whether all conditions must be true, or any one of them
     stays: bool = True  # whether one that was shown is never withdrawn
     of_history: bool = False  # whether it is dated in the time before it was declared, too
     title: str = ""
 
 
-Path = tuple[str | int, ...]
-Section = Mapping[str, Any]
-
+# How many dates every period has at least.
 DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
 _SUM: Section = {
     "type": "object",
@@ -188,91 +190,91 @@ STREAKS: dict[str, Any] = {
 def read_streaks(document: Section) -> dict[str, StreakRule]:
     """Return the streaks of a document that has no faults, by name."""
     keeping = frozenset(
-        name for name, said in document["event_types"].items() if said.get("keeps_streak", True)
+        name for name, section in document["event_types"].items() if section.get("keeps_streak", True)
     )
-    return {name: _streak(said, keeping) for name, said in document.get("streaks", {}).items()}
+    return {name: _streak(section, keeping) for name, section in document.get("streaks", {}).items()}
 
 
-def _streak(said: Section, keeping: frozenset[str]) -> StreakRule:
-    ((kind, need),) = said["needs"].items()
+def _streak(section: Section, keeping: frozenset[str]) -> StreakRule:
+    ((kind, need),) = section["needs"].items()
     return StreakRule(
-        StreakPeriod(said["per"]),
+        StreakPeriod(section["per"]),
         Need(NeedKind.SUM, thousandths(need["at_least"]), need["property"])
         if kind == NeedKind.SUM
         else Need(NeedKind(kind), need),
-        frozenset(said.get("event_types", keeping)),
-        said.get("freezes", False),
-        said.get("pauses", False),
+        frozenset(section.get("event_types", keeping)),
+        section.get("freezes", False),
+        section.get("pauses", False),
     )
 
 
 def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
     """Yield what makes no sense in a document's streaks, as (path, reason)."""
-    for name, said in document.get("streaks", {}).items():
+    for name, section in document.get("streaks", {}).items():
         path: Path = ("streaks", name)
         if name == DAILY:
             yield path, "is the streak of the profile, which every book has: choose another name"
-        needs = said["needs"]
+        needs = section["needs"]
         if len(needs) != 1:
             yield (*path, "needs"), "must have exactly one of active_days, events and sum"
             continue
-        most = DATES_MAX[StreakPeriod(said["per"])]
+        most = DATES_MAX[StreakPeriod(section["per"])]
         if needs.get(NeedKind.ACTIVE_DAYS, 0) > most:
-            reason = f"is more than the {most} that every {said['per']} has"
+            reason = f"is more than the {most} that every {section['per']} has"
             yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
-        for index, kind in enumerate(said.get("event_types", ())):
+        for index, kind in enumerate(section.get("event_types", ())):
             if kind not in document["event_types"]:
                 yield (*path, "event_types", index), f"names {kind}, which is no event type"
         if "sum" in needs:
-            yield from _sum_faults(document, path, said)
+            yield from _sum_faults(document, path, section)
     yield from _excess_sum_faults(document)
 
 
-def _sum_faults(document: Section, path: Path, said: Section) -> Iterator[tuple[Path, str]]:
-    summed, at = said["needs"]["sum"], (*path, "needs", "sum")
-    if Decimal(str(summed["at_least"])) * UNIT % 1:
-        yield (*at, "at_least"), "has more than three decimals"
-    if "event_types" not in said:
+def _sum_faults(document: Section, path: Path, section: Section) -> Iterator[tuple[Path, str]]:
+    sum_need, sum_path = section["needs"]["sum"], (*path, "needs", "sum")
+    if Decimal(str(sum_need["at_least"])) * UNIT % 1:
+        yield (*sum_path, "at_least"), "has more than three decimals"
+    if "event_types" not in section:
         yield path, "needs event_types: of which events is the property summed?"
-    for kind in said.get("event_types", ()):
+    for kind in section.get("event_types", ()):
         contract = (document["event_types"].get(kind) or {}).get("properties") or {}
-        promised = (contract.get("properties") or {}).get(summed["property"])
-        if kind in document["event_types"] and not is_bounded_number(promised):
+        property_contract = (contract.get("properties") or {}).get(sum_need["property"])
+        if kind in document["event_types"] and not is_bounded_number(property_contract):
             reason = (
                 f"is no bounded number of {kind}: its data contract must give it a type (integer or number),"
                 f" a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
             )
-            yield (*at, "property"), reason
+            yield (*sum_path, "property"), reason
 
 
-def is_bounded_number(said: Any) -> bool:
+def is_bounded_number(contract: Any) -> bool:
     """Whether a property's contract makes it a number that may be summed."""
-    if not isinstance(said, Mapping) or said.get("type") not in ("integer", "number"):
+    if not isinstance(contract, Mapping) or contract.get("type") not in ("integer", "number"):
         return False
-    least, most = said.get("minimum"), said.get("maximum")
+    least, most = contract.get("minimum"), contract.get("maximum")
     if not isinstance(least, int | float) or not isinstance(most, int | float):
         return False
     return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX
 
 
 def _excess_sum_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    summed: dict[str, set[str]] = {}
+    properties: dict[str, set[str]] = {}  # by event type
     for path, kind, name in _declared_sums(document):
-        summed.setdefault(kind, set()).add(name)
-        if len(summed[kind]) > PROPERTIES_MAX:
+        properties.setdefault(kind, set()).add(name)
+        if len(properties[kind]) > PROPERTIES_MAX:
             yield path, f"sums a fifth property of {kind}: {PROPERTIES_MAX} are allowed"
 
 
 def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
     """Yield what is summed, and where: path, event type, property."""
-    for name, said in document.get("streaks", {}).items():
-        if "sum" in said["needs"]:
-            for kind in said.get("event_types", ()):
-                yield ("streaks", name), kind, said["needs"]["sum"]["property"]
-    for name, said in document.get("achievements", {}).items():
-        for each in said.get("all", said.get("any", ())):
-            if "sum" in each:
-                yield ("achievements", name), each["sum"]["event_type"], each["sum"]["property"]
+    for name, section in document.get("streaks", {}).items():
+        if "sum" in section["needs"]:
+            for kind in section.get("event_types", ()):
+                yield ("streaks", name), kind, section["needs"]["sum"]["property"]
+    for name, section in document.get("achievements", {}).items():
+        for condition in section.get("all", section.get("any", ())):
+            if "sum" in condition:
+                yield ("achievements", name), condition["sum"]["event_type"], condition["sum"]["property"]
 
 
 _THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
@@ -327,64 +329,65 @@ ACHIEVEMENTS: dict[str, Any] = {
 
 def read_achievements(document: Section) -> dict[str, AchievementRule]:
     """Return the achievements of a document that has no faults, by name."""
-    return {name: _achievement(said) for name, said in document.get("achievements", {}).items()}
+    return {name: _achievement(section) for name, section in document.get("achievements", {}).items()}
 
 
-def _achievement(said: Section) -> AchievementRule:
+def _achievement(section: Section) -> AchievementRule:
     return AchievementRule(
-        tuple(map(_condition, said.get("all") or said["any"])),
-        needs_all="all" in said,
-        stays=said.get("withdrawn", STAYS) == STAYS,
-        of_history=said.get("history", False),
-        title=said.get("title", ""),
+        tuple(map(_condition, section.get("all") or section["any"])),
+        needs_all="all" in section,
+        stays=section.get("withdrawn", STAYS) == STAYS,
+        of_history=section.get("history", False),
+        title=section.get("title", ""),
     )
 
 
-def _condition(said: Section) -> Condition:
-    (kind,) = (each for each in ConditionKind if each in said)
-    of = said[kind]
+def _condition(section: Section) -> Condition:
+    (kind,) = (each for each in ConditionKind if each in section)
+    value = section[kind]
     if kind is ConditionKind.POINTS:
-        return Condition(kind, of)
+        return Condition(kind, value)
     if kind is ConditionKind.SUM:
-        return Condition(kind, thousandths(said["at_least"]), of["event_type"], of["property"])
-    is_count = kind is ConditionKind.COUNT
-    return Condition(kind, said["at_least"], of if is_count else None, streak=None if is_count else of)
+        return Condition(kind, thousandths(section["at_least"]), value["event_type"], value["property"])
+    if kind is ConditionKind.COUNT:
+        return Condition(kind, section["at_least"], event_type=value)
+    return Condition(kind, section["at_least"], streak=value)
 
 
 def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
     """Yield what makes no sense in a document's achievements, as (path, reason)."""
-    for name, said in document.get("achievements", {}).items():
+    for name, section in document.get("achievements", {}).items():
         path: Path = ("achievements", name)
-        if ("all" in said) == ("any" in said):
+        if ("all" in section) == ("any" in section):
             yield path, "must have all or any, and not both"
             continue
-        key = "all" if "all" in said else "any"
-        for index, condition in enumerate(said[key]):
+        key = "all" if "all" in section else "any"
+        for index, condition in enumerate(section[key]):
             for inner, reason in _condition_faults(document, condition):
                 yield (*path, key, index, *inner), reason
 
 
-def _condition_faults(document: Section, said: Section) -> Iterator[tuple[Path, str]]:
-    kinds = [each for each in ConditionKind if each in said]
+def _condition_faults(document: Section, section: Section) -> Iterator[tuple[Path, str]]:
+    kinds = [each for each in ConditionKind if each in section]
     if len(kinds) != 1:
         yield (), "must have exactly one of points_earned, count, sum and streak"
         return
     (kind,) = kinds
-    if (kind is not ConditionKind.POINTS) != ("at_least" in said):
-        yield (), "needs at_least" if "at_least" not in said else "has its threshold in points_earned"
+    if (kind is not ConditionKind.POINTS) != ("at_least" in section):
+        yield (), "needs at_least" if "at_least" not in section else "has its threshold in points_earned"
         return
-    at_least = Decimal(str(said.get("at_least", 1)))
+    at_least = Decimal(str(section.get("at_least", 1)))
     if at_least * (UNIT if kind is ConditionKind.SUM else 1) % 1:
         yield ("at_least",), "has more than three decimals" if kind is ConditionKind.SUM else "is not whole"
-    of = said[kind]
-    types = document["event_types"]
-    if kind is ConditionKind.COUNT and of not in types:
-        yield (kind.value,), f"names {of}, which is no event type"
-    if kind is ConditionKind.STREAK and of not in document.get("streaks", {}):
-        yield (kind.value,), f"names {of}, which is no streak"
+    value, types = section[kind], document["event_types"]
+    if kind is ConditionKind.COUNT and value not in types:
+        yield (kind.value,), f"names {value}, which is no event type"
+    if kind is ConditionKind.STREAK and value not in document.get("streaks", {}):
+        yield (kind.value,), f"names {value}, which is no streak"
     if kind is ConditionKind.SUM:
-        contract = (types.get(of["event_type"]) or {}).get("properties") or {}
-        if of["event_type"] not in types:
-            yield (kind.value, "event_type"), f"names {of['event_type']}, which is no event type"
-        elif not is_bounded_number((contract.get("properties") or {}).get(of["property"])):
-            yield (kind.value, "property"), f"is no bounded number of {of['event_type']}"
+        event_type = value["event_type"]
+        contract = (types.get(event_type) or {}).get("properties") or {}
+        if event_type not in types:
+            yield (kind.value, "event_type"), f"names {event_type}, which is no event type"
+        elif not is_bounded_number((contract.get("properties") or {}).get(value["property"])):
+            yield (kind.value, "property"), f"is no bounded number of {event_type}"

@@ -25,7 +25,7 @@ ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 SLICES = 256
 # Partitions of the table. One takes a thousand write units a second; a piece that is taken costs two.
 GROUPS = 4
-SPARES = -1  # in the place of a slice's number
+SPARES = -1  # stands for a slice's number
 Problem = tuple[tuple[str, ...], str]  # the keys that lead to what is wrong; a reason
 
 
@@ -50,50 +50,51 @@ class Reward:
 
 def read_rewards(document: Mapping[str, Any]) -> dict[str, Reward]:
     """Return the rewards of a document that has no faults, by id."""
-    return {reward_id: _reward(said) for reward_id, said in document.get("rewards", {}).items()}
+    return {reward_id: _reward(section) for reward_id, section in document.get("rewards", {}).items()}
 
 
-def _reward(said: Mapping[str, Any]) -> Reward:
+def _reward(section: Mapping[str, Any]) -> Reward:
     return Reward(
-        said["price_points"],
-        said["brand"],
-        said.get("stock"),
-        said.get("limit_per_user"),
-        parse_moment(said["valid_from"]).utc if "valid_from" in said else ALWAYS,
-        parse_moment(said["valid_until"]).utc if "valid_until" in said else NEVER,
-        said.get("title", ""),
-        said.get("description", ""),
-        said.get("image_url", ""),
+        section["price_points"],
+        section["brand"],
+        section.get("stock"),
+        section.get("limit_per_user"),
+        parse_moment(section["valid_from"]).utc if "valid_from" in section else ALWAYS,
+        parse_moment(section["valid_until"]).utc if "valid_until" in section else NEVER,
+        section.get("title", ""),
+        section.get("description", ""),
+        section.get("image_url", ""),
     )
 
 
 def reward_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what makes no sense in the rewards of a document that satisfies book_schema.BOOK."""
-    for reward_id, said in document.get("rewards", {}).items():
+    for reward_id, section in document.get("rewards", {}).items():
         if reward_id in RESERVED:
             yield ("rewards", reward_id), "is the name of what the book sells elsewhere"
         unreadable = False
         for name in ("valid_from", "valid_until"):
             try:
-                parse_moment(said.get(name, "2000-01-01T00:00:00Z"))
+                parse_moment(section.get(name, "2000-01-01T00:00:00Z"))
             except ValueError as error:
                 unreadable = True
                 yield ("rewards", reward_id, name), str(error)
-        if not unreadable and _reward(said).valid_from >= _reward(said).valid_until:
+        if not unreadable and _reward(section).valid_from >= _reward(section).valid_until:
             yield ("rewards", reward_id, "valid_until"), "is not after valid_from"
-        for name, reason in _problems_for_readers(said):
+        for name, reason in _problems_for_readers(section):
             yield ("rewards", reward_id, name), reason
 
 
-def _problems_for_readers(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _problems_for_readers(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what people could not read or see of a reward: field, reason."""
     for name, allowed in (("title", ""), ("description", "\n")):
-        text = said.get(name)
+        text = section.get(name)
         if text is not None and not text.strip():
             yield name, "is blank: leave it out"
-        for each in [sign for sign in INVISIBLE.findall(text or "") if sign not in allowed][:1]:
-            yield name, f"has the character U+{ord(each):04X}, which nobody sees"
-    if "image_url" in said and (reason := _url_problem(said["image_url"])):
+        invisible = (character for character in INVISIBLE.findall(text or "") if character not in allowed)
+        if character := next(invisible, None):
+            yield name, f"has the character U+{ord(character):04X}, which nobody sees"
+    if "image_url" in section and (reason := _url_problem(section["image_url"])):
         yield "image_url", reason
 
 
@@ -124,8 +125,8 @@ def lowered_stocks(
 ) -> Iterator[Problem]:
     """Yield the stocks that are lower than those of a version before, or higher than those of one after.
 
-    A stock lies in slices, and some are gone from each (rules.book.rewards). What has been
-    spread cannot be gathered without asking all of them at once, so a stock is only ever raised.
+    A stock lies in slices (see slice_size), and pieces are gone from each. Nobody could gather them without
+    asking all slices at once. So a stock is only ever raised.
     """
     for reward_id, reward in rewards.items():
         if (stock := reward.stock) is None:
@@ -144,14 +145,13 @@ def _stocks(versions: Sequence[Mapping[str, Reward]], reward_id: str) -> list[in
     return [stock for stock in stocks if stock is not None]
 
 
-# A stock lies in slices, and each slice counts what was taken of its share. A share follows from the stock
-# alone, and what was taken only grows. So a slice that is full stays full until the stock is raised, and who
-# has seen all of them full need not ask them again. What comes back by a reversal is no slice's: it is in a
-# place of its own, the spares, and is taken last. So when somebody looks at the spares, nothing else can be
-# left: one look decides.
 def slice_size(stock: int, number: int) -> int:
     """Return how many of a stock belong to a slice: shares differ by one at most, and their sum is the stock.
 
+    Each slice counts what was taken of its share. A share follows from the stock alone, and what was taken
+    only grows. So a slice that is full stays full until the stock is raised, and who has seen all of them
+    full need not ask them again. What comes back by a reversal belongs to no slice: it lies apart, in the
+    spares, and is taken last. So when somebody looks at the spares, nothing else is left: one look decides.
     Each slice has stock // SLICES, and the first stock % SLICES slices have one more. Rounding up
     (stock - number) / SLICES says both: of a stock of 257, slice 0 has 2, and each other slice has 1.
     """
@@ -174,15 +174,12 @@ def pieces_left(stock: int, taken: Mapping[int, int], spares: int) -> int:
 
 
 class Fulfilment(StrEnum):
-    """What has become of a redemption. The last two are the end of it: its points have gone back.
-
-    A fulfilled one may still be reversed by hand, when the reward comes back.
-    """
+    """What has become of a redemption."""
 
     REQUESTED = "requested"
-    FULFILLED = "fulfilled"
-    FAILED = "failed"
-    REVERSED = "reversed"
+    FULFILLED = "fulfilled"  # it may still be reversed by hand, when the reward comes back
+    FAILED = "failed"  # the user will not get the reward; the points have gone back
+    REVERSED = "reversed"  # likewise, by hand
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ def check_succession(book: Book, books: Books, effective_at: datetime, now: date
     if (following := books.after(effective_at)) is not None:
         check_senders(book, following.book)
     if any(reward.stock is not None for reward in book.rewards.values()):
-        before = (each.book for each in books.versions if each.effective_at <= effective_at)
-        check_stocks(before, book, (each.book for each in books.versions if each.effective_at > effective_at))
+        before = [version.book for version in books.versions if version.effective_at <= effective_at]
+        after = [version.book for version in books.versions if version.effective_at > effective_at]
+        check_stocks(before, book, after)
     for version in books.versions if book.streaks else ():
         check_streaks(version.book, book)
 
@@ -40,8 +41,8 @@ def check_senders(before: Book, after: Book) -> None:
         for path, reason in breaking_changes(
             before.event_types[name].properties, after.event_types[name].properties
         ):
-            why = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
-            faults.append(Fault(("event_types", name, "properties", *path), why))
+            text = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
+            faults.append(Fault(("event_types", name, "properties", *path), text))
     if faults:
         raise BookRefused(faults)
 
@@ -66,16 +67,16 @@ def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) 
 
 
 def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
-    seen: set[str] = set()
+    reported: set[str] = set()  # event types
     for version in books.between(effective_at, now):
         for name, rule in version.book.event_types.items():
-            if name in seen:
+            if name in reported:
                 continue
             path = ("event_types", name)
             if name not in book.event_types:
-                seen.add(name)
+                reported.add(name)
                 yield Fault(path, f"is missing: version {version.number} has judged by it since then")
             elif book.event_types[name].keeps_streak != rule.keeps_streak:
-                seen.add(name)
+                reported.add(name)
                 why = f"differs from version {version.number}: who was told of a streak keeps it"
                 yield Fault((*path, "keeps_streak"), why)

@@ -16,13 +16,13 @@ from rules.questions.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class LakeAnswers:
-    """What the lake's copies of a person's responses come to."""
+    """The sums of the lake's copies of a person's responses."""
 
-    answers: int = 0
-    digest: int = 0  # see digest_of
+    answers: int = 0  # how many
+    digest: int = 0  # digest_of of all
 
     def plus(self, other: "LakeAnswers") -> "LakeAnswers":
-        """Return what both come to together."""
+        """Return the sums of both together."""
         return LakeAnswers(self.answers + other.answers, (self.digest + other.digest) % (1 << DIGEST_BITS))
 
 
@@ -51,21 +51,22 @@ def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) ->
 
     responses: all that the table has of the person. Those of the last two hours may not be in the lake yet.
     """
-    ordered = sorted(responses, key=lambda response: response.created_at)
-    if len(ordered) < lake.answers:
-        return Doubt.CONTRADICTED, f"the lake has {lake.answers - len(ordered)} answers that the table lacks"
-    due = _older_responses(ordered, stamp(now - LAKE_LAG))
-    if len(due) > lake.answers:
-        is_lost = len(_older_responses(ordered, stamp(now - LAKE_LOST))) > lake.answers
-        lacks = f"the lake lacks {len(due) - lake.answers} answers"
-        return (Doubt.LACKING if is_lost else Doubt.LATE), lacks
-    # Whichever of the newest answers the lake has already, in one of these two cases it has just these.
-    if lake.digest in (digest_of(ordered[: lake.answers]), digest_of(ordered)):
+    oldest_first = sorted(responses, key=lambda response: response.created_at)
+    if len(oldest_first) < lake.answers:
+        surplus = lake.answers - len(oldest_first)
+        return Doubt.CONTRADICTED, f"the lake has {surplus} answers that the table lacks"
+    due = _count_before(oldest_first, stamp(now - LAKE_LAG))  # that many must be in the lake by now
+    if due > lake.answers:
+        is_lost = _count_before(oldest_first, stamp(now - LAKE_LOST)) > lake.answers
+        return (Doubt.LACKING if is_lost else Doubt.LATE), f"the lake lacks {due - lake.answers} answers"
+    # Answers come into the lake in their order, as a rule. So it has the oldest ones.
+    if lake.digest == digest_of(oldest_first[: lake.answers]):
         return Doubt.NONE, ""
-    if lake.answers > len(due) and lake.answers < len(ordered):
+    # Exceptions to the rule are among the newest answers, while some of them are not in the lake yet.
+    if due < lake.answers < len(oldest_first):
         return Doubt.LATE, "answers of the last hours are in the lake in another order"
     return Doubt.CONTRADICTED, "answers differ in the lake"
 
 
-def _older_responses(ordered: Sequence[Response], instant: str) -> Sequence[Response]:
-    return [response for response in ordered if response.created_at < instant]
+def _count_before(responses: Sequence[Response], instant: str) -> int:
+    return sum(response.created_at < instant for response in responses)

@@ -1,5 +1,5 @@
-"""A person's stats (Stats): the same set of responses gives the same stats, in any order; and the badges that
-follow from them. Who counts them in: processors/questions/answers.py.
+"""A person's stats, and the badges that follow from them. The same set of responses gives the same stats, in
+any order. processors/questions/answers.py counts responses in.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from rules.questions.responses import Response
 # More answers on one date change no badge, because no badge asks for more.
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CHARACTERS = 4
+CHARACTERS = 4  # that a date takes in the text of dates
 NO_COVER = streaks.Cover()
 # This many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
 DATES_KEPT = 16
@@ -63,13 +63,14 @@ def decode_days(text: str) -> dict[date, Tally]:
         first, _, body = run.partition(":")
         if not body or len(body) % CHARACTERS:
             raise ValueError(f"a run of dates is cut off: {run[:40]}")
-        for at in range(0, len(body), CHARACTERS):
-            day = date.fromordinal(int(first) + at // CHARACTERS)
-            days[day] = Tally(int(body[at : at + 2], 36), int(body[at + 2 : at + 4], 36))
+        for start in range(0, len(body), CHARACTERS):
+            day = date.fromordinal(int(first) + start // CHARACTERS)
+            days[day] = Tally(int(body[start : start + 2], 36), int(body[start + 2 : start + 4], 36))
     return days
 
 
 def _runs(days: list[date]) -> Iterator[list[date]]:
+    """Yield the longest runs of dates without a gap. days: ascending."""
     run = days[:1]
     for before, day in pairwise(days):
         if (day - before).days > 1:
@@ -131,6 +132,7 @@ class EarnedBadge:
     earned_on: date
 
 
+# How far a measure of badges has come on each date, oldest first.
 Progress = Iterator[tuple[date, int]]
 
 
@@ -141,14 +143,12 @@ def earned_badges(stats: "Stats", badges: Sequence[Badge] = BADGES) -> list[Earn
         BadgeMeasure.STREAK_DAYS: list(_longest(stats)),
         BadgeMeasure.CATEGORIES: list(_categories(stats)),
     }
-    return [
-        EarnedBadge(badge, day)
-        for badge in badges
-        if (
-            day := stats.settled.earned.get(badge.name)
-            or next((when for when, n in progress[badge.counted] if n >= badge.threshold), None)
-        )
-    ]
+    earned = []
+    for badge in badges:
+        reached = (day for day, count in progress[badge.counted] if count >= badge.threshold)
+        if earned_on := stats.settled.earned.get(badge.name) or next(reached, None):
+            earned.append(EarnedBadge(badge, earned_on))
+    return earned
 
 
 def _answers(stats: "Stats") -> Progress:
@@ -171,7 +171,7 @@ def _categories(stats: "Stats") -> Progress:
 
 
 class ResponseTooOld(Exception):
-    """What this response would change has been added up: make the stats again from all responses."""
+    """A response would change dates that have been added up: the stats must be made from all responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class SettledDates:
-    """What the older dates come to."""
+    """The sums of the dates that are no longer kept one by one."""
 
     answers: int = 0  # 1,000 at most, which no badge exceeds
     points: int = 0
@@ -196,17 +196,17 @@ class SettledDates:
         answers = min(ANSWERS_COUNTED_MAX, self.answers + tally.answers)
         streak = streaks.advance(self.streak, day, NO_COVER)
         reached = {BadgeMeasure.ANSWERS: answers, BadgeMeasure.STREAK_DAYS: streak.longest}
-        fresh = {
+        new_badges = {
             badge.name: day
             for badge in BADGES
             if badge.name not in self.earned and reached.get(badge.counted, 0) >= badge.threshold
         }
-        return SettledDates(answers, self.points + tally.points, streak, {**self.earned, **fresh})
+        return SettledDates(answers, self.points + tally.points, streak, {**self.earned, **new_badges})
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What is kept of one person."""
+    """The stats of one person."""
 
     days: Mapping[date, Tally] = field(default_factory=dict)
     categories: Mapping[str, Category] = field(default_factory=dict)
@@ -236,32 +236,32 @@ class Stats:
 
 def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
     """Return the stats with responses added; none may be in them already. Raises ResponseTooOld."""
-    listed, days = list(responses), dict(stats.days)
-    for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
-        stats = _with_response(stats, each)
+    responses, days = list(responses), dict(stats.days)
+    for response in sorted(responses, key=lambda each: (each.activity_date, each.category)):
+        stats = _with_response(stats, response)
     # Answers of one date share a cap, except on the day on which caps came into the book. So the lowest is
     # applied first, as for events.
-    for each in sorted(listed, key=lambda response: response.day_points_max):
-        tally = days.get(each.activity_date, Tally())
-        days[each.activity_date] = tally.plus(each.points, each.day_points_max)
+    for response in sorted(responses, key=lambda each: each.day_points_max):
+        tally = days.get(response.activity_date, Tally())
+        days[response.activity_date] = tally.plus(response.points, response.day_points_max)
     return settle_dates(replace(stats, days=days))
 
 
 def _with_response(stats: Stats, response: Response) -> Stats:
     """Add an answer to all but its date."""
-    day, before = response.activity_date, stats.settled.streak
-    if before and day <= before.last:
+    day, settled_streak = response.activity_date, stats.settled.streak
+    if settled_streak and day <= settled_streak.last:
         raise ResponseTooOld(f"{day} has been added up")
     created_at = min(stats.created_at or response.created_at, response.created_at)
     newest = max(stats.newest, (response.created_at, response.zone))
     name, categories = response.category, stats.categories
-    held = categories.get(name)
-    if held is None and len(categories) >= CATEGORIES_KEPT:
-        if (day, name) < max((each.first, kept) for kept, each in categories.items()):
+    stored = categories.get(name)
+    if stored is None and len(categories) >= CATEGORIES_KEPT:
+        if (day, name) < max((category.first, kept_name) for kept_name, category in categories.items()):
             raise ResponseTooOld(f"{name} is among the first categories")
         return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
-    counted = Category(held.answers + 1, min(held.first, day)) if held else Category(1, day)
-    return replace(stats, categories={**categories, name: counted}, newest=newest, created_at=created_at)
+    category = Category(stored.answers + 1, min(stored.first, day)) if stored else Category(1, day)
+    return replace(stats, categories={**categories, name: category}, newest=newest, created_at=created_at)
 
 
 def settle_dates(stats: Stats) -> Stats:
@@ -270,7 +270,7 @@ def settle_dates(stats: Stats) -> Stats:
         return stats
     first_kept = max(stats.days) - timedelta(days=DATES_KEPT - 1)
     settled, days = stats.settled, dict(stats.days)
-    for day in sorted(each for each in stats.days if each < first_kept):
+    for day in sorted(day for day in stats.days if day < first_kept):
         settled = settled.plus(day, days.pop(day))
     return replace(stats, settled=settled, days=days)
 

@@ -1,15 +1,13 @@
-"""Who hears of a question or of a streak that ends tonight, when, and in which words: subscriptions,
-audiences, intervals, quiet hours and reminders.
-"""
+"""Messages to phones, of a question or of a streak that ends tonight: who gets one, when, in which words."""
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from rules.days import DAY, EPOCH, stamp, start_of, today, unstamp, zone
 from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
-from rules.questions.questions import Question
+from rules.questions.questions import Question, is_in_audience
 
 # A person chooses one of these as the minutes between two announcements. They are few, because
 # `partitions_to_ask` makes a query for each.
@@ -18,18 +16,19 @@ INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
 LISTENER_SHARDS = 4
 # Sorts before every other stamp, so that people who have not heard of any question come first.
 NEVER = stamp(EPOCH)
+# What a partition's name says of its listeners: they have no tags, or some.
 NO_TAGS, SOME_TAGS = "*", "+"
 QUESTION_TITLE = "A new question"
 STREAK_TITLE = "Your streak ends tonight"
-# A phone that is off may get a reminder late in the evening, but never on the next day.
+# How long the push service keeps a reminder for a phone that is off.
 STREAK_SECONDS_MAX = 3 * 3600
-# A claim is kept for this long after the last instant at which its message may go out, for an operator to
-# see.
+# An operator can see a claim for this long after the last instant at which its message may go out.
 CLAIM_KEPT = timedelta(days=7)
 REMINDER_HOUR = 20
 # Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
-SHARDS = 4
-# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
+REMINDER_SHARDS = 4
+# How many dates after today to look at for a reminder: a date that its zone skips has none, but one soon
+# after has.
 DATES_AHEAD = 3
 
 
@@ -40,7 +39,7 @@ class QuietHours:
     since: time
     until: time
 
-    def holds(self, clock: time) -> bool:
+    def contains(self, clock: time) -> bool:
         """Whether a wall-clock time is quiet."""
         if self.since < self.until:
             return self.since <= clock < self.until
@@ -54,9 +53,9 @@ class Subscription:
     subscription_id: str
     owner: str
     fcm_token: str
-    audience: tuple[str, ...]  # the person's tags
+    tags: tuple[str, ...]  # the person hears of questions for these, and of those for everybody
     min_interval_minutes: int
-    timezone: str
+    timezone: str  # of the quiet hours and the reminders
     quiet_hours: QuietHours | None
     streak_reminders: bool
     created_at: str
@@ -71,10 +70,10 @@ def quiet_hours(since: str, until: str) -> QuietHours:
 
     Raises ValueError, with the reason, unless they are two different times of a day.
     """
-    first, last = _clock(since), _clock(until)
-    if first == last:
+    quiet = QuietHours(_clock(since), _clock(until))
+    if quiet.since == quiet.until:
         raise ValueError("must not end when they begin")
-    return QuietHours(first, last)
+    return quiet
 
 
 def _clock(text: str) -> time:
@@ -89,13 +88,7 @@ def _clock(text: str) -> time:
 
 def is_quiet(quiet: QuietHours | None, zone_name: str, now: datetime) -> bool:
     """Whether an instant falls into a person's quiet hours."""
-    return quiet is not None and quiet.holds(now.astimezone(zone(zone_name)).time())
-
-
-def hears_of(audience: Iterable[str], tags: Iterable[str]) -> bool:
-    """Whether a person who listens to `audience` hears of a question with `tags`."""
-    asked = set(tags)
-    return not asked or not asked.isdisjoint(audience)
+    return quiet is not None and quiet.contains(now.astimezone(zone(zone_name)).time())
 
 
 def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None:
@@ -108,19 +101,19 @@ def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None
     return stamp(max(now - timedelta(minutes=min_interval_minutes), EPOCH))
 
 
-def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) -> bool:
-    """Whether to tell a person, at this instant, of a question with these tags."""
+def is_eligible(subscription: Subscription, audience: Collection[str], now: datetime) -> bool:
+    """Whether to tell a person, at this instant, of a question for this audience."""
     latest = last_notified_at_max(subscription.min_interval_minutes, now)
     return (
         subscription.is_active
-        and hears_of(subscription.audience, tags)
+        and is_in_audience(audience, subscription.tags)
         and (latest is None or subscription.last_notified_at <= latest)
         and not is_quiet(subscription.quiet_hours, subscription.timezone, now)
     )
 
 
 def shard_of(subscription_id: str) -> int:
-    """Return which shard of all partitions a subscription is in: the same in every process."""
+    """Return the shard of listeners that a subscription is in: the same in every process."""
     return zlib.crc32(subscription_id.encode()) % LISTENER_SHARDS
 
 
@@ -139,18 +132,18 @@ def tag_listeners(tag: str) -> str:
 
 def home_partition(subscription: Subscription) -> str:
     """Return the partition of a subscription's own item. Its marker for a tag is in that tag's partition."""
-    listeners = SOME_TAGS if subscription.audience else NO_TAGS
+    listeners = SOME_TAGS if subscription.tags else NO_TAGS
     shard = shard_of(subscription.subscription_id)
     return listener_partition(subscription.min_interval_minutes, listeners, shard)
 
 
-def partitions_to_ask(tags: Iterable[str], shard: int) -> list[tuple[int, str]]:
+def partitions_to_ask(audience: Iterable[str], shard: int) -> list[tuple[int, str]]:
     """Return (minutes, partition) pairs that hold exactly those of a shard who hear of a question.
 
-    Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question without
-    tags, else times the number of tags.
+    Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question for
+    everybody, else times the number of tags in its audience.
     """
-    listeners = [tag_listeners(tag) for tag in sorted(set(tags))] or [NO_TAGS, SOME_TAGS]
+    listeners = [tag_listeners(tag) for tag in sorted(set(audience))] or [NO_TAGS, SOME_TAGS]
     return [
         (minutes, listener_partition(minutes, listener, shard))
         for minutes in INTERVALS
@@ -203,12 +196,14 @@ def claim_expires_at(last: datetime) -> int:
     return int((last + CLAIM_KEPT).timestamp())
 
 
-# If that hour is quiet, the reminder is due when the quiet hours end, provided that the date is still the
-# same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
-# comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
-# zone skips has no reminder.
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
-    """Return the instant (UTC) at which a local date's reminder is due; None: not on that date."""
+    """Return the instant (UTC) at which a local date's reminder is due; None: not on that date.
+
+    It is due at 20:00. If that hour is quiet, it is due when the quiet hours end, provided that the date is
+    still the same. The date is the reminder's key, so nobody gets two for one date. When clocks change, an
+    hour that comes twice counts the first time, an hour that is jumped over counts right after the jump, and
+    a date that the zone skips has no reminder.
+    """
     for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
         if clock is None or clock < time(REMINDER_HOUR):
             continue
@@ -220,9 +215,9 @@ def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime
 
 def next_reminder(after: datetime, zone_name: str, quiet: QuietHours | None) -> datetime | None:
     """Return the first reminder after an instant; None if quiet hours cover every evening."""
-    first = today(after, zone_name) - DAY
-    for ahead in range(DATES_AHEAD + 2):
-        due = reminder_at(first + timedelta(days=ahead), zone_name, quiet)
+    local_date = today(after, zone_name)
+    for days in range(DATES_AHEAD + 1):
+        due = reminder_at(local_date + timedelta(days=days), zone_name, quiet)
         if due is not None and due > after:
             return due
     return None
@@ -235,9 +230,9 @@ def is_timely_reminder(due: datetime, now: datetime, zone_name: str, quiet: Quie
 
 
 def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:
-    """Return the length of a streak that is at risk today; 0 if none is.
+    """Return the length of a streak if it is at risk today, else 0.
 
-    None is if today has activity or is paused, or if the streak has lapsed. zone_name: the zone of the
+    It is not at risk if today has activity or is paused, or if it has lapsed. zone_name: the zone of the
     streak's dates.
     """
     if streak is None:
@@ -248,9 +243,9 @@ def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: dat
 
 def reminder_partition(subscription_id: str) -> str:
     """Return the index partition that a subscription's reminders wait in."""
-    return f"reminder#{zlib.crc32(subscription_id.encode()) % SHARDS}"
+    return f"reminder#{zlib.crc32(subscription_id.encode()) % REMINDER_SHARDS}"
 
 
 def reminder_partitions() -> list[str]:
     """Return all index partitions that reminders wait in."""
-    return [f"reminder#{shard}" for shard in range(SHARDS)]
+    return [f"reminder#{shard}" for shard in range(REMINDER_SHARDS)]

@@ -13,17 +13,17 @@ from typing import Any
 from rules.days import parse_moment, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, InputRefused
 
-OPEN_MAX = timedelta(days=30)
+# For how long a question takes answers.
+OPEN_DEFAULT, OPEN_MAX = timedelta(hours=24), timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
-# In place of the key and of a digest of what was asked, of a question that was restored (rule 21): nobody
-# knows them.
-UNKNOWN = ""
-NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
-OPEN_DEFAULT = timedelta(hours=24)
 # For this long after a question closes, its agent can read the results.
 KEPT = timedelta(days=90)
 CATEGORY_DEFAULT = "general"
+# A restored question (rule 21) has neither its idempotency key nor the digest of its body.
+UNKNOWN = ""
+# Question ids are computed from it: another value would give every question another id.
+NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
 
 
 class QuestionType(StrEnum):
@@ -34,12 +34,12 @@ class QuestionType(StrEnum):
 
 
 class QuestionStatus(StrEnum):
-    """The status that a question shows. PARTIAL is never stored."""
+    """The status that a question shows."""
 
-    OPEN = "OPEN"
-    PARTIAL = "PARTIAL"
-    CLOSED = "CLOSED"
-    EXPIRED = "EXPIRED"
+    OPEN = "OPEN"  # takes answers, and has none
+    PARTIAL = "PARTIAL"  # takes answers, and has some; never stored
+    CLOSED = "CLOSED"  # has all the answers that it asked for
+    EXPIRED = "EXPIRED"  # its closes_at came first
 
 
 ANSWERABLE = frozenset({QuestionStatus.OPEN, QuestionStatus.PARTIAL})
@@ -47,7 +47,7 @@ ANSWERABLE = frozenset({QuestionStatus.OPEN, QuestionStatus.PARTIAL})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it is stored. Times are stamps (rules.days); expires_at is epoch seconds."""
+    """A question as it is stored. Times are stamps (rules.days) if nothing else is said."""
 
     question_id: str
     agent_id: str
@@ -60,11 +60,11 @@ class Question:
     current_responses: int
     status: QuestionStatus
     created_at: str
-    closes_at: str
-    expires_at: int
-    body_hash: str
-    idempotency_key: str
-    closed_at: str | None = None
+    closes_at: str  # from then on it takes no answers
+    expires_at: int  # epoch seconds; from then on the table may drop it
+    body_hash: str  # or UNKNOWN
+    idempotency_key: str  # or UNKNOWN
+    closed_at: str | None = None  # when it got its last required answer
 
 
 def shown_status(question: Question, now: datetime) -> QuestionStatus:
@@ -86,19 +86,19 @@ def is_done(question: Question, now: datetime) -> bool:
     return now >= unstamp(question.closes_at) + STORED_WITHIN or now.timestamp() >= question.expires_at
 
 
-def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
-    """Whether a question that shows `status` is in the list asked for; the list OPEN has PARTIAL ones too."""
-    return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
+def is_listed(shown: QuestionStatus, listed: QuestionStatus) -> bool:
+    """Whether a question that shows one status is in the list of another; OPEN lists PARTIAL ones too."""
+    return shown in ANSWERABLE if listed is QuestionStatus.OPEN else shown is listed
 
 
-def statuses_to_read(asked: QuestionStatus) -> tuple[QuestionStatus, ...]:
-    """Return the stored statuses that all questions of a list have.
+def statuses_to_read(listed: QuestionStatus) -> tuple[QuestionStatus, ...]:
+    """Return the statuses under which the questions of a list are stored.
 
-    A question that has just expired is stored as OPEN still, until a job comes by.
+    A question that has just expired is stored as OPEN until a job changes that.
     """
-    if asked is QuestionStatus.EXPIRED:
+    if listed is QuestionStatus.EXPIRED:
         return QuestionStatus.OPEN, QuestionStatus.EXPIRED
-    return (QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
+    return (QuestionStatus.CLOSED if listed is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
 
 
 def is_in_audience(audience: Collection[str], tags: Collection[str]) -> bool:
@@ -170,13 +170,15 @@ def from_item(item: Mapping[str, Any]) -> Question:
 
 
 def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:
-    """Yield the ids of an agent's questions under a key, one after the other: all compute the same ones.
+    """Yield the ids that an agent's questions under one key get, one after the other; there is no last one.
 
-    A later one is for when the question before has come and gone, and has left its answers.
+    The second is for when the first question is gone and has left its answers, and so on. Every process
+    computes the same ids.
     """
     name = f"{agent_id}\x00{idempotency_key}"
     yield str(uuid.uuid5(NAMESPACE, name))
-    yield from (str(uuid.uuid5(NAMESPACE, f"{name}\x00{before}")) for before in count(1))
+    for earlier_questions in count(1):
+        yield str(uuid.uuid5(NAMESPACE, f"{name}\x00{earlier_questions}"))
 
 
 def new_question(
@@ -219,21 +221,22 @@ def _options(kind: QuestionType, options: Sequence[str] | None) -> tuple[str, ..
         return ()
     if options is None:
         raise InputRefused("invalid_field", "options", "is missing")
-    seen = [" ".join(option.split()).casefold() for option in options]
-    if not all(seen):
-        raise InputRefused("invalid_field", f"options.{seen.index('')}", "is blank")
-    if len(set(seen)) != len(seen):
+    folded = [" ".join(option.split()).casefold() for option in options]
+    if not all(folded):
+        raise InputRefused("invalid_field", f"options.{folded.index('')}", "is blank")
+    if len(set(folded)) != len(folded):
         raise InputRefused("invalid_field", "options", "must differ in more than case and spaces")
     return tuple(options)
 
 
 def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
+    """Return when a question closes; raises InputRefused (invalid_field: closes_at)."""
     if "closes_at" not in body:
         return now + OPEN_DEFAULT
     try:
         closes = parse_moment(body["closes_at"]).utc
     except ValueError as error:
         raise InputRefused("invalid_field", "closes_at", str(error)) from None
-    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # The agent's clock may be ahead.
+    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # the agent's clock may be ahead
         raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
     return closes

@@ -1,5 +1,5 @@
-"""Responses, as answers are called once they are stored: how one is stored, its points (rule 5), the
-engagement event that it becomes, and which of them a waiting poll returns.
+"""Responses: what answers are once they are stored. How one is stored, what it earns (rule 5), which
+engagement event it becomes, and which responses a waiting poll returns.
 """
 
 import hashlib
@@ -29,7 +29,16 @@ from rules.zone_names import find_zone
 KNOWN_AFTER = timedelta(minutes=1)
 EVENT_TYPE = "QUESTION_ANSWERED"
 SOURCE = "questions"
-# Between two looks at the question: soon at first, less often the longer nothing comes.
+# The attributes that a stored response may lack.
+_OPTIONAL = (
+    "selected_option",
+    "answer",
+    "answer_characters",
+    "confidence",
+    "response_time_ms",
+    "timezone",
+)
+# Pauses of a poll between two looks at the question: short at first, longer the longer nothing comes.
 POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
 PAUSE_FACTOR = 1.5
 
@@ -76,16 +85,15 @@ class Response:
     created_at: str
     activity_date: date  # by rule 1, in `zone`
     zone: str
-    # Whether the person answered for themselves; no answer has whose account it is
+    # Whether the person answered for themselves. No response says whose account that is.
     is_signed_in: bool = False
     selected_option: int | None = None
     answer: str | None = None
     confidence: int | None = None
     response_time_ms: int | None = None
     timezone: str | None = None  # what the answer itself named, if anything
-    # older_hashes, upcoming_hashes: the person's others (rules/key_ring.py), as was known then
-    older_hashes: tuple[str, ...] = ()
-    upcoming_hashes: tuple[str, ...] = ()
+    older_hashes: tuple[str, ...] = ()  # the person's, by retired keys (rules/key_ring.py), as known then
+    upcoming_hashes: tuple[str, ...] = ()  # the person's, by keys that are yet to come, likewise
     answer_characters: int | None = None  # of a text that has left (rule 22)
 
     @property
@@ -95,7 +103,7 @@ class Response:
 
     @property
     def other_hashes(self) -> tuple[str, ...]:
-        """Under which hashes the same person may have answered too."""
+        """The other hashes under which the same person may have answered."""
         return *self.older_hashes, *self.upcoming_hashes
 
     @property
@@ -118,11 +126,11 @@ def new_response(
     given when it is stored.
     """
     try:
-        named = find_zone(body["timezone"]) if "timezone" in body else None
-        day, zone_name = date_of(Moment(now, None), named, None)
+        own_zone = find_zone(body["timezone"]) if "timezone" in body else None
+        day, zone_name = date_of(Moment(now, None), own_zone, None)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
-    confidence, took = body.get("confidence"), body.get("response_time_ms")
+    confidence, response_time_ms = body.get("confidence"), body.get("response_time_ms")
     return Response(
         question_id=question.question_id,
         fingerprint_hash=person.own,
@@ -130,7 +138,7 @@ def new_response(
         type=question.type,
         category=question.category,
         number=0,
-        points=sum(points_for(books.at(now).book.answers, confidence, took).values()),
+        points=sum(points_for(books.at(now).book.answers, confidence, response_time_ms).values()),
         created_at=stamp(now),
         activity_date=day,
         zone=zone_name,
@@ -138,8 +146,8 @@ def new_response(
         selected_option=body.get("selected_option"),
         answer=body.get("answer"),
         confidence=confidence,
-        response_time_ms=took,
-        timezone=named,
+        response_time_ms=response_time_ms,
+        timezone=own_zone,
         older_hashes=person.older,
         upcoming_hashes=person.upcoming,
         day_points_max=day_points_max(books, day),
@@ -212,34 +220,22 @@ def _flag(item: Mapping[str, Any], name: str) -> bool:
 
 def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Read hashes; an item has none while there is one key."""
-    found = item.get(name, [])
-    if not isinstance(found, (list, tuple)) or not all(isinstance(each, str) and each for each in found):
+    hashes = item.get(name, [])
+    if not isinstance(hashes, (list, tuple)) or not all(isinstance(text, str) and text for text in hashes):
         raise MalformedItem(f"{name} is no list of hashes")
-    return tuple(found)
-
-
-_OPTIONAL = (
-    *(
-        "selected_option",
-        "answer",
-        "answer_characters",
-        "confidence",
-        "response_time_ms",
-        "timezone",
-    ),
-)
+    return tuple(hashes)
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a person hands in."""
+    """What an answer stores: its response, and the engagement event that it is."""
 
     response: Response
-    event: Event | None  # the one that the answer is, if the person is signed in
+    event: Event | None  # None: the person is not signed in, or the book has no such type
 
 
 def event_of_answer(
-    response: Response, user_id: str, key: str, zone_stored: str | None, books: Books
+    response: Response, user_id: str, key: str, stored_zone: str | None, books: Books
 ) -> Event | None:
     """Return the event of a user's answer; None if the book has no such type.
 
@@ -255,7 +251,7 @@ def event_of_answer(
     if version is None:
         return None
     terms = terms_of(version, EVENT_TYPE, minute)
-    day, zone = date_of(moment, response.timezone, zone_stored)
+    day, zone = date_of(moment, response.timezone, stored_zone)
     properties = {"category": response.category}
     return Event(
         user_id=user_id,
@@ -311,7 +307,7 @@ def is_waiting(question: Question, after: int, now: datetime) -> bool:
 
 def page_of(question: Question, responses: Iterable[Response], after: int, limit: int, now: datetime) -> Page:
     """Return at most `limit` of a question's answers with higher numbers than `after`."""
-    own = (response for response in responses if response.number > after)
-    rows = sorted(own, key=lambda each: each.number)[:limit]
+    newer = (response for response in responses if response.number > after)
+    rows = sorted(newer, key=lambda response: response.number)[:limit]
     cursor = rows[-1].number if rows else after
     return Page(rows, cursor, is_done(question, now) and not has_newer(question, cursor))

@@ -89,7 +89,7 @@ def each_of(call: Callable[[int], None], numbers: Iterable[int]) -> None:
 def test_a_question_that_is_being_stored_holds_its_place(
     few: None, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asking, caller = questions_api._parts().asking, Caller(f"{user}-agent", is_admin=False, is_agent=True)
+    asking, caller = questions_api._parts().creator, Caller(f"{user}-agent", is_admin=False, is_agent=True)
     now, told = datetime.now(UTC), list[int]()
 
     def ask_one(n: int) -> None:
@@ -106,14 +106,14 @@ def test_a_question_that_is_being_stored_holds_its_place(
 def test_a_phone_that_is_being_stored_holds_its_place(
     few: None, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caller, now, told = Caller(user, is_admin=False), datetime.now(UTC), list[bool]()
+    caller, now, told = Caller(user, is_admin=False), datetime.now(UTC), list[int]()
 
     def register(n: int) -> None:
         try:
-            told.append(subscriptions.register(caller, {"fcm_token": f"{user}-{n}"}, now)[1])
-        except ApiError:
-            told.append(False)
+            told.append(subscriptions.subscribe(caller, {"fcm_token": f"{user}-{n}"}, now)[0])
+        except ApiError as refused:
+            told.append(refused.status)
 
     during(monkeypatch, SubscriptionStore, "register", lambda: each_of(register, range(1, 3)))
     register(0)
-    assert told == [True, False, True]
+    assert told == [201, 409, 201]

@@ -41,11 +41,11 @@ def test_the_cost_follows_those_who_are_told(engine: Engine, audience: Any, tags
         with world(engine) as town:
             far = stamp(NOW - timedelta(minutes=1))
             others: list[dict[str, Any]] = [
-                {"min_interval_minutes": 60, "last_notified_at": far, "audience": audience},
+                {"min_interval_minutes": 60, "last_notified_at": far, "tags": audience},
                 {"min_interval_minutes": 10080, "last_notified_at": far},
-                {"audience": ("z",)} if tags else {"min_interval_minutes": 15, "last_notified_at": far},
+                {"tags": ("z",)} if tags else {"min_interval_minutes": 15, "last_notified_at": far},
             ]
-            town.fill(subscriber(n, audience=audience, min_interval_minutes=60) for n in range(100))
+            town.fill(subscriber(n, tags=audience, min_interval_minutes=60) for n in range(100))
             town.fill(subscriber(n, **others[n % 3]) for n in range(100, size))
             counting = Counting(town.dynamodb)
             found = town.listeners(tags, counting)
@@ -58,7 +58,7 @@ def test_the_cost_follows_those_who_are_told(engine: Engine, audience: Any, tags
 
 
 def test_a_message_costs_two_writes_to_the_table(town: World) -> None:
-    town.fill(subscriber(n, audience=("a",)) for n in range(12))
+    town.fill(subscriber(n, tags=("a",)) for n in range(12))
     counting = Counting(town.dynamodb)
     assert town.announce(town.ask(), town.notifier(counting))[MessageOutcome.SENT] == 12
     assert counting.calls["transact_write_items"] == 24
@@ -66,7 +66,7 @@ def test_a_message_costs_two_writes_to_the_table(town: World) -> None:
 
 
 def test_who_has_just_been_told_is_not_even_read(town: World) -> None:
-    town.fill(subscriber(n, audience=("a", "b"), min_interval_minutes=60) for n in range(5))
+    town.fill(subscriber(n, tags=("a", "b"), min_interval_minutes=60) for n in range(5))
     assert town.announce(town.ask(audience=("a",))) == {MessageOutcome.SENT: 5}
     counting = Counting(town.dynamodb)
     assert town.listeners(("a", "b"), counting) == []
@@ -75,7 +75,7 @@ def test_who_has_just_been_told_is_not_even_read(town: World) -> None:
 
 @pytest.mark.parametrize(("minutes", "told"), [(0, 2), (60, 1)])
 def test_two_questions_at_once_keep_to_the_interval(town: World, minutes: int, told: int) -> None:
-    town.fill(subscriber(n, min_interval_minutes=minutes, audience=("a",)) for n in range(6))
+    town.fill(subscriber(n, min_interval_minutes=minutes, tags=("a",)) for n in range(6))
     questions = [town.ask(), town.ask(audience=("a",))]
     with ThreadPoolExecutor(2) as both:
         list(both.map(lambda each: town.announce(each, town.notifier(writers=2)), questions))
@@ -124,7 +124,7 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     assert current
     store.remove(current)
     store.register(subscriber(1, quiet_hours=quiet_hours("11:00", "13:00")), NOW)
-    store.register(subscriber(2, audience=("a",)), NOW)
+    store.register(subscriber(2, tags=("a",)), NOW)
     asked = from_item(decode_item(town.ask()["dynamodb"]["NewImage"]))
     message = message_of_question(asked, NOW)
     told = [notifier._tell(asked, message, each) for each in people]

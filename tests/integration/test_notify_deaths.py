@@ -65,7 +65,7 @@ def crowd(chance: random.Random) -> list[Subscription]:
     return [
         subscriber(
             number,
-            audience=tuple(sorted(chance.sample("abcd", chance.choice((0, 0, 1, 2))))),
+            tags=tuple(sorted(chance.sample("abcd", chance.choice((0, 0, 1, 2))))),
             min_interval_minutes=chance.choice(INTERVALS),
             timezone=chance.choice(ZONES),
             quiet_hours=chance.choice((None, quiet_hours("22:00", "07:00"), quiet_hours("12:00", "20:00"))),
@@ -94,7 +94,7 @@ def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -
         runs = [both.submit(town.announce, asked, town.notifier(writers=2)) for _ in range(2)]
     assert all({MessageOutcome.AGAIN, MessageOutcome.FAILED}.isdisjoint(run.result()) for run in runs)
     claims = town.notifier().announcements.claims
-    unsettled = claims.sending(NOW + timedelta(hours=1))
+    unsettled = claims.stale_keys(NOW + timedelta(hours=1))
     # One died between claim and sending, one between sending and settling: nobody can tell them apart.
     assert len(unsettled) == 2
     lost = {place.split("#")[0] for place in unsettled}
@@ -103,7 +103,7 @@ def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -
     assert len(untold) == 1
     assert phones.got == dict.fromkeys(set(listening) - dead - untold, 1)
     _check_dead(town, people, dead)
-    assert claims.sending(NOW) == [], "somebody may still be at it"
+    assert claims.stale_keys(NOW) == [], "somebody may still be at it"
     assert [claims.give_up(place) for place in unsettled] == [True, True]
     unconfirmed = read_index(claims._dynamodb, claims.store.table, UNCONFIRMED)
     assert sorted(each[KEY] for each in unconfirmed) == sorted(unsettled)

@@ -31,9 +31,7 @@ def town(engine: Engine) -> Iterator[World]:
 
 def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
     last = stamp(NOW - timedelta(hours=2))
-    town.fill(
-        subscriber(n, min_interval_minutes=60, audience=("a",), last_notified_at=last) for n in range(3)
-    )
+    town.fill(subscriber(n, min_interval_minutes=60, tags=("a",), last_notified_at=last) for n in range(3))
     before, asked = town.scan(), town.ask()
     town.phones.away = True
     assert set(town.announce(asked)) == {MessageOutcome.AGAIN}
@@ -53,7 +51,7 @@ def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
 
 def test_a_page_that_died_is_done_again_without_claiming_anybody_twice(town: World) -> None:
     """The process dies after some messages of a page. The queue brings the page again."""
-    town.fill(subscriber(n, audience=("a",)) for n in range(24))
+    town.fill(subscriber(n, tags=("a",)) for n in range(24))
     asked = town.ask(audience=("a",))
     counting = Counting(town.dynamodb)
     counting.left = {"transact_write_items": 2 * 9}
@@ -130,7 +128,7 @@ def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pyt
     assert town.announce(asked) == {MessageOutcome.UNSURE: 1}
     monkeypatch.undo()
     assert town.announce(asked) == {MessageOutcome.DUPLICATE: 1}
-    assert len(town.notifier().announcements.claims.sending(NOW + timedelta(hours=1))) == 1
+    assert len(town.notifier().announcements.claims.stale_keys(NOW + timedelta(hours=1))) == 1
 
 
 def test_a_subscription_that_cannot_be_told_leaves_the_others_alone(town: World) -> None:

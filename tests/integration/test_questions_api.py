@@ -154,7 +154,7 @@ def test_asking_again_with_the_same_body_gives_the_question(monkeypatch: pytest.
         "closes_at": closes,
     }
     agent = Caller("agent", is_admin=False, is_agent=True)
-    asking = ingest.questions.questions_api._parts().asking
+    asking = ingest.questions.questions_api._parts().creator
     replies = at_once([lambda: asking.create(body, agent, datetime.now(UTC))] * 12)
     assert Counter(status for status, _ in replies) == {201: 1, 200: 11}
     assert len({view["question_id"] for _, view in replies}) == 1

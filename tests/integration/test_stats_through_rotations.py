@@ -81,4 +81,4 @@ def test_a_process_behind_shows_what_has_moved(operator: Operator) -> None:
     counted(asked[1])
     person = behind.hashes_of(user)
     assert behind.parts.stats.store.of(person.own, person.older).stats.total_answers == 2
-    assert len(behind.parts.own._hashes(user)) == 2
+    assert len(behind.parts.own_answers._hashes(user)) == 2

@@ -227,7 +227,7 @@ def test_a_dead_phone_that_registers_again_is_new(api: Api) -> None:
 def test_many_at_once_leave_one_owner_and_nothing_behind(api: Api) -> None:
     store = api.town.store()
     wanted = [
-        subscriber(n % 3, fcm_token="phone", audience=tuple("abc"[: n % 4]), streak_reminders=n % 2 == 0)
+        subscriber(n % 3, fcm_token="phone", tags=tuple("abc"[: n % 4]), streak_reminders=n % 2 == 0)
         for n in range(12)
     ]
     # A subscription that is gone and comes again has another stamp: clocks tell microseconds.
@@ -250,7 +250,7 @@ def test_a_change_during_an_announcement_does_not_forget_it(api: Api) -> None:
     assert read
 
     def change(each: Any) -> None:
-        store.register(subscriber(0, subscription_id=own, owner="ada", fcm_token="phone", audience=each), NOW)
+        store.register(subscriber(0, subscription_id=own, owner="ada", fcm_token="phone", tags=each), NOW)
 
     with ThreadPoolExecutor(2) as both:
         both.submit(api.town.announce, api.town.ask(), notifier)

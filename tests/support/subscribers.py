@@ -154,7 +154,7 @@ def subscriber(number: int, **more: Any) -> Subscription:
         "subscription_id": str(uuid.UUID(int=number)),
         "owner": f"u{number}",
         "fcm_token": f"t{number}",
-        "audience": (),
+        "tags": (),
         "min_interval_minutes": 0,
         "timezone": "UTC",
         "quiet_hours": None,

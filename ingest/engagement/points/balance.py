@@ -96,8 +96,8 @@ class Balances:
         profile = self.accounts.profile(user_id)
         if is_due(profile, now):
             self.settler.settle(user_id, now)
-        place = stamp(instant + MICROSECOND)
-        newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
+        # The page leaves its second bound out.
+        newest = self.accounts.ledger.page(user_id, OPENED_AT, stamp(instant + MICROSECOND), 1)
         balance, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
         try:
             if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # known without reading them
@@ -115,13 +115,16 @@ class Balances:
         }
 
     def _expiring(self, profile: Profile) -> dict[date, int]:
-        """Return what is left of each lot that is yet to expire."""
+        """Return what is left of each lot that is yet to expire, by the date on which it does."""
         if (first := profile.expiry.next_on) is None:
             return {}
         longest = max(map(lifetime_days_max, expiry_rules(self.settler.books.books())), default=0)
         lots: Counter[date] = Counter()
-        for _, some in self.accounts.lots(profile.user_id, first - timedelta(days=longest), is_strong=False):
-            lots.update({on: points for on, points in some.items() if on > profile.expiry.settled_on})
+        since = first - timedelta(days=longest)
+        for _, lots_of_day in self.accounts.lots(profile.user_id, since, is_strong=False):
+            for expires_on, points in lots_of_day.items():
+                if expires_on > profile.expiry.settled_on:
+                    lots[expires_on] += points
         lasting = profile.total_points - profile.expiry.settled_points - lots.total()
         return open_lots(lots, profile.balance, lasting)
 

@@ -29,7 +29,7 @@ from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Reward
 from rules.days import stamp
 
 PAGE_DEFAULT, PAGE_MAX = 20, 100
-# What is left of a stock is counted so seldom by one process: five reads each time.
+# One process counts no more often what is left of a stock, which takes five reads.
 STOCK_CACHE_SECONDS = 15
 STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
 _REWARD: dict[str, Schema] = {
@@ -71,40 +71,44 @@ class Catalogue:
     stock: RewardStock
     store: RedemptionStore
     balances: Balances
-    # What was left of a reward's stock, and until when that is shown
+    # What was left of each (reward, stock), as (until when that is shown, how many).
     counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return a page of the rewards that are offered now. `left` may be half a minute old. Raises 400."""
         limit, after = integer(query, "limit", PAGE_DEFAULT, PAGE_MAX), _cursor_reward(query)
         version = self.books.books().at(now)
-        offered = sorted(name for name, each in version.book.rewards.items() if each.is_valid(now))
-        listed = [name for name in offered if name > after][:limit]
-        is_last = not listed or listed[-1] == offered[-1]
-        rewards = {name: version.book.rewards[name] for name in listed}
+        offers = sorted(name for name, reward in version.book.rewards.items() if reward.is_valid(now))
+        names = [name for name in offers if name > after][:limit]
+        is_last = not names or names[-1] == offers[-1]
+        rewards = {name: version.book.rewards[name] for name in names}
         left = self._stock_left(rewards)
         return {
             "version": version.number,
-            "rewards": [_reward_view(name, each, left.get(name)) for name, each in rewards.items()],
-            "cursor": None if is_last else listed[-1],
+            "rewards": [_reward_view(name, reward, left.get(name)) for name, reward in rewards.items()],
+            "cursor": None if is_last else names[-1],
         }
 
     def page_for(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return a page as `page` does, with what the user may have of each reward, and can pay for."""
-        found = self.page(query, now)
+        page = self.page(query, now)
         available = self.balances.view(user_id, now)["available"]
         owned = self.store.all_owned(user_id)
-        for each in found["rewards"]:
-            each["affordable"] = each["price_points"] <= available
-            if "limit_per_user" in each:
-                each["left_for_user"] = max(0, each["limit_per_user"] - owned.get(each["reward"], 0))
-        return {**found, "user_id": user_id, "available": available}
+        for view in page["rewards"]:
+            view["affordable"] = view["price_points"] <= available
+            if "limit_per_user" in view:
+                view["left_for_user"] = max(0, view["limit_per_user"] - owned.get(view["reward"], 0))
+        return {**page, "user_id": user_id, "available": available}
 
     def _stock_left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
         """Return about how many are left of each reward that has a stock, counted anew if that is due."""
-        stocks = {name: each.stock for name, each in rewards.items() if each.stock is not None}
+        stocks = {name: reward.stock for name, reward in rewards.items() if reward.stock is not None}
         now = time.monotonic()
-        due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
+        due = []
+        for key in stocks.items():
+            shown_until, _ = self.counted.get(key, (0.0, 0))
+            if shown_until <= now:
+                due.append(key)
         with ThreadPoolExecutor(STOCK_READERS) as pool:
             for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
                 self.counted[key] = now + STOCK_CACHE_SECONDS, left
@@ -112,7 +116,7 @@ class Catalogue:
 
 
 def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
-    shown = {
+    view = {
         "reward": reward_id,
         "title": reward.title or None,
         "description": reward.description or None,
@@ -124,7 +128,7 @@ def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, 
         "valid_until": None if reward.valid_until == NEVER else stamp(reward.valid_until),
         "left": left,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in view.items() if value is not None}
 
 
 def _cursor_reward(query: Mapping[str, str]) -> str:

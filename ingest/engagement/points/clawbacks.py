@@ -43,13 +43,11 @@ class Clawbacks:
 
         def command(account: Account) -> Command:
             entries = self._entries(user_id, event_id)
-            earned = _earn_entry(entries, event_id)
-            drafts = clawback(
-                earned.draft, earned.created_at, [entry.draft for entry in entries], books, reason
-            )
-            *before, draft = drafts
+            earn = _earn_entry(entries, event_id)
+            drafts = clawback(earn.draft, earn.created_at, [entry.draft for entry in entries], books, reason)
+            *earlier_drafts, draft = drafts
             days = self._days(user_id, drafts)
-            return Command(draft, entries_before=tuple(before), reversed_entry=earned, days=days)
+            return Command(draft, entries_before=tuple(earlier_drafts), reversed_entry=earn, days=days)
 
         result = self.commands.once(user_id, f"clawback:{key}", f"{event_id} {reason}", now, command)
         # A lot that had expired has less to lose now. Who reads the balance before would write it.
@@ -58,14 +56,16 @@ class Clawbacks:
 
     def _entries(self, user_id: str, event_id: str) -> Sequence[Entry]:
         """Return the entries of the weeks that an event can count in, and all later ones."""
-        day = instant_of(event_id) - APART_MAX
-        since = week_of(day.date())[0] - APART_MAX
-        return self.commands.accounts.ledger.after(user_id, stamp(_midnight(since, day)))[0]
+        earliest = instant_of(event_id) - APART_MAX
+        monday, *_ = week_of(earliest.date())
+        since = _midnight(monday - APART_MAX, earliest)
+        entries, _ = self.commands.accounts.ledger.after(user_id, stamp(since))
+        return entries
 
     def _days(self, user_id: str, drafts: Sequence[Draft]) -> dict[date, Day | None]:
         dates = {date.fromisoformat(draft.activity_date) for draft in drafts if draft.activity_date}
-        found = self.commands.accounts.days((user_id, day) for day in dates)
-        return {day: found.get((user_id, day)) for day in dates}
+        stored = self.commands.accounts.days((user_id, day) for day in dates)
+        return {day: stored.get((user_id, day)) for day in dates}
 
 
 def _midnight(day: date, like: datetime) -> datetime:

@@ -101,8 +101,8 @@ class Commands:
 
     def claims_of(self, user_id: str, keys: Iterable[str], now: datetime) -> dict[str, IdempotencyClaim]:
         """Return the claims of commands' keys, by key, of those that have one."""
-        found = self.claims.get([(user_id, COMMAND + key) for key in keys], now)
-        return {key.removeprefix(COMMAND): claim for (_, key), claim in found.items()}
+        claims = self.claims.get([(user_id, COMMAND + key) for key in keys], now)
+        return {key.removeprefix(COMMAND): claim for (_, key), claim in claims.items()}
 
     def retry(
         self, user_id: str, now: datetime, attempt: Callable[[Account], CommandResult]
@@ -151,10 +151,12 @@ class Commands:
         account = replace(account, days={**account.days, **command.days})
         decision = self.accounts.decision_of(account, lambda each: decide(each, (), now, drafts))
         decision = _respect_holds(decision, command, clock_of(account.profile, now))
-        entry = next(each for each in decision.entries if each.draft is command.draft)
-        freeze_claim = command.free_freeze and (command.free_freeze, "taken")
-        claims = [self._claim(each, entry, now) for each in (claim, freeze_claim) if each]
-        actions = [*claims, *command.further_actions(entry)]
+        entry = next(entry for entry in decision.entries if entry.draft is command.draft)
+        claims = [claim] if claim else []
+        if command.free_freeze:
+            claims.append((command.free_freeze, "taken"))
+        actions = [self._claim_action(key, body, entry, now) for key, body in claims]
+        actions += command.further_actions(entry)
         self.accounts.commit_at_once(decision, command.reversed_entry, actions)
         self.cache.write_through([decision.profile], decision.days.values())
         return CommandResult(entry)
@@ -173,10 +175,9 @@ class Commands:
         except InsufficientBalance as error:
             raise insufficient_balance(error) from None
 
-    def _claim(self, claim: tuple[str, str], entry: Entry, now: datetime) -> dict[str, Any]:
-        key, body = claim
-        made = IdempotencyClaim(entry.account_id, COMMAND + key, body, entry.created_at, entry.created_at)
-        return {"Put": put_unclaimed(self.claims_table, made, now)}
+    def _claim_action(self, key: str, body: str, entry: Entry, now: datetime) -> dict[str, Any]:
+        claim = IdempotencyClaim(entry.account_id, COMMAND + key, body, entry.created_at, entry.created_at)
+        return {"Put": put_unclaimed(self.claims_table, claim, now)}
 
 
 def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:

@@ -1,4 +1,4 @@
-"""Hold points, capture or release them (rule 11)."""
+"""Holds (rule 11): reserve points of a user, then capture or release them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,56 +56,58 @@ class Holds:
 
     commands: Commands
 
-    def hold(self, user_id: str, asked: HoldRequest, now: datetime) -> HoldResult:
+    def hold(self, user_id: str, request: HoldRequest, now: datetime) -> HoldResult:
         """Reserve points until a deadline.
 
         Raises 409 insufficient_balance, holds_max, under_review, or conflict for a key used with another
         body.
         """
-        wanted = new_hold(user_id, asked, now)
-        found: list[HoldResult] = []
+        wanted = new_hold(user_id, request, now)
+        results: list[HoldResult] = []  # of each attempt
 
-        def held(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
+        def add_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
             profile = account.profile
             at = clock_of(profile, now)
-            found[:] = self._earlier(user_id, profile, wanted, at)
-            if found:
+            if earlier := self._earlier_result(user_id, profile, wanted, at):
+                results.append(earlier)
                 return profile, ()
             check_review(profile)
             available = profile.balance - held_points(profile.holds, at)
-            if asked.points > available:
-                raise InsufficientBalance(available, asked.points)
-            found[:] = [HoldResult(new_hold(user_id, asked, at))]
-            return replace(profile, holds=(*self._with_a_place(user_id, profile, at), found[0].hold)), ()
+            if request.points > available:
+                raise InsufficientBalance(available, request.points)
+            results.append(HoldResult(new_hold(user_id, request, at)))
+            return replace(profile, holds=(*self._with_room(user_id, profile, at), results[-1].hold)), ()
 
-        self.commands.change(user_id, now, held)
-        return found[0]
+        self.commands.change(user_id, now, add_hold)
+        return results[-1]
 
-    def _with_a_place(self, user_id: str, profile: Profile, now: datetime) -> tuple[Hold, ...]:
-        """Return a profile's holds, with a place for one more; raises 409 holds_max.
+    def _with_room(self, user_id: str, profile: Profile, now: datetime) -> tuple[Hold, ...]:
+        """Return a profile's holds, less a lapsed one if there is no room for another; raises 409 holds_max.
 
-        One that has lapsed stays until its place is needed. Then its claim is put first: it is true already.
+        Before a lapsed hold is dropped, its claim is put, so that its end can be known.
         """
         if len(profile.holds) < OPEN_MAX:
             return profile.holds
         lapsed = next((hold for hold in profile.holds if not hold.is_open(now)), None)
         if lapsed is None:
             raise ApiError(409, "holds_max", f"{OPEN_MAX} holds are open already")
-        self.commands.claims.claim([self._end(user_id, lapsed, LAPSED)], now)
+        self.commands.claims.claim([self._end_claim(user_id, lapsed, LAPSED)], now)
         return holds_without(profile.holds, lapsed.hold_id)
 
-    def _earlier(self, user_id: str, profile: Profile, wanted: Hold, now: datetime) -> list[HoldResult]:
-        """Return what an earlier attempt with the same key came to, if there was one; raises 409 conflict."""
+    def _earlier_result(
+        self, user_id: str, profile: Profile, wanted: Hold, now: datetime
+    ) -> HoldResult | None:
+        """Return the result of an earlier attempt with the key, if there was one; raises 409 conflict."""
         for hold in profile.holds:
             if hold.hold_id == wanted.hold_id:
                 _check_same(_body(hold), wanted)
-                return [HoldResult(hold, "held" if hold.is_open(now) else LAPSED, duplicate=True)]
+                return HoldResult(hold, "held" if hold.is_open(now) else LAPSED, duplicate=True)
         claim = self._claim_of(user_id, wanted.hold_id, now)
         if claim is None:
-            return []
+            return None
         _check_same(claim.body_hash, wanted)
         status = claim.target if claim.target in (RELEASED, LAPSED) else "captured"
-        return [HoldResult(_from_body(wanted.hold_id, claim.body_hash), status, duplicate=True)]
+        return HoldResult(_from_body(wanted.hold_id, claim.body_hash), status, duplicate=True)
 
     def capture(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
         """Spend what is held, or some of it; the rest is released.
@@ -150,22 +152,22 @@ class Holds:
 
         Releasing one that is released or has lapsed changes nothing.
         """
-        found: list[HoldResult] = []
+        results: list[HoldResult] = []  # of each attempt
 
-        def released(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
+        def remove_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
             profile = account.profile
             hold = _find(profile, hold_id)
             if hold is None:
-                found[:] = [self._release_result(user_id, hold_id, now)]
+                results.append(self._release_result(user_id, hold_id, now))
                 return profile, ()
             status = RELEASED if hold.is_open(clock_of(profile, now)) else LAPSED
-            found[:] = [HoldResult(hold, status)]
-            left = replace(profile, holds=holds_without(profile.holds, hold_id))
-            claim = self._end(user_id, hold, status)
-            return left, [{"Put": put_unclaimed(self.commands.claims_table, claim, now)}]
+            results.append(HoldResult(hold, status))
+            changed = replace(profile, holds=holds_without(profile.holds, hold_id))
+            claim = self._end_claim(user_id, hold, status)
+            return changed, [{"Put": put_unclaimed(self.commands.claims_table, claim, now)}]
 
-        self.commands.change(user_id, now, released)
-        return found[0]
+        self.commands.change(user_id, now, remove_hold)
+        return results[-1]
 
     def _release_result(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
         claim = self._claim_of(user_id, hold_id, now)
@@ -179,7 +181,7 @@ class Holds:
         key = _key(hold_id)
         return self.commands.claims_of(user_id, [key], now).get(key)
 
-    def _end(self, user_id: str, hold: Hold, status: str) -> IdempotencyClaim:
+    def _end_claim(self, user_id: str, hold: Hold, status: str) -> IdempotencyClaim:
         """Return the claim that says how a hold has ended."""
         return IdempotencyClaim(user_id, COMMAND + _key(hold.hold_id), _body(hold), status, hold.held_at)
 
@@ -193,7 +195,7 @@ def _key(hold_id: str) -> str:
 
 
 def _body(hold: Hold) -> str:
-    """Return what was asked for and when, as one text, which `_from_body` reads."""
+    """Return when, for how long and for what points are held, as a text that `_from_body` reads."""
     return f"{hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
 
 

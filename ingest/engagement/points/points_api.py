@@ -102,13 +102,13 @@ def post_redemption(user_id: str) -> dict[str, Any]:
         caller.check(user_id)
     user_requests.count_command(caller)
     body = app.body()
-    key, named = body["idempotency_key"], {"points", "reward_id"} & body.keys()
-    if named and not caller.may_name_points:
+    key, price_fields = body["idempotency_key"], {"points", "reward_id"} & body.keys()
+    if price_fields and not caller.may_name_points:
         raise ApiError(403, "price_forbidden", "name a reward: its price is the book's")
     if "reward" in body:
         caller.check(user_id)
-        if named:
-            raise invalid_field(min(named), "is not for a reward, which has a price")
+        if price_fields:
+            raise invalid_field(min(price_fields), "is not for a reward, which has a price")
         return _entry_view(
             services().redemptions.redeem(user_id, body["reward"], key, clock.now(), body.get("price_points"))
         )

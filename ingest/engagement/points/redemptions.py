@@ -1,4 +1,4 @@
-"""Rewards of the book (rule 13): how one is sold at the book's price, and what becomes of it."""
+"""Redemptions (rule 13): a reward is sold at the book's price, then handed out, or reversed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
+# What a redemption may be that is reported, and one that is reversed by hand.
 OPEN = (Fulfilment.REQUESTED,)
 NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
 REDEMPTION = closed_object(
@@ -82,12 +83,12 @@ class Sale:
         check_review(account.profile)
         self.attempts += 1
         try:
-            return self._by(self.books.books())
+            return self._command_by(self.books.books())
         except ApiError:
             # This process may not know a version yet that another one has sold by.
-            return self._by(self.books.look())
+            return self._command_by(self.books.look())
 
-    def _by(self, books: Books) -> Command:
+    def _command_by(self, books: Books) -> Command:
         version = books.at(self.now)
         reward = version.book.rewards.get(self.reward_id)
         if reward is None:
@@ -96,14 +97,14 @@ class Sale:
             raise ApiError(409, "reward_not_valid", f"{self.reward_id} is not offered now")
         self._check_price(reward.price_points)
         self._check_limit(reward)
-        taken = self._take_actions(reward)
+        take_actions = self._take_actions(reward)
         draft = Draft(
             *(EntryKind.REDEEM, -reward.price_points),
             reward_id=self.reward_id,
             rules_version=version.number,
             brand=reward.brand,
         )
-        return Command(draft, further_actions=lambda entry: [self._put(entry, reward), *taken])
+        return Command(draft, further_actions=lambda entry: [self._put(entry, reward), *take_actions])
 
     def _check_price(self, price: int) -> None:
         if self.price_shown not in {None, price}:
@@ -118,15 +119,15 @@ class Sale:
 
     def _take_actions(self, reward: Reward) -> list[dict[str, Any]]:
         """Return the actions that take one; raises 409 sold_out."""
-        taken = []
+        actions = []
         if reward.stock is not None:
             number = self.stock.pick(self.reward_id, reward.stock, self.attempts > 1)
             if number is None:
                 raise ApiError(409, "sold_out", f"nothing is left of {self.reward_id}")
-            taken.append(self.stock.take_action(self.reward_id, reward.stock, number))
+            actions.append(self.stock.take_action(self.reward_id, reward.stock, number))
         if reward.limit_per_user is not None:
-            taken.append(self.store.add_owned_action(self.user_id, self.reward_id, reward.limit_per_user))
-        return taken
+            actions.append(self.store.add_owned_action(self.user_id, self.reward_id, reward.limit_per_user))
+        return actions
 
     def _put(self, entry: Entry, reward: Reward) -> dict[str, Any]:
         return self.store.put_action(
@@ -177,8 +178,8 @@ class Redemptions:
 
     def get(self, user_id: str, created_at: str) -> Redemption:
         """Return a redemption of a reward; raises 404."""
-        if found := self.store.get(user_id, created_at):
-            return found
+        if redemption := self.store.get(user_id, created_at):
+            return redemption
         raise ApiError(404, "not_found", "there is no such redemption of a reward")
 
     def reverse(self, user_id: str, created_at: str, now: datetime) -> CommandResult:
@@ -214,9 +215,10 @@ class Redemptions:
 
     def _redemption_to_report(self, user_id: str, created_at: str, by: Caller) -> Redemption:
         """Return a redemption whose fulfilment a caller may report; raises 403 or 404."""
-        found = self.store.get(user_id, created_at)
-        by.check_fulfilment(found.brand if found else "")
-        return found or self.get(user_id, created_at)
+        redemption = self.store.get(user_id, created_at)
+        # The check comes first: who may report nothing does not learn whether there is such a redemption.
+        by.check_fulfilment(redemption.brand if redemption else "")
+        return redemption or self.get(user_id, created_at)
 
     def _reverse(
         self,
@@ -224,8 +226,10 @@ class Redemptions:
         created_at: str,
         now: datetime,
         to: Fulfilment,
-        among: Sequence[Fulfilment],
+        allowed_from: Sequence[Fulfilment],
     ) -> CommandResult:
+        """Reverse a redemption; raises 409 if its fulfilment is none of `allowed_from`."""
+
         def further_actions(entry: Entry) -> list[dict[str, Any]]:
             # Only a price of the book is a redemption of the table.
             redemption = self.store.get(user_id, created_at) if entry.draft.rules_version else None
@@ -233,10 +237,10 @@ class Redemptions:
                 return []
             if redemption.fulfilment not in NOT_REVERSED:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
-            if redemption.fulfilment not in among:
+            if redemption.fulfilment not in allowed_from:
                 raise _redemption_ended(redemption)
             return [
-                self.store.change_action(redemption, to, among, stamp(now)),
+                self.store.change_action(redemption, to, allowed_from, stamp(now)),
                 *([self.stock.give_back_action(redemption.reward_id)] if redemption.from_stock else []),
                 *(
                     [self.store.remove_owned_action(user_id, redemption.reward_id)]
@@ -255,7 +259,7 @@ def _redemption_ended(redemption: Redemption) -> ApiError:
 
 def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
     """Return a redemption of a reward as the API shows it."""
-    shown = {
+    view = {
         "entry_id": entry_id,
         "user_id": redemption.user_id,
         "reward": redemption.reward_id,
@@ -267,4 +271,4 @@ def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
         "fulfilment": redemption.fulfilment.value,
         "changed_at": redemption.changed_at,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in view.items() if value is not None}

@@ -56,13 +56,13 @@ class Rewards:
         terms = self._terms(now)
 
         def command(account: Account) -> Command:
-            free_ones = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
-            taken = self.commands.claims_of(user_id, free_ones, now)
-            free_one = next((name for name in free_ones if name not in taken), None)
-            price = terms.price(len(taken))
+            keys = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
+            claims = self.commands.claims_of(user_id, keys, now)
+            free_key = next((key for key in keys if key not in claims), None)
+            price = terms.price(len(claims))
             if price:
                 check_review(account.profile)
-            return Command(self._freeze(account, None, price, now), free_freeze=free_one)
+            return Command(self._freeze(account, None, price, now), free_freeze=free_key)
 
         return self.commands.once(user_id, key and f"freeze:{key}", str(None), now, command)
 
@@ -148,6 +148,6 @@ class Rewards:
         )
         if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
             profile, granted = account.profile, date.fromisoformat(entry.draft.freeze_date)
-            gone = return_date(profile.streak, profile.cover, granted, today(now, profile.zone))
-            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=gone.isoformat())
+            returned_on = return_date(profile.streak, profile.cover, granted, today(now, profile.zone))
+            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=returned_on.isoformat())
         return draft

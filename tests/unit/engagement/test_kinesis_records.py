@@ -89,7 +89,7 @@ def test_one_that_is_nested_too_deep_spoils_none_of_its_neighbours() -> None:
 
 def test_what_is_kept_of_an_aggregated_record_can_be_put_into_the_failure_queue() -> None:
     for part in parts(aggregated(as_bytes({"a": 1}), b"garbage")):
-        assert json.loads(json.dumps(part.kept)) == part.kept
+        assert json.loads(json.dumps(part.record)) == part.record
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_garbage_is_one_record_that_is_not_json(data: bytes) -> None:
     (part,) = parts(data)
     assert part.body is None
     assert part.fault
-    assert part.kept == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
+    assert part.record == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
 
 
 @pytest.mark.parametrize("cut", [1, 5, 16, 17, 40])
@@ -143,8 +143,8 @@ def test_a_user_record_whose_key_is_not_listed_is_kept_alone_and_no_log_has_anyt
     caplog.set_level(0)
     first, bad, last = parts_of(record(odd_aggregate({}, odd, {"partition_key_index": 1}, **more)))
     assert [first.body, last.body] == [json.loads(OF_A_PERSON)] * 2
-    assert (bad.fault, bad.place) == (UNLISTED, "user record 2 of 3")
-    (again,) = parts_of(redriven(bad.kept))
+    assert (bad.fault, bad.position) == (UNLISTED, "user record 2 of 3")
+    (again,) = parts_of(redriven(bad.record))
     assert again.body == json.loads(OF_A_PERSON), "a redrive sends it by itself"
     assert (*capfd.readouterr(), caplog.text) == ("", "", "")
 
@@ -166,14 +166,14 @@ def test_an_aggregate_that_cannot_be_read_is_kept_whole_with_its_reason(
 ) -> None:
     (part,) = parts_of(record(data))
     assert (part.body, part.fault) == (None, fault)
-    assert part.kept == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
+    assert part.record == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
     assert (*capfd.readouterr(),) == ("", "")
 
 
 def test_one_within_another_is_kept_and_a_redrive_reads_it() -> None:
     first, nested = parts_of(record(odd_aggregate({}, {"data": odd_aggregate({}, {})})))
     assert (first.fault, nested.fault) == ("", "is aggregated within another record")
-    assert [each.body for each in parts_of(redriven(nested.kept))] == [json.loads(OF_A_PERSON)] * 2
+    assert [each.body for each in parts_of(redriven(nested.record))] == [json.loads(OF_A_PERSON)] * 2
 
 
 @pytest.mark.parametrize("odd", [{"data": b""}, {"partition_key_index": 9}], ids=["empty", "unlisted"])
@@ -185,14 +185,14 @@ def test_an_aggregate_of_thousands_that_cannot_be_taken_is_a_hundred_and_a_rest(
         rest = [part for part in found if part.fault == "is the rest of an aggregated record"]
         taken += sum(not part.fault for part in found)
         kept += sum(part.fault in (UNLISTED, "is empty") for part in found)
-        data = base64.b64decode(redriven(rest[0].kept)["kinesis"]["data"]) if rest else b""
+        data = base64.b64decode(redriven(rest[0].record)["kinesis"]["data"]) if rest else b""
     assert (kept, taken) == (250, 1)
 
 
 def test_of_more_than_ten_thousand_user_records_a_redrive_takes_the_rest() -> None:
     *taken, rest = parts_of(record(odd_aggregate(*[{"data": b"7"}] * (RECORDS_MAX + 2))))
     assert (len(taken), {part.body for part in taken}) == (RECORDS_MAX, {7})
-    assert [part.body for part in parts_of(redriven(rest.kept))] == [7, 7]
+    assert [part.body for part in parts_of(redriven(rest.record))] == [7, 7]
 
 
 def test_no_record_vanishes_without_an_outcome() -> None:
@@ -220,7 +220,7 @@ def test_each_good_user_record_is_taken_and_each_other_is_kept(
         key, hash_key = each["partition_key_index"], each["explicit_hash_key_index"]
         is_listed = key in range(len(keys)) and hash_key in (None, *range(len(hash_keys)))
         assert (not part.fault) == (is_listed and each["data"] == OF_A_PERSON)
-        assert base64.b64decode(redriven(part.kept)["kinesis"]["data"]) == (each["data"] or b"")
+        assert base64.b64decode(redriven(part.record)["kinesis"]["data"]) == (each["data"] or b"")
 
 
 @given(st.lists(user_record_fields, max_size=4), st.data())
@@ -234,7 +234,7 @@ def test_an_aggregate_of_odd_bytes_ends_nothing(records: list[dict[str, Any]], d
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(errors):
         found = [*parts_of(record(wrapped(changed)))]
     assert found
-    assert json.dumps([part.kept for part in found])
+    assert json.dumps([part.record for part in found])
     assert not errors.getvalue()
 
 
@@ -326,14 +326,14 @@ def test_what_is_no_json_among_events_is_kept_alone_and_says_its_place(
 ) -> None:
     found = parts(data, "7")
     wrong = [part for part in found if part.fault]
-    assert wrong[0].place == place
+    assert wrong[0].position == place
     if bad is not None:
         (part,) = wrong
-        assert part.kept == {"data": base64.b64encode(bad).decode(), "sequence_number": "7"}
-        assert base64.b64decode(part.kept["data"]) == bad
+        assert part.record == {"data": base64.b64encode(bad).decode(), "sequence_number": "7"}
+        assert base64.b64decode(part.record["data"]) == bad
     assert THREE[2] in [part.body for part in found]
     inner = [part for part in parts(aggregated(C, data)) if part.fault]
-    assert [part.place for part in inner] == [f"user record 2 of 2, {part.place}" for part in wrong]
+    assert [part.position for part in inner] == [f"user record 2 of 2, {part.position}" for part in wrong]
 
 
 def test_what_is_deep_or_not_utf_8_among_events_is_an_event_that_is_refused_by_name() -> None:
@@ -342,11 +342,11 @@ def test_what_is_deep_or_not_utf_8_among_events_is_an_event_that_is_refused_by_n
         for data in (A + b"\n" + odd + b"\n" + C, A + odd + C, b"[" + A + b"," + odd + b"," + C + b"]"):
             first, wrong, last = parts(data)
             assert (first.body, last.body) == (THREE[0], THREE[2])
-            assert (wrong.fault, wrong.place) == ("", "event 2 of 3")
+            assert (wrong.fault, wrong.position) == ("", "event 2 of 3")
             with pytest.raises(BadValue) as bad:
                 check_strict(wrong.body)
             assert bad.value.field.startswith("a")
-            (again,) = parts(base64.b64decode(redriven(wrong.kept)["kinesis"]["data"]))
+            (again,) = parts(base64.b64decode(redriven(wrong.record)["kinesis"]["data"]))
             with pytest.raises(BadValue):
                 check_strict(again.body)
 
@@ -359,7 +359,7 @@ def test_a_redrive_sends_what_was_kept_and_nothing_else(lines: list[bytes]) -> N
     taken = [line for line in lines if line in (A, B, C)]
     assert [as_bytes(part.body) for part in found if part.body in THREE] == taken
     for part in found:
-        again = parts(base64.b64decode(redriven(part.kept)["kinesis"]["data"]))
+        again = parts(base64.b64decode(redriven(part.record)["kinesis"]["data"]))
         if part.fault:
             assert all(each.body not in THREE for each in again)
         else:
@@ -379,14 +379,14 @@ def test_what_unzips_to_too_much_is_kept_as_it_is_and_takes_no_memory(plain: byt
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert part.fault == f"is over {UNZIPPED_BYTES_MAX} bytes when it is unzipped"
-    assert part.kept["data"] == base64.b64encode(data).decode()
+    assert part.record["data"] == base64.b64encode(data).decode()
     assert peak < 4 * UNZIPPED_BYTES_MAX
 
 
 def test_a_record_of_too_many_events_is_kept_whole() -> None:
     for data in (b"[" + b"1," * EVENTS_MAX + b"1]", b"{}\n" * (EVENTS_MAX + 1), b"{}" * (EVENTS_MAX + 1)):
         (part,) = parts(data)
-        assert (part.fault, part.kept["data"]) == (
+        assert (part.fault, part.record["data"]) == (
             f"holds more than {EVENTS_MAX} events",
             base64.b64encode(data).decode(),
         )
@@ -399,7 +399,7 @@ def test_a_text_full_of_what_is_no_json_is_read_in_time() -> None:
         found = parts(data)
         assert found[0].body == THREE[0]
         assert len(found) <= BAD_PIECES_MAX + 2
-        kept = b"".join(base64.b64decode(part.kept["data"]) for part in found[1:])
+        kept = b"".join(base64.b64decode(part.record["data"]) for part in found[1:])
         assert b"".join(kept.split()) == b"".join(data.removeprefix(A).split()), "nothing is lost"
 
 
@@ -409,7 +409,7 @@ def test_after_a_hundred_bad_pieces_the_rest_waits_as_one_and_redrives_go_on_wit
     while data:
         found = parts(data)
         taken += [part.body for part in found if not part.fault]
-        data = base64.b64decode(found[-1].kept["data"]) if found[-1].fault else b""
+        data = base64.b64decode(found[-1].record["data"]) if found[-1].fault else b""
     assert taken == [keyed(number) for number in range(250)]
 
 
@@ -461,13 +461,13 @@ def test_what_a_producer_has_wrapped_twice_is_unwrapped(data: bytes) -> None:
 def test_what_cannot_be_unwrapped_is_kept_as_it_came(data: bytes, reason: str) -> None:
     (part,) = parts(data)
     assert part.fault.startswith(reason)
-    assert base64.b64decode(part.kept["data"]) == data
+    assert base64.b64decode(part.record["data"]) == data
 
 
 def test_a_bad_event_in_a_list_within_a_list_is_kept_alone() -> None:
     found = parts(as_bytes([[FIRST, 7], [], [json.dumps(SECOND), "no json {"]]))
     assert [part.body for part in found] == [FIRST, 7, None, SECOND, "no json {"]
-    assert (found[2].fault, found[2].place) == ("holds no event", "event 3 of 5")
+    assert (found[2].fault, found[2].position) == ("holds no event", "event 3 of 5")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ phones = st.builds(
     subscription_id=st.uuids().map(str),
     owner=st.text(min_size=1, max_size=9),
     fcm_token=st.text("abc:_-", min_size=1),
-    audience=st.lists(st.text("abc", min_size=1), max_size=3, unique=True).map(tuple),
+    tags=st.lists(st.text("abc", min_size=1), max_size=3, unique=True).map(tuple),
     min_interval_minutes=st.sampled_from(INTERVALS),
     timezone=st.sampled_from(["UTC", "Asia/Tokyo"]),
     quiet_hours=st.sampled_from([None, QuietHours(time(22), time(7))]),

@@ -18,7 +18,6 @@ from rules.questions.notifications import (
     NEVER,
     QuietHours,
     Subscription,
-    hears_of,
     is_eligible,
     is_quiet,
     last_notified_at_max,
@@ -27,6 +26,7 @@ from rules.questions.notifications import (
     quiet_hours,
     shard_of,
 )
+from rules.questions.questions import is_in_audience
 from tests.support.engagement_strategies import instants, zones
 from tests.support.examples import examples
 
@@ -46,7 +46,7 @@ def subscription(**more: Any) -> Subscription:
 @st.composite
 def subscriptions(draw: st.DrawFn) -> Subscription:
     return subscription(
-        audience=tuple(draw(tags)),
+        tags=tuple(draw(tags)),
         min_interval_minutes=draw(st.sampled_from(INTERVALS)),
         timezone=draw(zones),
         quiet_hours=draw(st.none() | quiets),
@@ -103,8 +103,8 @@ def test_as_many_queries_as_classes_and_tags_and_none_twice(asked: Sequence[str]
     ],
 )
 def test_a_question_with_tags_is_for_those_with_one_of_them(audience: Any, asked: Any, told: bool) -> None:
-    assert hears_of(audience, asked) is told
-    assert is_eligible(subscription(audience=audience), asked, NOW) is told
+    assert is_in_audience(asked, audience) is told
+    assert is_eligible(subscription(tags=audience), asked, NOW) is told
 
 
 @SMALL
@@ -128,8 +128,8 @@ def test_nobody_is_told_of_anything_by_a_dead_token() -> None:
 @SMALL
 @given(quiets, clocks)
 def test_quiet_and_the_rest_of_the_day_share_it(quiet: QuietHours, clock: time) -> None:
-    assert quiet.holds(clock) != QuietHours(quiet.until, quiet.since).holds(clock)
-    assert quiet.holds(quiet.since) and not quiet.holds(quiet.until)
+    assert quiet.contains(clock) != QuietHours(quiet.until, quiet.since).contains(clock)
+    assert quiet.contains(quiet.since) and not quiet.contains(quiet.until)
 
 
 @SMALL

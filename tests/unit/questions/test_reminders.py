@@ -36,7 +36,7 @@ def test_it_is_due_on_its_date_in_the_evening_and_not_in_quiet_hours(
 ) -> None:
     due = reminder_at(day, name, quiet)
     if due is None:
-        evening_is_quiet = quiet is not None and quiet.holds(EVENING)
+        evening_is_quiet = quiet is not None and quiet.contains(EVENING)
         assert is_skipped(day, name) or evening_is_quiet
         return
     local = due.astimezone(zone(name))
@@ -56,7 +56,7 @@ def test_each_date_has_one_and_none_is_left_out(start: datetime, name: str, quie
     for _ in range(5):
         due = next_reminder(at, name, quiet)
         if due is None:
-            assert quiet is not None and quiet.holds(EVENING) and quiet.holds(time(23, 59))
+            assert quiet is not None and quiet.contains(EVENING) and quiet.contains(time(23, 59))
             return
         assert due > at
         days.append(today(due, name))

@@ -27,7 +27,7 @@ class Doubt:
 
     start: int  # the first event after it
     most: int
-    exact: bool  # a move by `most`, or none; else a move by at most so much
+    exact: bool  # True: a move by `most`, or none; False: a move by at most `most`
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of both clocks."""
+    """One reading of the clock and of the ticks."""
 
-    wall: int
+    wall: int  # what the clock says
     ticks: int
-    run: str  # which ticks they are: they begin anew with another one
-    counts_sleep: bool
+    run: str  # which ticks they are: they begin anew with another run
+    counts_sleep: bool  # whether the ticks go on while the machine sleeps
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What one process remembers between two looks."""
 
-    base: int
-    noticed: int
+    base: int  # the clock minus the ticks
+    noticed: int  # see ClockState
 
 
 @dataclass(slots=True)
@@ -67,8 +67,8 @@ class ClockState:
     anchor: int | None = None  # what has to be added to that to get the service's time; None: no contact yet
     doubts: list[Doubt] = field(default_factory=list)
     fixes: list[Fix] = field(default_factory=list)
-    run: str = ""  # run, base: whose ticks, and the clock minus these ticks
-    base: int = 0
+    run: str = ""  # of the newest reading
+    base: int = 0  # the clock minus the ticks, then
 
     @property
     def is_in_doubt(self) -> bool:
@@ -83,22 +83,22 @@ def look(state: ClockState, watch: Watch | None, now: Reading, following: int) -
     """
     base = now.wall - now.ticks
     watched = Watch(state.base, state.noticed) if state.run == now.run else watch
-    kept = base
+    steady_base = base
     if watched is None:
         _begin(state, now.wall, following)
     else:
         gap = base - watched.base
         rest = gap - (state.noticed - watched.noticed)
         if abs(gap) <= STILL:
-            kept = watched.base
+            steady_base = watched.base  # so small moves add up, until they are noticed together
         elif abs(rest) > STILL:
             state.noticed += rest
             if rest < 0 or now.counts_sleep:
                 state.shift += rest
             else:
                 _doubt(state, Doubt(following, rest, exact=True))
-    state.run, state.base, state.seen = now.run, kept, now.wall - state.shift
-    return Watch(kept, state.noticed)
+    state.run, state.base, state.seen = now.run, steady_base, now.wall - state.shift
+    return Watch(steady_base, state.noticed)
 
 
 def _begin(state: ClockState, wall: int, following: int) -> None:
@@ -112,8 +112,8 @@ def _begin(state: ClockState, wall: int, following: int) -> None:
     _doubt(state, Doubt(following, max(0, passed), exact=False))
 
 
-def _doubt(state: ClockState, one: Doubt) -> None:
-    state.doubts = [*state.doubts, one][-DOUBTS_MAX:]
+def _doubt(state: ClockState, doubt: Doubt) -> None:
+    state.doubts = [*state.doubts, doubt][-DOUBTS_MAX:]
 
 
 def contact(state: ClockState, server_time: int | None, wall: int, following: int) -> None:
@@ -121,8 +121,8 @@ def contact(state: ClockState, server_time: int | None, wall: int, following: in
     if server_time is not None:
         now = server_time - (wall - state.shift)
         ahead = 0 if state.anchor is None else state.anchor - now
-        for each, by in _moves_of(state.doubts, ahead):
-            state.fixes.append(Fix(each.start, following, by))
+        for doubt, by in _moves_of(state.doubts, ahead):
+            state.fixes.append(Fix(doubt.start, following, by))
             state.shift += by
         state.seen = wall - state.shift
         state.anchor = server_time - state.seen
@@ -136,15 +136,15 @@ def _moves_of(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
     exact = [doubt for doubt in doubts if doubt.exact]
     best: tuple[Doubt, ...] = ()
     for number in range(1, len(exact) + 1):
-        best = min(best, *combinations(exact, number), key=lambda some: _unexplained(some, ahead))
+        best = min(best, *combinations(exact, number), key=lambda moves: _unexplained(moves, ahead))
     if _unexplained(best, ahead) <= STEADY:
-        return [(each, each.most) for each in best]
-    closed = [doubt for doubt in doubts if not doubt.exact and ahead <= doubt.most + STEADY]
-    return [(closed[-1], ahead)] if closed else []
+        return [(doubt, doubt.most) for doubt in best]
+    idle = [doubt for doubt in doubts if not doubt.exact and ahead <= doubt.most + STEADY]
+    return [(idle[-1], ahead)] if idle else []
 
 
-def _unexplained(some: Sequence[Doubt], ahead: int) -> int:
-    return abs(ahead - sum(doubt.most for doubt in some))
+def _unexplained(moves: Sequence[Doubt], ahead: int) -> int:
+    return abs(ahead - sum(doubt.most for doubt in moves))
 
 
 def shift_of(state: ClockState, number: int, shift: int) -> int:

@@ -1,4 +1,4 @@
-"""Sends what waits, one process at a time, and goes by what the service says of each event."""
+"""Sends the events that wait, one process at a time, and goes by what the service says of each."""
 
 import random
 import re
@@ -18,11 +18,11 @@ from streakline_client.transport import Reply
 FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
 # No answer asks for a longer rest; nor can it put an end to sending.
 REST_SECONDS_MAX = 86_400.0
-# The service refuses the batch as a whole.
+# With these the service refuses the batch as a whole.
 WHOLE = frozenset({400, 413, 422})
 TOO_LARGE = 413
 ZONE = "timezone"
-# What a batch says of itself.
+# The fields of a batch beside its events.
 BESIDE = frozenset({"sent_at", "receipt"})
 TAKEN = frozenset({"accepted", "duplicate"})
 # The service has judged the event itself. Of anything else it may think better.
@@ -44,8 +44,9 @@ class RefusedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What keeps events waiting. damaged: something on disk cannot be read, and was put aside."""
+    """What keeps events waiting."""
 
+    # damaged: something on disk cannot be read, and was put aside
     kind: Literal["unreachable", "unauthorized", "other_user", "unavailable", "damaged"]
     reason: str
 
@@ -58,8 +59,8 @@ class Verdict:
     refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
     misplaced: list[Waiting] = field(default_factory=list)  # the service does not know their zones
     trouble: Trouble | None = None
-    halve: bool = False  # less of it may be sent at once
-    bare: bool = False  # it may be sent without what stands beside the events
+    halve: bool = False  # fewer events are to be sent at once
+    bare: bool = False  # it is to be sent without the fields beside the events
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Sender:
 
     def __init__(self, queue: EventQueue, calls: Calls, listeners: SenderListeners) -> None:
         self._queue, self._calls, self._listeners = queue, calls, listeners
-        self._attempt, self._size, self._is_bare = 0, BATCH_MAX, False
+        self._attempt, self._size = 0, BATCH_MAX
+        self._is_bare = False  # whether the next batch goes without the fields beside the events
         # In place of zones that the service does not know: the offset of the moment; "": nothing. By key.
         self._zones: dict[str, str] = {}
 
@@ -111,37 +113,38 @@ class Sender:
             body["receipt"] = batch.proof.receipt
         return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
 
-    def _with_offset(self, one: Waiting) -> Waiting:
+    def _with_offset(self, waiting: Waiting) -> Waiting:
         """Return an event as it is sent: with its offset where the service does not know its zone."""
-        zone = self._zones.get(one.event["idempotency_key"])
+        zone = self._zones.get(waiting.event["idempotency_key"])
         if zone is None:
-            return one
-        event: Any = {name: value for name, value in one.event.items() if name != ZONE}
+            return waiting
+        event: Any = {name: value for name, value in waiting.event.items() if name != ZONE}
         if zone:
             event[ZONE] = zone
-        return replace(one, event=event)
+        return replace(waiting, event=event)
 
-    def _note_unknown_zone(self, one: Waiting) -> None:
-        offset = offset_text(one.event["occurred_at"])
-        self._zones[one.event["idempotency_key"]] = "" if one.event.get(ZONE) == offset else offset
+    def _note_unknown_zone(self, event: Event) -> None:
+        offset = offset_text(event["occurred_at"])
+        self._zones[event["idempotency_key"]] = "" if event.get(ZONE) == offset else offset
 
     def _settle_reply(self, batch: Batch, reply: Reply) -> float:
-        found = verdict(batch.events, reply)
-        self._is_bare = found.bare and not self._is_bare  # once: what it refuses then is something else
-        for _, refused in found.refused:
-            self._listeners.refused(refused)
-        done = [*found.taken, *(one for one, _ in found.refused)]
-        for one in done:
-            self._zones.pop(one.event["idempotency_key"], None)
-        for one in found.misplaced:
-            self._note_unknown_zone(one)
-        self._queue.settle(done)
+        """Do what a reply says of a batch; returns the seconds to wait until the next one."""
+        judgement = verdict(batch.events, reply)
+        self._is_bare = judgement.bare and not self._is_bare  # once: then it refuses something else
+        for _, refused_event in judgement.refused:
+            self._listeners.refused(refused_event)
+        settled = [*judgement.taken, *(waiting for waiting, _ in judgement.refused)]
+        for waiting in settled:
+            self._zones.pop(waiting.event["idempotency_key"], None)
+        for waiting in judgement.misplaced:
+            self._note_unknown_zone(waiting.event)
+        self._queue.settle(settled)
         self._queue.heard(_time_of(reply))
-        if found.taken:
-            self._listeners.taken(found.taken)
-        self._size = max(1, len(batch.events) // 2) if found.halve else BATCH_MAX
-        if found.trouble and not self._is_bare:
-            return self._again(found.trouble, asked(reply.headers))
+        if judgement.taken:
+            self._listeners.taken(judgement.taken)
+        self._size = max(1, len(batch.events) // 2) if judgement.halve else BATCH_MAX
+        if judgement.trouble and not self._is_bare:
+            return self._again(judgement.trouble, asked(reply.headers))
         self._attempt = 0
         return 0
 
@@ -202,22 +205,23 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
 
 
 def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
-    found = Verdict()
-    for one, result in zip(events, results, strict=True):
+    """Return a verdict by the result of each event."""
+    judgement = Verdict()
+    for waiting, result in zip(events, results, strict=True):
         error = result["error"] if isinstance(result.get("error"), dict) else {}
         code, name, reason = error.get("code", UNKNOWN), error.get("field"), error.get("message", "")
         if result["status"] in TAKEN:
-            found.taken.append(one)
+            judgement.taken.append(waiting)
         elif result["status"] not in JUDGED or code in TEMPORARY:
-            found.trouble = Trouble("unavailable", reason or result["status"])
-        elif name == ZONE and one.event.get(ZONE):
-            found.misplaced.append(one)
+            judgement.trouble = Trouble("unavailable", reason or result["status"])
+        elif name == ZONE and waiting.event.get(ZONE):
+            judgement.misplaced.append(waiting)
         elif code == "forbidden" and name == "user_id":
             # The token is another user's: this says nothing against the event.
-            found.trouble = Trouble("other_user", reason)
+            judgement.trouble = Trouble("other_user", reason)
         else:
-            found.refused.append((one, RefusedEvent(one.event, code, name, reason)))
-    return found
+            judgement.refused.append((waiting, RefusedEvent(waiting.event, code, name, reason)))
+    return judgement
 
 
 def _time_of(reply: Reply) -> int | None:
