@@ -6,7 +6,14 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.book import BookStore
-from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, check_review
+from ingest.engagement.points.commands import (
+    FREE_FREEZE,
+    REDEEM,
+    Command,
+    CommandResult,
+    Commands,
+    check_review,
+)
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import DATE, KEY, closed_object, text
 from rules.book.book import FreezeRules
@@ -56,7 +63,7 @@ class Rewards:
         terms = self._terms(now)
 
         def command(account: Account) -> Command:
-            free_ones = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
+            free_ones = [f"{FREE_FREEZE}{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
             taken = self.commands.claims_of(user_id, free_ones, now)
             free_one = next((name for name in free_ones if name not in taken), None)
             price = terms.price(len(taken))
