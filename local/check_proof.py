@@ -1,7 +1,7 @@
 """Checks a proof of a ledger entry against a published root, with nothing but the file (rule 19).
 
 It imports the standard library alone, so it can be read and run by whoever does not trust us:
-`python check_proof.py FILE ROOT`. Every digest is SHA-256 over a byte that says what is hashed, and over that.
+`python check_proof.py FILE ROOT`. Every digest is SHA-256 over a byte for the kind, and then the content.
 """
 
 import json
@@ -28,7 +28,7 @@ def root_of(proof: dict[str, Any]) -> bytes:
     for later_content in proof["after"]:
         head, seq = _digest(LINK, head, _digest_of_hex(later_content)), seq + 1
     # The tree over all accounts.
-    node = _digest(LEAF, _digest_of_hex(proof["account"]), _number(seq), head)
+    node = _digest(LEAF, _digest_of_hex(proof["account"]), seq.to_bytes(8, "big"), head)
     for side, text in proof["path"]:
         if side not in ("left", "right"):
             raise ValueError(f"{side} is no side")
@@ -56,15 +56,8 @@ def _digest(kind: bytes, *parts: bytes) -> bytes:
     return sha256(kind + b"".join(parts)).digest()
 
 
-def _number(value: int) -> bytes:
-    return value.to_bytes(8, "big")
-
-
 def _digest_of_hex(text: str) -> bytes:
-    """Return a digest that a proof has as text. Raises TypeError for another length.
-
-    With another length, the same bytes could be split between a digest and what is hashed beside it in two ways.
-    """
+    """Return a digest that is written as text. Raises TypeError for another length, which could hide bytes."""
     digest = bytes.fromhex(text)
     if len(digest) != DIGEST_BYTES:
         raise TypeError(f"{text} is no digest of {DIGEST_BYTES} bytes")
