@@ -57,7 +57,7 @@ def _digest(kind: bytes, *parts: bytes) -> bytes:
 
 
 def _digest_of_hex(text: str) -> bytes:
-    """Return a digest that is written as text. Raises TypeError for another length, which could hide bytes."""
+    """Return a digest that is written as text. Raises TypeError for another length, which may hide bytes."""
     digest = bytes.fromhex(text)
     if len(digest) != DIGEST_BYTES:
         raise TypeError(f"{text} is no digest of {DIGEST_BYTES} bytes")
