@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from local.cloud import health, patience
 from local.cloud.emulator_template import ACCOUNT
-from local.cloud.poller import place_name, read_checkpoints
+from local.cloud.poller import consumer_key, read_checkpoints
 from local.cloud.shards import iterator_of, iterator_since, read_records, shards_of
 from local.cloud.streams import EventSourceMapping, arrival_of, function_name, is_wanted, mapping_of
 from local.command import command, find_stack, show
@@ -373,7 +373,7 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
 
     def read(place: tuple[EventSourceMapping, str]) -> Unread:
         mapping, shard = place
-        begin = iterator_of(stack, mapping.source, shard, done.get(place_name(mapping, shard), ""))
+        begin = iterator_of(stack, mapping.source, shard, done.get(consumer_key(mapping, shard), ""))
         return unread(stack, mapping, begin)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
