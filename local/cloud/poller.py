@@ -221,8 +221,8 @@ class Poller:
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield a shard's batches of records that the mapping's filters let through.
 
-        A batch is checkpointed when the caller asks for the next one. A position is the sequence number of the
-        last record that was read.
+        A batch is checkpointed when the caller asks for the next one. `position` is the sequence number of
+        the last record that was read.
         """
         name, reader = self._name(mapping), self.readers[mapping.source, shard]
         patterns = [json.loads(pattern) for pattern in mapping.patterns]
