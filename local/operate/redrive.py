@@ -386,5 +386,5 @@ def _stored(stack: Stack, url: str) -> Any:
 
 
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the item's present state as NewImage; {}, which leaves the record as it was, if it has expired."""
+    """Return the item's present state as NewImage; {} if it has expired, so the record stays as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}
