@@ -16,7 +16,7 @@ from ingest.questions.questions import open_questions_key
 from local.operate.functions import invoke
 from local.sign_in import users_of
 from local.smoke import parts
-from local.smoke.parts import asked_id
+from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
 
 Keys = dict[str, tuple[str, ...]]
@@ -86,7 +86,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
     lead = _lead(subject, lead_claim)
     groups = [(OF_LEAD, lead)] if lead else []
     if subject.api is not None:
-        question = asked_id(subject)
+        question = question_id(subject)
         responses = _found(subject, "Responses", "question_id", question)
         answers = [decode_item(response) for response in responses]
         people = {h for answer in answers for h in (answer["response_id"], *answer.get("older_hashes", ()))}
