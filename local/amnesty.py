@@ -1,4 +1,7 @@
-"""`streakline amnesty declare | apply | revoke | list`: run again, it writes nothing."""
+"""`streakline amnesty`: declares that the dates of an outage are no misses, and applies that to users.
+
+An amnesty that is applied again writes nothing.
+"""
 
 import getpass
 from collections.abc import Iterable, Iterator
@@ -19,40 +22,39 @@ from local.stores import accounts_of, cache_of, lake_of, over_accounts
 from rules.days import stamp
 from rules.engagement.amnesty import Amnesties, Amnesty
 
-SHOWN_MAX = 20
-
-
-@dataclass(slots=True)
-class Applied:
-    """What became of all users. unknown: those who have no account."""
-
-    looked_at: int = 0
-    unknown: list[str] = field(default_factory=list)
-    changed: list[AmnestyResult] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    def lines(self, *, is_dry: bool) -> Iterator[str]:
-        """Yield what is told of it."""
-        would = "would be " if is_dry else ""
-        freezes = sum(each.freezes for each in self.changed)
-        restored = sum(each.after > each.before for each in self.changed)
-        yield f"{self.looked_at} users looked at; {len(self.changed)} {would}changed"
-        yield f"streaks that are longer now: {restored}; freezes given back: {freezes}"
-        most = sorted(self.changed, key=lambda each: (each.before - each.after, each.user_id))
-        for each in most[:SHOWN_MAX]:
-            yield f"  {each.user_id}: streak {each.before} -> {each.after}, freezes {each.freezes:+d}"
-        if len(most) > SHOWN_MAX:
-            yield f"  and {len(most) - SHOWN_MAX} more"
-        if self.unknown:
-            some = ", ".join(self.unknown[:SHOWN_MAX])
-            yield f"{len(self.unknown)} users are unknown here: {some}"
-        yield from (f"  left as it is: {each}" for each in self.failed)
-
-
+SHOWN_MAX = 20  # users, in a summary
 ZONES = "only for users of these zones, separated by commas; a zone that has two names is named by both"
 number_argument = click.argument("number", type=int)
 users_option = option("--users", type=FILE, help="only for these users, one a line", show_default="all")
 dry_option = option("--dry-run", is_flag=True, help="only say who would gain what")
+
+
+@dataclass(slots=True)
+class AmnestySummary:
+    """What became of all users."""
+
+    looked_at: int = 0
+    unknown: list[str] = field(default_factory=list)  # users without an account
+    changed: list[AmnestyResult] = field(default_factory=list)
+    failed: list[str] = field(
+        default_factory=list
+    )  # accounts that could not be read or written, with the reason
+
+    def lines(self, *, is_dry: bool) -> Iterator[str]:
+        """Yield the summary as lines for the operator. Those who gain most come first."""
+        would = "would be " if is_dry else ""
+        freezes = sum(result.freezes for result in self.changed)
+        restored = sum(result.after > result.before for result in self.changed)
+        yield f"{self.looked_at} users looked at; {len(self.changed)} {would}changed"
+        yield f"streaks that are longer now: {restored}; freezes given back: {freezes}"
+        by_gain = sorted(self.changed, key=lambda result: (result.before - result.after, result.user_id))
+        for result in by_gain[:SHOWN_MAX]:
+            yield f"  {result.user_id}: streak {result.before} -> {result.after}, freezes {result.freezes:+d}"
+        if len(by_gain) > SHOWN_MAX:
+            yield f"  and {len(by_gain) - SHOWN_MAX} more"
+        if self.unknown:
+            yield f"{len(self.unknown)} users are unknown here: {', '.join(self.unknown[:SHOWN_MAX])}"
+        yield from (f"  left as it is: {account}" for account in self.failed)
 
 
 @command(
@@ -80,18 +82,18 @@ def declare(  # noqa: PLR0917
     body = {
         "from": stamp(since),
         "to": stamp(until),
-        "zones": [each.strip() for each in zones.split(",") if each.strip()],
+        "zones": [zone.strip() for zone in zones.split(",") if zone.strip()],
         "listed": users is not None,
         "reason": reason,
     }
     try:
-        made = amnesty_of_body(body, author, now)
+        amnesty = amnesty_of_body(body, author, now)
     except ApiError as refused:
         raise RuntimeError(str(refused)) from None
     if not dry_run:
-        made = store.declare(made, now)
-        print(f"amnesty {made.number} is declared; every function knows it within a minute")
-    _carry_out(stack, made, users, is_dry=dry_run)
+        amnesty = store.declare(amnesty, now)
+        print(f"amnesty {amnesty.number} is declared; every function knows it within a minute")
+    _carry_out(stack, amnesty, users, is_dry=dry_run)
 
 
 @command("amnesty apply 3")
@@ -112,10 +114,10 @@ def apply_command(stack: Stack, number: int, users: Path | None, dry_run: bool) 
 @dry_option
 def revoke(stack: Stack, number: int, users: Path | None, dry_run: bool) -> None:
     """Take an amnesty back from all who have it."""
-    said, now = _numbered(stack, number), datetime.now(UTC)
-    if not said.revoked_at:
-        said = replace(said, revoked_at=stamp(now)) if dry_run else _store(stack).revoke(number, now)
-    _carry_out(stack, said, users, is_dry=dry_run)
+    amnesty, now = _numbered(stack, number), datetime.now(UTC)
+    if not amnesty.revoked_at:
+        amnesty = replace(amnesty, revoked_at=stamp(now)) if dry_run else _store(stack).revoke(number, now)
+    _carry_out(stack, amnesty, users, is_dry=dry_run)
 
 
 @command("amnesty list")
@@ -135,54 +137,53 @@ def _numbered(stack: Stack, number: int) -> Amnesty:
         raise RuntimeError(f"there is no amnesty {number}") from None
 
 
-def _carry_out(stack: Stack, said: Amnesty, file: Path | None, *, is_dry: bool) -> None:
+def _carry_out(stack: Stack, amnesty: Amnesty, file: Path | None, *, is_dry: bool) -> None:
     """Give or take an amnesty, and print what became of it. Raises RuntimeError if an account is left."""
-    users = listed(file) if file else None
-    if users is None and said.is_listed:
-        raise RuntimeError(f"amnesty {said.number} is for listed users: say --users FILE")
-    forgiver = AmnestyApplier(accounts_of(stack), cache_of(stack))
-    amnesties = _with(_store(stack).look(), said)
-    named = users_concerned(lake_of(stack), said) if users is None else users
-    found = apply(forgiver, named, amnesties, datetime.now(UTC), is_dry=is_dry)
-    print("\n".join(found.lines(is_dry=is_dry)))
-    if found.failed:
-        raise RuntimeError(f"{len(found.failed)} accounts were left as they are: run this again")
+    if file is None and amnesty.is_listed:
+        raise RuntimeError(f"amnesty {amnesty.number} is for listed users: say --users FILE")
+    users = users_in(file) if file else users_concerned(lake_of(stack), amnesty)
+    applier = AmnestyApplier(accounts_of(stack), cache_of(stack))
+    amnesties = _with(_store(stack).look(), amnesty)
+    summary = apply(applier, users, amnesties, datetime.now(UTC), is_dry=is_dry)
+    print("\n".join(summary.lines(is_dry=is_dry)))
+    if summary.failed:
+        raise RuntimeError(f"{len(summary.failed)} accounts were left as they are: run this again")
 
 
-def listed(path: Path) -> list[str]:
+def users_in(path: Path) -> list[str]:
     """Return the users that a file names, one a line. Raises RuntimeError for a file that names nobody."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise RuntimeError(f"{path}: {error}") from None
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    if not found:
+    users = {line.strip() for line in text.splitlines() if line.strip()}
+    if not users:
         raise RuntimeError(f"{path} names nobody")
-    return sorted(set(found))
+    return sorted(users)
 
 
-def _with(known: Amnesties, said: Amnesty) -> Amnesties:
-    """Return all amnesties, one of them applied by name; it may be one that nobody has declared yet."""
-    others = [each for each in known.known if each.number != said.number]
-    return Amnesties((*others, said), frozenset({said.number}))
+def _with(amnesties: Amnesties, amnesty: Amnesty) -> Amnesties:
+    """Return all amnesties with one that is to be applied; in a dry run nobody has declared that yet."""
+    others = [other for other in amnesties.known if other.number != amnesty.number]
+    return Amnesties((*others, amnesty), frozenset({amnesty.number}))
 
 
 def apply(
-    forgiver: AmnestyApplier,
+    applier: AmnestyApplier,
     users: Iterable[str],
     amnesties: Amnesties,
     now: datetime,
     *,
     is_dry: bool = False,
-) -> Applied:
+) -> AmnestySummary:
     """Apply an amnesty to users, some at a time. An account that cannot be read stops no other."""
-    found = Applied()
-    for account in over_accounts(users, lambda user: forgiver.forgive(user, amnesties, now, is_dry=is_dry)):
-        found.looked_at += 1
-        if isinstance(account, str):
-            found.failed.append(account)
-        elif not account.is_known:
-            found.unknown.append(account.user_id)
-        elif account.is_changed:
-            found.changed.append(account)
-    return found
+    summary = AmnestySummary()
+    for result in over_accounts(users, lambda user: applier.forgive(user, amnesties, now, is_dry=is_dry)):
+        summary.looked_at += 1
+        if isinstance(result, str):
+            summary.failed.append(result)
+        elif not result.is_known:
+            summary.unknown.append(result.user_id)
+        elif result.is_changed:
+            summary.changed.append(result)
+    return summary

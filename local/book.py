@@ -1,4 +1,8 @@
-"""`streakline rules`: the files in which books of rules are written, compared and put into force."""
+"""`streakline rules`: the files in which books of rules are written, compared and put into force.
+
+A file is YAML or JSON, which is YAML too. Only what JSON can express is read: no dates (an instant is a
+text), no anchors, no key twice. A fault is shown with its line.
+"""
 
 import getpass
 import json
@@ -25,50 +29,44 @@ from rules.book.document import BookRefused
 from rules.days import parse_moment
 from rules.engagement.achievements import beginnings
 
-# Reads a book of rules from a YAML or JSON file, and knows on which line each part of it stands.
-#
-# JSON is YAML too. Only what JSON can say is read: no dates (an instant is a text), no anchors, no key twice.
-
-
-Place = tuple[str | int, ...]
-# Comments and blanks count in a file.
-FILE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
+NodePath = tuple[str | int, ...]  # the keys and indexes that lead to a value of a document
+FILE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX  # more than a document may have: a file has comments and blanks, too
 JSON_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "str", "bool", "null", "int", "float")}
+# To YAML these end a line, or are no text. JSON has them within texts alone, where an escape is the same.
+NO_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
+LEADING_TABS = re.compile(r"(?m)^[ \t]*\t+")
+# The scalars of JSON. Any other one is a text.
+SCALAR_PATTERNS = (
+    ("bool", r"true|false"),
+    ("null", r"null|~|"),
+    ("int", r"-?(?:0|[1-9][0-9]*)"),
+    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"),
+)
+FIRST_SIGNS = [*"tfn~-0123456789", ""]  # with which a scalar that is no text begins
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
 
 
 class UnreadableBook(ValueError):
     """The file is no book; the message has a line for each fault, with the line of the file."""
 
 
-# To YAML they end a line, or are no text. JSON has them within texts alone, where an escape is the same.
-ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
-TABS = re.compile(r"(?m)^[ \t]*\t+")
-# The scalars of JSON. Any other one is a text.
-KINDS = (
-    ("bool", r"true|false"),
-    ("null", r"null|~|"),
-    ("int", r"-?(?:0|[1-9][0-9]*)"),
-    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"),
-)
-FIRST_SIGNS = [*"tfn~-0123456789", ""]
-
-
 class _Loader(yaml.SafeLoader):
-    """Reads what JSON can say: `on` is a text, and so is 2027-01-01."""
+    """Reads what JSON can express: `on` is a text, and so is 2027-01-01."""
 
 
 _Loader.yaml_implicit_resolvers = {}
-for _kind, _pattern in KINDS:
+for _kind, _pattern in SCALAR_PATTERNS:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), FIRST_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
 class BookFile:
-    """document: what the file says. lines: by the keys and places that lead to a value, its line from 1."""
+    """A book as a file has it."""
 
     path: Path
     document: Any
-    lines: dict[Place, int]
+    lines: dict[NodePath, int]  # of each value of the document, counted from 1
 
     def faults_text(self, refused: BookRefused) -> str:
         """Return the first 100 faults, each with its line: `book.yaml:12: boosts.0.since is missing`.
@@ -82,24 +80,24 @@ class BookFile:
             lines.append(f"{self.path.name}: {number} faults, of which these are the first {DETAILS_MAX}")
         return "\n".join(lines)
 
-    def _line(self, place: Place) -> int:
-        """Return the line of a place, or of the nearest that it lies in."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return self.lines.get(place, 1)
+    def _line(self, path: NodePath) -> int:
+        """Return the line of a value; of one that is missing, the line of the nearest value around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
 
 
 def read_file(path: Path) -> BookFile:
-    """Read a file; raises UnreadableBook, and OSError."""
+    """Return a file's document with its lines, not checked yet. Raises UnreadableBook, and OSError."""
     if (size := path.stat().st_size) > FILE_BYTES_MAX:
         raise UnreadableBook(f"{path.name}: has {size} bytes; {FILE_BYTES_MAX} are allowed")
     try:
         # YAML forbids tabs before a value, and JSON's indentation may be of them.
-        text = TABS.sub(lambda tabs: "  " * len(tabs[0]), path.read_text(encoding="utf-8"))
+        text = LEADING_TABS.sub(lambda tabs: "  " * len(tabs[0]), path.read_text(encoding="utf-8"))
         if path.suffix == ".json":
-            text = ODD.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+            text = NO_YAML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
         node = yaml.compose(text, _Loader)
-        lines: dict[Place, int] = {}
+        lines: dict[NodePath, int] = {}
         document = _value(node, (), lines, set())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -111,61 +109,14 @@ def read_file(path: Path) -> BookFile:
     return BookFile(path, document, lines)
 
 
-def _value(node: Any, place: Place, lines: dict[Place, int], seen: set[int]) -> Any:
-    """Return what a node says, and note the line of each part. seen: the nodes so far."""
-    if node is None:
-        return None
-    if id(node) in seen:
-        raise yaml.MarkedYAMLError(problem="an alias repeats a part", problem_mark=node.start_mark)
-    seen.add(id(node))
-    if node.tag not in JSON_TAGS:
-        raise yaml.MarkedYAMLError(problem=f"{node.tag} is no JSON", problem_mark=node.start_mark)
-    lines[place] = node.start_mark.line + 1
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        for key, inner in node.value:
-            if not isinstance(key, yaml.ScalarNode) or (name := _text(key)) in found:
-                problem = f"the key {getattr(key, 'value', '')!r} is there twice, or is no text"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            found[name] = _value(inner, (*place, name), lines, seen)
-            lines[*place, name] = key.start_mark.line + 1
-        return found
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(inner, (*place, at), lines, seen) for at, inner in enumerate(node.value)]
-    return _scalar(node)
-
-
-def _scalar(node: Any) -> Any:
-    """Return the value of a scalar; a tag that was written, such as !!int, changes nothing."""
-    kind, pattern = next(
-        ((name, pattern) for name, pattern in KINDS if node.tag == f"tag:yaml.org,2002:{name}"), ("str", "")
-    )
-    if kind == "str":
-        return _text(node)
+def check(path: Path) -> BookFile:
+    """Return a book that makes sense; raises RuntimeError with a line for each fault."""
+    book = read_file(path)
     try:
-        if not re.fullmatch(pattern, node.value):
-            raise ValueError("it has another form")
-        value = None if kind == "null" else json.loads(node.value)
-        if isinstance(value, float) and not isfinite(value):
-            raise ValueError("it is too large")
-        return value
-    except ValueError:
-        problem = f"{node.value[:40]!r} is no {kind} as JSON writes it"
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
-
-
-def _text(node: Any) -> str:
-    r"""Return what a text says: JSON writes a sign beyond U+FFFF as two halves, such as `\ud83c\udf89`."""
-    try:
-        return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        raise yaml.MarkedYAMLError(
-            problem="it has half of a character", problem_mark=node.start_mark
-        ) from None
-
-
-DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
+        book_of_document(book.document)
+    except BookRefused as refused:
+        raise RuntimeError(book.faults_text(refused)) from None
+    return book
 
 
 def _instant(text: str) -> datetime:
@@ -181,16 +132,6 @@ def _effective(text: str) -> datetime | None:
 
 book_argument = click.argument("file", type=FILE)
 at_option = option("--at", type=Reader("instant", _instant), help=f"at {INSTANT}", show_default="now")
-
-
-def check(path: Path) -> BookFile:
-    """Return a book that makes sense; raises RuntimeError with a line for each fault."""
-    book = read_file(path)
-    try:
-        book_of_document(book.document)
-    except BookRefused as refused:
-        raise RuntimeError(book.faults_text(refused)) from None
-    return book
 
 
 @command("rules init book.yaml")
@@ -287,7 +228,7 @@ def _document(stack: Stack, at: datetime | None) -> Any:
 
 def recompute(objects: Objects) -> str:
     """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
-    from analytics.recompute.point_weeks import differing_weeks
+    from analytics.recompute.point_weeks import differing_weeks  # imports DuckDB, which is slow
 
     weeks, differing = differing_weeks(objects)
     if differing:
@@ -295,5 +236,60 @@ def recompute(objects: Objects) -> str:
             "{user_id}, week of {week_start}: by the book {points_by_book}, "
             "by the events {points_by_events}, in the ledger {points_in_ledger}"
         )
-        raise RuntimeError("\n".join(line.format(**each) for each in differing))
+        raise RuntimeError("\n".join(line.format(**week) for week in differing))
     return f"{weeks} weeks of users, none of which differs"
+
+
+def _value(node: Any, path: NodePath, lines: dict[NodePath, int], seen: set[int]) -> Any:
+    """Return the value of a node; adds the line of each value within to `lines`.
+
+    seen: the ids of the nodes so far. Raises yaml.MarkedYAMLError for what JSON cannot express.
+    """
+    if node is None:
+        return None
+    if id(node) in seen:
+        raise yaml.MarkedYAMLError(problem="an alias repeats a part", problem_mark=node.start_mark)
+    seen.add(id(node))
+    if node.tag not in JSON_TAGS:
+        raise yaml.MarkedYAMLError(problem=f"{node.tag} is no JSON", problem_mark=node.start_mark)
+    lines[path] = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        values: dict[str, Any] = {}
+        for key, value_node in node.value:
+            if not isinstance(key, yaml.ScalarNode) or (name := _text(key)) in values:
+                problem = f"the key {getattr(key, 'value', '')!r} is there twice, or is no text"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            values[name] = _value(value_node, (*path, name), lines, seen)
+            lines[*path, name] = key.start_mark.line + 1
+        return values
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, (*path, index), lines, seen) for index, item in enumerate(node.value)]
+    return _scalar(node)
+
+
+def _scalar(node: Any) -> Any:
+    """Return the value of a scalar; a tag that was written, such as !!int, changes nothing."""
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    pattern = dict(SCALAR_PATTERNS).get(kind)
+    if pattern is None:
+        return _text(node)
+    try:
+        if not re.fullmatch(pattern, node.value):
+            raise ValueError("it has another form")
+        value = None if kind == "null" else json.loads(node.value)
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError("it is too large")
+        return value
+    except ValueError:
+        problem = f"{node.value[:40]!r} is no {kind} as JSON writes it"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+
+
+def _text(node: Any) -> str:
+    r"""Return a text: JSON writes a sign beyond U+FFFF as two halves, such as `\ud83c\udf89`."""
+    try:
+        return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise yaml.MarkedYAMLError(
+            problem="it has half of a character", problem_mark=node.start_mark
+        ) from None

@@ -1,8 +1,7 @@
-"""What all commands of `streakline` share: how they declare examples, options and the stack that they act on,
-and how they print what came of it.
+"""What all commands of `streakline` share: how they declare examples, options and their stack, and print.
 
 A command stands in the module that carries it out; local/cli.py lists all of them. This module imports
-nothing that is slow, and neither may a module do that is read before its command is known.
+nothing slow, because it is imported before it is known which command runs.
 """
 
 import functools
@@ -30,7 +29,7 @@ class Option(click.Option):
     """An option whose help ends with what holds if it is left out: `(default: 10)`, `(required)`."""
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return what stands behind the help; a default in words stands as it is."""
+        """Return what click adds behind the help: the default, which may be words, or `none`."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
@@ -39,19 +38,19 @@ class Option(click.Option):
         return extra
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the option and its help."""
+        """Return the option and its help, with round brackets instead of click's square ones."""
         record = super().get_help_record(ctx)
         return record and (record[0], re.sub(r"\s*\[([^\[\]]+)\]$", r" (\1)", record[1]).strip())
 
 
 class Reader(click.ParamType[Any]):
-    """Reads an option's text by a function; its ValueError is what the user is told."""
+    """An option's type whose text a function reads; the user gets the text of its ValueError."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self._read = name, read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what the text says."""
+        """Return the value of an option's text; a default is no text, and stays as it is."""
         try:
             return self._read(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -74,52 +73,59 @@ INSTANT = Reader("instant", _instant)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OUT = click.Path(dir_okay=False, path_type=Path)
 option = functools.partial(click.option, cls=Option, show_default=True)
-_STACK = (
+STACK_OPTIONS = (
     option("--stack-name", metavar="NAME", help="a stack on AWS", show_default="the laptop cloud"),
     option("--region", help="where that stack is", show_default="as AWS_REGION and the profile say"),
 )
-_JSON = option("--json", "as_json", is_flag=True, help="print JSON, for programs")
+JSON_OPTION = option("--json", "as_json", is_flag=True, help="print JSON, for programs")
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:
-    """Return what makes a function a command, whose help is its docstring and these examples.
+    """Return a decorator that makes a function a command; its help is the docstring and these examples.
 
-    Its parameters and what it returns say the rest:
-    - `stack`: the laptop cloud, or the stack on AWS that --stack-name and --region name; `stack_name` and
-      `region`: these options as they are.
-    - What it returns is printed: as text for people, or with --json. `as_json`: it prints by itself.
+    The function's signature says which options are added:
+    - `stack`: it gets the laptop cloud, or the stack on AWS that --stack-name and --region name.
+    - `stack_name` and `region`: it gets these options as they are.
+    - A return annotation other than None: the answer is printed, as text for people, or with --json as JSON.
+    - `as_json`: it gets this option, and prints by itself.
     """
 
     def decorate(function: Function) -> click.Command:
         signature = inspect.signature(function)
-        takes, answers = signature.parameters.keys(), signature.return_annotation is not None
+        parameters = signature.parameters.keys()
+        has_answer = signature.return_annotation is not None
 
         @functools.wraps(function)
-        def run(**given: Any) -> None:
-            if "stack" in takes:
-                given["stack"] = find_stack(given.pop("stack_name"), given.pop("region"))
-            as_json = given.pop("as_json") if answers else False
-            answer = function(**given)
-            if answers:
+        def run(**values: Any) -> None:
+            if "stack" in parameters:
+                values["stack"] = find_stack(values.pop("stack_name"), values.pop("region"))
+            as_json = values.pop("as_json") if has_answer else False
+            answer = function(**values)
+            if has_answer:
                 show(answer, as_json=as_json)
 
-        made: Function = run
-        for each in _STACK if takes & {"stack", "stack_name"} else ():
-            made = each(made)
-        if answers or "as_json" in takes:
-            made = _JSON(made)
+        callback: Function = run
+        if parameters & {"stack", "stack_name"}:
+            for add_option in STACK_OPTIONS:
+                callback = add_option(callback)
+        if has_answer or "as_json" in parameters:
+            callback = JSON_OPTION(callback)
         lines = "\n".join(f"  streakline {example}" for example in examples)
         return click.command(
+            # \b keeps click from wrapping the lines of the examples into one paragraph.
             epilog=f"\b\nExample{'s' if len(examples) > 1 else ''}:\n{lines}",
             context_settings={"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]},
-        )(made)
+        )(callback)
 
     return decorate
 
 
 def find_stack(stack_name: str | None, region: str | None) -> "Stack":
-    """Return the stack that a command acts on: the laptop's, unless one is named."""
-    from local import stack
+    """Return the stack that a command acts on: the laptop's, unless one is named.
+
+    Raises click.UsageError if only a region is named.
+    """
+    from local import stack  # imports boto3, which is slow
 
     if stack_name:
         return stack.find(stack_name, region)
@@ -129,11 +135,14 @@ def find_stack(stack_name: str | None, region: str | None) -> "Stack":
 
 
 def show(answer: Any, *, as_json: bool) -> None:
-    """Print what JSON can say: as JSON, or as text for people."""
+    """Print an answer that JSON can express: as JSON, or as YAML for people, where no answer is `nothing`."""
     text = json.dumps(answer, indent=2)
-    print(text if as_json else as_yaml(json.loads(text)).rstrip("\n") if answer else "nothing")
+    if as_json:
+        print(text)
+    else:
+        print(as_yaml(json.loads(text)).rstrip("\n") if answer else "nothing")
 
 
 def as_yaml(document: Any) -> str:
-    """Return a document as YAML, in its own order. What would command a terminal is escaped."""
+    """Return a document as YAML, in its own order. Signs that would control a terminal are escaped."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=WIDTH)

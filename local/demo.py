@@ -1,4 +1,4 @@
-"""`make demo`: starts the laptop cloud, replays real input through both doors, checks the results."""
+"""`make demo`: starts the laptop cloud, replays real input, and checks the results."""
 
 import time
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ CROWD_USERS = 250
 CROWD_EVENTS = 3000
 CROWD_SEED = 20
 SHOP_CUSTOMERS = 40
-STARTED = LOCAL / "demo-started"
+START_FILE = LOCAL / "demo-started"  # the instant at which the demo first ran on this cloud
 WHAT_IF = LOCAL / "what-if.html"
 
 
@@ -49,20 +49,23 @@ def demo() -> None:
         raise RuntimeError("`demo` replays this repository's history: run it in a checkout, by `make demo`")
     began = time.monotonic()
     stack = laptop_cloud.up()
-    now = _started()
+    now = _first_start()
     history = list(from_git(ROOT))
-    people = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
-    _publish(stack, now)
+    crowd_events = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
+    _publish_book(stack, now)
     print(f"\nreplaying this repository's history over HTTP: {len(history)} commits", flush=True)
-    _say(replay.replay(stack, history))
-    print(f"replaying a crowd over HTTP and Kinesis, late, unordered, some twice: {len(people)}", flush=True)
-    _say(replay.replay(stack, people, via="both"))
-    _check(stack, [*history, *people], now)
-    _person(stack, now)
-    _show(stack)
-    _shop(stack, now)
-    _nightly(stack)
-    _what_if(stack)
+    _print_outcome(replay.replay(stack, history))
+    print(
+        f"replaying a crowd over HTTP and Kinesis, late, unordered, some twice: {len(crowd_events)}",
+        flush=True,
+    )
+    _print_outcome(replay.replay(stack, crowd_events, via="both"))
+    _check_users(stack, [*history, *crowd_events], now)
+    _act_as_person(stack, now)
+    _print_leaderboards(stack)
+    _send_webhooks(stack, now)
+    _run_night(stack)
+    _ask_what_if(stack)
     html_report.write(stack, REPORT)
     print(f"\nThe cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
     print("Ask it in a shell after `source .venv/bin/activate`: `streakline --help`. Or look:\n")
@@ -74,7 +77,7 @@ def _page_link(stack: Stack) -> str:
     return page_link(stack, bearer(stack, PERSON, ADMIN))
 
 
-def _publish(stack: Stack, now: datetime) -> None:
+def _publish_book(stack: Stack, now: datetime) -> None:
     """Publish the demo's book, in force since before the first event; not again when the demo runs again."""
     api, document = Api(stack), book()
     if api.get("/v1/rules")["book"] == document:
@@ -83,15 +86,15 @@ def _publish(stack: Stack, now: datetime) -> None:
     status, answer = api.call("POST", "/v1/rules", body | {"note": "rewards, streaks and achievements"})
     if status != 201:
         raise RuntimeError(f"the demo's book was refused: {answer}")
-    found = ", ".join(f"{len(document[part])} {part}" for part in ("rewards", "streaks", "achievements"))
-    print(f"published a book of rules of its own: {found}")
+    sizes = ", ".join(f"{len(document[part])} {part}" for part in ("rewards", "streaks", "achievements"))
+    print(f"published a book of rules of its own: {sizes}")
 
 
-def _person(stack: Stack, now: datetime) -> None:
+def _act_as_person(stack: Stack, now: datetime) -> None:
     """Let the person and some readers do what the page shows."""
-    there, late = person_events(now)
+    punctual, late = person_events(now)
     person = Api(stack, PERSON, admin=False)
-    replay.replay(stack, there)
+    replay.replay(stack, punctual)
     before = person.get(f"/v1/users/{PERSON}")["current_streak"]
     replay.replay(stack, [late])
     after = person.get(f"/v1/users/{PERSON}")["current_streak"]
@@ -102,67 +105,70 @@ def _person(stack: Stack, now: datetime) -> None:
         )
         print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
         print(f"her streak is {after} days, and her app is told (streak.corrected).")
-    _ask(stack)
+    _ask_questions(stack)
     price = book()["rewards"]["coffee"]["price_points"]
     redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
     _post(person, f"/v1/users/{PERSON}/redemptions", redemption)
     patience.drain(stack)
-    earned = person.get(f"/v1/users/{PERSON}/achievements")["achievements"]
-    titles = [each["title"] for each in earned if each["achieved"]]
-    left = person.get(f"/v1/users/{PERSON}/balance")["available"]
+    achievements = person.get(f"/v1/users/{PERSON}/achievements")["achievements"]
+    titles = [achievement["title"] for achievement in achievements if achievement["achieved"]]
+    balance = person.get(f"/v1/users/{PERSON}/balance")["available"]
     print(f"She has earned {len(titles)} achievements: {', '.join(titles)}.")
-    print(f"She has bought a coffee for {price} points, and has {left} left.")
+    print(f"She has bought a coffee for {price} points, and has {balance} left.")
 
 
-def _ask(stack: Stack) -> None:
+def _ask_questions(stack: Stack) -> None:
     """Let the person ask two questions, readers answer both, and the person one of them."""
     asker = Api(stack, PERSON, group=AGENTS)
-    for key, question, people in (("choice", CHOICE, [*READERS, PERSON]), ("text", TEXT, READERS)):
-        asked = _post(asker, "/v1/questions", question | {"idempotency_key": f"demo-{key}"})
-        for number, who in enumerate(people):
-            said = (
-                {"selected_option": (0, 2, 0, 1, 2, 2)[number]}
-                if key == "choice"
-                else {"answer": IDEAS[number]}
-            )
-            answer = said | {"confidence": 3 + number % 3, "response_time_ms": 4000}
-            path = f"/v1/questions/{asked['question_id']}/responses"
-            _post(Api(stack, who, admin=False), path, answer)
+    choices: list[Body] = [{"selected_option": option} for option in (0, 2, 0, 1, 2, 2)]
+    ideas: list[Body] = [{"answer": idea} for idea in IDEAS]
+    for key, body, people, answers in (
+        ("choice", CHOICE, [*READERS, PERSON], choices),
+        ("text", TEXT, READERS, ideas),
+    ):
+        question = _post(asker, "/v1/questions", body | {"idempotency_key": f"demo-{key}"})
+        path = f"/v1/questions/{question['question_id']}/responses"
+        for number, (user, answer) in enumerate(zip(people, answers, strict=True)):
+            details = {"confidence": 3 + number % 3, "response_time_ms": 4000}
+            _post(Api(stack, user, admin=False), path, answer | details)
     print(f"She asked {len(READERS)} readers two questions, and they have answered.")
 
 
 def _post(api: Api, path: str, body: Body) -> Any:
-    """Post; 409 where an earlier run did so. Raises RuntimeError for any other refusal."""
+    """Post a body and return the answer, also that of 409, where an earlier run of the demo has posted it.
+
+    Raises RuntimeError for any other refusal.
+    """
     status, answer = api.call("POST", path, body)
     if status >= 300 and status != 409:
         raise RuntimeError(f"POST {path}: {status} {answer}")
     return answer
 
 
-def _what_if(stack: Stack) -> None:
+def _ask_what_if(stack: Stack) -> None:
     """Ask what the book would have led to with another price of lessons, and write the page of it."""
     document = book()
     document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
-    found = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
-    told = summary(found, "a book with 12 points a lesson, 36 a day at most,")
-    WHAT_IF.write_text(page(told), encoding="utf-8")
-    users = told["users"]
+    answer = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
+    figures = summary(answer, "a book with 12 points a lesson, 36 a day at most,")
+    WHAT_IF.write_text(page(figures), encoding="utf-8")
+    users = figures["users"]
     print("\nwhat if a lesson had earned 12 points instead of 10, and lessons at most 36 a day?")
     print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} less.")
     print(f"In full: {WHAT_IF.relative_to(ROOT)}")
 
 
-def _started() -> datetime:
+def _first_start() -> datetime:
     """Return when the demo first ran on this cloud.
 
     The crowd's dates count from then, so a second run sends the same events again.
     """
-    if not STARTED.exists():
-        STARTED.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
-    return datetime.fromisoformat(STARTED.read_text())
+    if not START_FILE.exists():
+        START_FILE.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
+    return datetime.fromisoformat(START_FILE.read_text())
 
 
-def _say(outcome: replay.ReplayResult) -> None:
+def _print_outcome(outcome: replay.ReplayResult) -> None:
     counts = ", ".join(f"{number} {status}" for status, number in sorted(outcome.counts.items()))
     rate = sum(outcome.counts.values()) / max(outcome.seconds, 1e-9)
     print(f"  {counts} in {outcome.seconds:.1f} s, to the last effect ({rate:,.0f}/s)", flush=True)
@@ -170,7 +176,8 @@ def _say(outcome: replay.ReplayResult) -> None:
         print(f"  refused, with reasons: {replay.REFUSED_FILE}")
 
 
-def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
+def _check_users(stack: Stack, events: Sequence[Body], now: datetime) -> None:
+    """Compare all users with an independent calculation. Raises RuntimeError if any differs."""
     as_of = (now + timedelta(days=1)).date()
     expected = verify.expect(events, as_of)
     differences = verify.compare(Api(stack), expected, as_of)
@@ -179,18 +186,21 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
     print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
 
 
-def _shop(stack: Stack, now: datetime) -> None:
-    """Send a shop's webhooks, and compare its customers' features with an independent count."""
-    sent = webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
-    print(f"\na shop's webhooks, unordered, some twice: {counts_by_source(sent)}", flush=True)
+def _send_webhooks(stack: Stack, now: datetime) -> None:
+    """Send a shop's webhooks, and compare its customers' features with an independent count.
+
+    Half of them go by HTTP, half by the stream. Raises RuntimeError if any is refused or any feature differs.
+    """
+    events = webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
+    print(f"\na shop's webhooks, unordered, some twice: {counts_by_source(events)}", flush=True)
     began = time.monotonic()
-    half = len(sent) // 2
-    posted = replay.post(stack, sent[:half])
-    if set(posted.counts) != {"accepted"}:
-        raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
-    replay.send(stack, sent[half:])
+    half = len(events) // 2
+    outcome = replay.post(stack, events[:half])
+    if set(outcome.counts) != {"accepted"}:
+        raise RuntimeError(f"webhooks were refused, the first: {outcome.refused[0]}")
+    replay.send(stack, events[half:])
     patience.drain_leads(stack)
-    api, expected = Api(stack), verify.expect_features(sent, datetime.now(UTC).date())
+    api, expected = Api(stack), verify.expect_features(events, datetime.now(UTC).date())
     if wrong := verify.compare_features(api, expected):
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
     seconds = time.monotonic() - began
@@ -200,24 +210,27 @@ def _shop(stack: Stack, now: datetime) -> None:
     print("  the first: " + ", ".join(f"{name} {value}" for name, value in features.items()))
 
 
-def _nightly(stack: Stack) -> None:
-    """Do the nightly run now: load every event into the warehouse, and compare all tables with the lake."""
+def _run_night(stack: Stack) -> None:
+    """Do the nightly run now: load every event into the warehouse, and compare all tables with the lake.
+
+    Raises RuntimeError if they differ.
+    """
     print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
     patience.drain(stack, lake=True)
-    found = nightly_run.run(stack)
-    counts = found["counts"]
+    report = nightly_run.run(stack)
+    counts = report["counts"]
     print(f"{'entity':<16}{'rows in':>9}{'curated':>9}{'doubles':>9}{'refused':>9}")
-    for row in found["curation"]:
+    for row in report["curation"]:
         figures = (row["rows_in"], row["curated"], row["duplicates"], row["quarantined"])
         print(f"{row['entity']:<16}" + "".join(f"{figure:>9}" for figure in figures))
-    twin, failed = found["warehouse_and_lake"], found["failed_tests"]
+    sql_differences, failed = report["warehouse_and_lake"], report["failed_tests"]
     print(f"{counts['users']} users recomputed from the lake: {counts['different']} differ from the tables,")
-    print(f"{len(twin)} from the recompute in SQL; tests of models that failed: {len(failed)}")
-    if counts["different"] or twin or failed:
-        raise RuntimeError(f"lake, warehouse and live tables disagree: {found['run_id']}")
+    print(f"{len(sql_differences)} from the recompute in SQL; tests of models that failed: {len(failed)}")
+    if counts["different"] or sql_differences or failed:
+        raise RuntimeError(f"lake, warehouse and live tables disagree: {report['run_id']}")
 
 
-def _show(stack: Stack) -> None:
+def _print_leaderboards(stack: Stack) -> None:
     laptop_cloud.build_ranks(stack)  # all of the replay may have come since the last snapshot
     api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):

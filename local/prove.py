@@ -39,13 +39,13 @@ from rules.engagement.proof import (
 from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 
-AT_ONCE = 1000
+ACCOUNTS_AT_ONCE = 1000
 LAKE, WAREHOUSE = "lake", "warehouse"
-SHOWN_MAX = 1000
+FAULTS_PRINTED_MAX = 1000
 
 
-def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") -> dict[str, Any]:
-    """Return the proof of an entry: by its id, its place or its seq; of the newest one that has a root.
+def proof(objects: Objects, ledger: LedgerStore, user_id: str, name: str = "") -> dict[str, Any]:
+    """Return the proof of an entry. name: its id, created_at or seq; "": the newest one that has a root.
 
     Raises RuntimeError if there is none, or if the ledger contradicts the last root.
     """
@@ -62,18 +62,19 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") 
         raise RuntimeError(
             f"the ledger of {user_id} is not the one of the last root: `streakline proof audit`"
         )
-    entry = _named(entries, leaf.seq, named)
+    entry = _entry_named(entries, leaf.seq, name)
     return proof_of(entry, chain, leaf.seq, heads.path(leaves, bucket, chain.name), heads.root)
 
 
-def _named(entries: list[Entry], newest: int, named: str) -> Entry:
-    wanted = named or str(newest)
+def _entry_named(entries: list[Entry], newest_seq: int, name: str) -> Entry:
+    """Return an entry; raises RuntimeError if there is none, or if it is newer than the last root's."""
+    name = name or str(newest_seq)
     for entry in entries:
-        if wanted in (entry_id(entry.created_at), entry.created_at, str(entry.seq)):
-            if entry.seq > newest:
-                raise RuntimeError(f"entry {wanted} is newer than the last root: the next nightly run has it")
+        if name in (entry_id(entry.created_at), entry.created_at, str(entry.seq)):
+            if entry.seq > newest_seq:
+                raise RuntimeError(f"entry {name} is newer than the last root: the next nightly run has it")
             return entry
-    raise RuntimeError(f"there is no entry {wanted}")
+    raise RuntimeError(f"there is no entry {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +84,20 @@ class Auditor:
     objects: Objects
     ledger: LedgerStore
     warehouse: Warehouse | None  # None leaves it out
-    before: str  # entries after this place may be on their way to the lake
+    before: str  # entries created after this stamp may be on their way to the lake
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
         heads = Heads.read(self.objects)
-        for some in chunks(sorted(set(accounts)), AT_ONCE):
-            lake = lake_copies(self.objects, some)
-            loaded = warehouse_copies(self.warehouse, some) if self.warehouse else {}
-            for account in some:
+        for chunk in chunks(sorted(set(accounts)), ACCOUNTS_AT_ONCE):
+            lake = lake_copies(self.objects, chunk)
+            loaded = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
+            for account in chunk:
                 entries, missing, unreadable = self._read(account)
                 yield from unreadable
-                for each in missing:  # its carrier tells what it was, and the next writer puts it
-                    if each.created_at < self.before:
-                        yield CopyFault(account, TABLE, LedgerFault(each.seq, DROPPED, each.created_at))
+                for entry in missing:  # a carrier names it, and the account's next writer stores it
+                    if entry.created_at < self.before:
+                        yield CopyFault(account, TABLE, LedgerFault(entry.seq, DROPPED, entry.created_at))
                 copies = {TABLE: list(map(link_of, entries)), LAKE: lake.get(account, [])}
                 if self.warehouse:
                     copies[WAREHOUSE] = loaded.get(account, [])
@@ -106,22 +107,23 @@ class Auditor:
         """Return an account's entries in the table, those not stored yet, and those that cannot be read."""
         readable: list[Entry] = []
         faults = []
-        for each in self.ledger.stored_after(account, BEFORE_ALL):
+        for item in self.ledger.stored_after(account, BEFORE_ALL):
             try:
-                readable.append(_entry(each))
+                readable.append(_entry(item))
             except UNREADABLE as error:
-                seq = each.get("seq", {}).get("N", "")
+                seq = item.get("seq", {}).get("N", "")
                 what = f"made unreadable ({type(error).__name__}: {error})"
-                fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, each["created_at"]["S"])
+                fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, item["created_at"]["S"])
                 faults.append(CopyFault(account, TABLE, fault))
         return *with_carried(readable), faults
 
     def _account_faults(
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads
     ) -> Iterator[CopyFault]:
+        """Yield the faults of an account's copies, also against its leaf in the last root, if it has one."""
         leaves = heads.leaves(self.objects, bucket_of(account))
-        names = [chain_of(account, copy) for copy in copies.values()]
-        leaf = next((leaves[name.name] for name in names if name and name.name in leaves), None)
+        chains = [chain_of(account, copy) for copy in copies.values()]
+        leaf = next((leaves[chain.name] for chain in chains if chain and chain.name in leaves), None)
         newest_settled_seq = max(
             (entry.seq for entry in entries if entry.created_at < self.before), default=-1
         )
@@ -130,12 +132,12 @@ class Auditor:
 
 
 def _entry(stored: Item) -> Entry:
-    """Read an entry; raises an error of UNREADABLE also for numbers that are none."""
-    found = entry_from(stored)
-    for number in (found.seq, found.balance, found.draft.points):
+    """Return an item's entry. Raises an error of UNREADABLE, also for a number that is no integer."""
+    entry = entry_from(stored)
+    for number in (entry.seq, entry.balance, entry.draft.points):
         if type(number) is not int:
             raise TypeError(f"{number!r} is no number")
-    return found
+    return entry
 
 
 @command("proof make --user ann", "proof make --user ann --entry 12 --out twelfth.json")
@@ -144,10 +146,10 @@ def _entry(stored: Item) -> Entry:
 @option("--out", type=FILE_OUT, default=Path("proof.json"), help="where to write it")
 def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
     """Write a small file that proves an entry of a user's ledger."""
-    made = proof(lake_of(stack), accounts_of(stack).ledger, user, entry)
-    out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    seq = next(value for name, _, value in made["entry"]["shown"] if name == "seq")
-    return {"entry": int(seq), "root": made["root"], "file": str(out)}
+    document = proof(lake_of(stack), accounts_of(stack).ledger, user, entry)
+    out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    seq = next(value for name, _, value in document["entry"]["shown"] if name == "seq")
+    return {"entry": int(seq), "root": document["root"], "file": str(out)}
 
 
 @command("proof check proof.json --root 64_HEXADECIMAL_DIGITS")
@@ -164,22 +166,22 @@ def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
     """Hold table, lake and warehouse against each other and the last root; fails if a copy is wrong."""
     lake, before = lake_of(stack), stamp(datetime.now(UTC) - LAKE_LAG)
     accounts = set(users) or accounts_in(lake)
-    warehouse = warehouse_of(stack)
-    known = None if isinstance(warehouse, NoWarehouse) else warehouse
-    found = list(Auditor(lake, accounts_of(stack).ledger, known, before).audit(accounts))
-    texts = [each.text for each in found[:SHOWN_MAX]]
+    deployed = warehouse_of(stack)
+    warehouse = None if isinstance(deployed, NoWarehouse) else deployed
+    faults = list(Auditor(lake, accounts_of(stack).ledger, warehouse, before).audit(accounts))
+    texts = [fault.text for fault in faults[:FAULTS_PRINTED_MAX]]
     if as_json:
-        show({"accounts": len(accounts), "faults": len(found), "first_faults": texts}, as_json=True)
+        show({"accounts": len(accounts), "faults": len(faults), "first_faults": texts}, as_json=True)
     else:
-        print("\n".join([*texts, f"{len(accounts)} accounts; {len(found)} faults"]))
-    if found:
+        print("\n".join([*texts, f"{len(accounts)} accounts; {len(faults)} faults"]))
+    if faults:
         raise RuntimeError("copies of the ledger differ: see docs/runbook.md")
 
 
 def accounts_in(objects: Objects) -> set[str]:
     """Return all accounts that the lake has, but for residues."""
-    found: set[str] = set()
+    accounts: set[str] = set()
     files = layout.curated_files(objects, "ledger")
     for _, table in curated_files.tables(objects, "ledger", files, ("account_id",)):
-        found.update(table["account_id"].unique().to_pylist())
-    return {each for each in found if not is_residue(each)}
+        accounts.update(table["account_id"].unique().to_pylist())
+    return {account for account in accounts if not is_residue(account)}

@@ -1,13 +1,13 @@
 """The return of a region that wrote before: nothing of it is lost, and then it follows (rule 23).
 
-1. Find: what it has that the new writer never saw (local/region_unseen.py), all of which a report tells.
-2. Apply: events go to the new writer with their claims; commands are asked for at its door, under their keys.
+1. Find: what the old region has that the new writer never saw (local/region_unseen.py). A report lists it.
+2. Apply: events go to the new writer with their claims. Its API carries out commands again, under their keys.
 3. Cut: the old ledgers end where both regions agree. What the new writer does not have is deleted.
-4. Join: from here on the new writer's changes are sent.
-5. Fill: all that was there before is taken over, by the same code.
+4. Join: from here on the new writer's changes are sent to the old region.
+5. Fill: the old region takes over what the new writer had before, by the code that follows changes.
 
-It may die anywhere and run again. Steps 1 and 2 change nothing the second time: an event is applied once, a
-command is carried out once under its key.
+The steps may be interrupted anywhere and run again. Steps 1 and 2 change nothing the second time: an event is
+applied once, a command is carried out once under its key.
 """
 
 from collections import Counter
@@ -17,33 +17,33 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from adapters.platform.items import Item
-from adapters.platform.tables import chunks, get_all, query_all
+from adapters.platform.tables import BEFORE_ALL, chunks, get_all, query_all
 from adapters.regions import Follower, claims_of, events_of
 from ingest.engagement.points.commands import REDEEM
 from local.region_unseen import (
-    BEFORE_ALL,
     CLAIMS,
     EVENTS,
     PROFILES,
     FoundUnseen,
     Listed,
     Side,
+    is_mark,
     key_of,
     shared_fields,
 )
 from rules.engagement.ledger import entry_id
-from rules.regions.changes import GONE, KEYS, LEDGER, ItemChange, place_needed
+from rules.regions.changes import KEYS, LEDGER, ItemChange, place_needed
 from rules.regions.standby import UnseenEntry, UnseenFate
 
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 DAYS = "DailyActivity"
-# As the writer writes (rules.regions.changes). Claims come twice: those of events, then those of commands.
+# The order in which a writer writes. Claims come twice: those of events first, then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 
 class WriterDoor(Protocol):
-    """The new writer's API, as an admin."""
+    """The new writer's API, called as an admin."""
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return status and answer."""
@@ -55,92 +55,25 @@ class ReturnOutcome:
 
     applied: Counter[str] = field(default_factory=Counter)  # entries, by kind and fate
     carried: Counter[str] = field(default_factory=Counter)  # items, by table
-    names: list[Listed] = field(default_factory=list)  # all that somebody must decide about
+    listed: list[Listed] = field(default_factory=list)  # all that somebody must decide about
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class RegionReturn:
     """Steps 2, 3 and 5 of a return."""
 
-    old: Side  # the region that returns, and is quiet
+    old: Side  # the region that returns; nobody writes there
     new: Side  # the one that writes
-    door: WriterDoor  # of the new one
+    door: WriterDoor
 
     def apply(self, found: FoundUnseen) -> ReturnOutcome:
         """Give the new writer what it never saw; returns what became of each thing."""
-        carried = self._carry(found)
-        outcome = ReturnOutcome(carried=carried, names=list(found.listed))
-        events = {(key_of(EVENTS, each)) for each in self._carried_or_there(found)}
-        for account_id, (_, beyond) in found.accounts.items():
-            for each in beyond:
-                self._apply(account_id, each, events, outcome)
+        outcome = ReturnOutcome(carried=self._carry(found), listed=list(found.listed))
+        events = {key_of(EVENTS, item) for item in self._events_at_writer(found)}
+        for account_id, (_, unseen) in found.accounts.items():
+            for unseen_entry in unseen:
+                self._apply_entry(account_id, unseen_entry, events, outcome)
         return outcome
-
-    def _carry(self, found: FoundUnseen) -> Counter[str]:
-        """Put items that the new writer lacks, claims before their events; returns how many, by table.
-
-        It writes all the time. So a key may stand for something else there by now, and whoever has put its
-        claim decides: a second event of the key would count twice.
-        """
-        carried = Counter[str]()
-        for name, items in found.carried.items():
-            free = [item for item in items if name != EVENTS or key_of(CLAIMS, item) not in found.taken]
-            carried[name] += self.new.table(name).put_missing(free)
-            if name == CLAIMS:
-                for mine, other in self.new.same(CLAIMS, items):
-                    if other is not None:
-                        found.compare_claims(mine, other)
-        return carried
-
-    def _carried_or_there(self, found: FoundUnseen) -> Iterator[Item]:
-        """Yield the events of unseen entries that the new writer has by now."""
-        wanted: list[Item] = [
-            {"user_id": {"S": account_id}, "event_id": {"S": str(each.entry.draft.event_id)}}
-            for account_id, (_, beyond) in found.accounts.items()
-            for each in beyond
-            if each.fate is UnseenFate.EVENT
-        ]
-        return (other for _, other in self.new.same(EVENTS, wanted) if other)
-
-    def _apply(
-        self, account_id: str, each: UnseenEntry, events: set[tuple[str, ...]], outcome: ReturnOutcome
-    ) -> None:
-        draft, reason = each.entry.draft, each.reason
-        if each.fate is UnseenFate.EVENT:
-            is_there = (account_id, str(draft.event_id)) in events
-            reason = "" if is_there else "its event is in neither region, or its key stands for another one"
-        elif each.fate is UnseenFate.REDEEM:
-            reason = self._ask(account_id, "redemptions", self._redemption(each))
-        elif each.fate is UnseenFate.REVERSE:
-            reason = self._ask(account_id, f"redemptions/{entry_id(str(draft.reverses))}/reversal", {})
-        kind = f"{draft.kind.value} {each.fate.value}"
-        if reason:
-            name = (
-                f"{account_id} {each.entry.created_at} {draft.kind} {draft.points:+d} {draft.reward_id or ''}"
-            )
-            outcome.names.append(Listed(LEDGER, name.strip(), reason))
-        else:
-            outcome.applied[kind] += 1
-
-    def _redemption(self, each: UnseenEntry) -> dict[str, Any]:
-        """Return a redemption's body, under the key that it had: so a client that asks again gets this
-        one.
-        """
-        draft = each.entry.draft
-        key = each.key.removeprefix(REDEEM) if each.key else f"region-{entry_id(each.entry.created_at)}"
-        body: dict[str, Any] = {"reward_id": draft.reward_id, "idempotency_key": key}
-        return body if draft.rules_version else {**body, "points": -draft.points}
-
-    def _ask(self, account_id: str, path: str, body: dict[str, Any]) -> str:
-        """Ask the new writer's door; returns why it refused, or "". Raises RuntimeError if it is away."""
-        for _ in range(ATTEMPTS_MAX):
-            status, answer = self.door.call("POST", f"/v1/users/{account_id}/{path}", body)
-            if status < 300:
-                return ""
-            if status < 500 and status != 429:
-                refusal = answer.get("error", {})
-                return f"{refusal.get('code')}: {refusal.get('message')}"
-        raise RuntimeError(f"the new writer's door answers {status}: run it again")
 
     def cut(self, found: FoundUnseen) -> int:
         """Make the old region hold nothing that the new one has not; returns how many items that changed."""
@@ -149,35 +82,10 @@ class Returning:
             changed += self._cut_ledger(account_id)
         for name in KEYS.keys() & self.old.tables.keys() - {LEDGER}:
             table = self.old.table(name)
-            for mine, other in self.new.same(name, self.old.items(name)):
-                if other is None and not _is_mark(name, mine):
-                    table.delete(mine)
+            for old_item, new_item in self.new.with_counterparts(name, self.old.items(name)):
+                if new_item is None and not is_mark(name, old_item):
+                    table.delete(old_item)
                     changed += 1
-        return changed
-
-    def _cut_ledger(self, account_id: str) -> int:
-        """Let an old ledger end with the last entry of both, and be marked as the new one's is.
-
-        The old head goes last: while it is there, the account is found again if this dies halfway.
-        """
-        ours = {key_of(LEDGER, each): shared_fields(each) for each in self.new.account(account_id)}
-        theirs = {key_of(LEDGER, each): each for each in self.old.account(account_id)}
-        kept = {key: {**ours[key]} for key in theirs if key in ours}
-        last = max(kept)[1] if kept else ""
-        for each in kept.values():
-            each.pop("active", None)
-            if each.get("reversed_by", {}).get("S", "") > last:  # by an entry that is yet to be followed
-                del each["reversed_by"]
-        if kept:
-            kept[max(kept)]["active"] = {"BOOL": True}
-        table, changed = self.old.table(LEDGER), 0
-        for key, each in kept.items():
-            if shared_fields(theirs[key]) != each:
-                table.put(each)
-                changed += 1
-        for key in sorted(theirs.keys() - ours.keys()):
-            table.delete(theirs[key])
-            changed += 1
         return changed
 
     def fill(
@@ -187,48 +95,132 @@ class Returning:
         others = sorted(KEYS.keys() & self.new.tables.keys() - set(FILL_ORDER))
         for step, name in enumerate((*FILL_ORDER, *others)):
             count = 0
-            for some in chunks(self._of_step(step, name), FILLED_AT_ONCE):
-                self._fill(follower, [_change(name, epoch, each) for each in some], now)
-                count += len(some)
+            for chunk in chunks(self._items_of_step(step, name), FILLED_AT_ONCE):
+                self._follow(follower, [_change(name, epoch, item) for item in chunk], now)
+                count += len(chunk)
             say(f"{name}: {count} items")
 
-    def _of_step(self, step: int, name: str) -> Iterator[Item]:
+    def _carry(self, found: FoundUnseen) -> Counter[str]:
+        """Put items that the new writer lacks, claims before their events; returns how many, by table.
+
+        The new writer writes all the time, so a key may stand for something else there by now. Whoever has
+        put the key's claim decides: a second event of the key would count twice.
+        """
+        carried = Counter[str]()
+        for name, items in found.carried.items():
+            free = [item for item in items if name != EVENTS or key_of(CLAIMS, item) not in found.taken]
+            carried[name] += self.new.table(name).put_missing(free)
+            if name == CLAIMS:
+                for old_item, new_item in self.new.with_counterparts(CLAIMS, items):
+                    if new_item is not None:
+                        found.compare_claims(old_item, new_item)
+        return carried
+
+    def _events_at_writer(self, found: FoundUnseen) -> Iterator[Item]:
+        """Yield the events of unseen entries that the new writer has by now."""
+        keys: list[Item] = [
+            {"user_id": {"S": account_id}, "event_id": {"S": str(unseen_entry.entry.draft.event_id)}}
+            for account_id, (_, unseen) in found.accounts.items()
+            for unseen_entry in unseen
+            if unseen_entry.fate is UnseenFate.EVENT
+        ]
+        return (item for _, item in self.new.with_counterparts(EVENTS, keys) if item)
+
+    def _apply_entry(
+        self, account_id: str, unseen: UnseenEntry, events: set[tuple[str, ...]], outcome: ReturnOutcome
+    ) -> None:
+        """Add an unseen entry to an outcome; a command is carried out before. events: keys at the writer."""
+        draft, reason = unseen.entry.draft, unseen.reason
+        if unseen.fate is UnseenFate.EVENT:
+            is_there = (account_id, str(draft.event_id)) in events
+            reason = "" if is_there else "its event is in neither region, or its key stands for another one"
+        elif unseen.fate is UnseenFate.REDEEM:
+            reason = self._ask(account_id, "redemptions", _redemption_body(unseen))
+        elif unseen.fate is UnseenFate.REVERSE:
+            reason = self._ask(account_id, f"redemptions/{entry_id(str(draft.reverses))}/reversal", {})
+        if reason:
+            words = (account_id, unseen.entry.created_at, draft.kind, f"{draft.points:+d}", draft.reward_id)
+            outcome.listed.append(Listed(LEDGER, " ".join(word for word in words if word), reason))
+        else:
+            outcome.applied[f"{draft.kind.value} {unseen.fate.value}"] += 1
+
+    def _ask(self, account_id: str, path: str, body: dict[str, Any]) -> str:
+        """Send a command to the new writer; returns why it refused, or "".
+
+        Raises RuntimeError if the writer stays unavailable or throttles for ATTEMPTS_MAX attempts.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            status, answer = self.door.call("POST", f"/v1/users/{account_id}/{path}", body)
+            if status < 300:
+                return ""
+            if status < 500 and status != 429:
+                refusal = answer.get("error", {})
+                return f"{refusal.get('code')}: {refusal.get('message')}"
+        raise RuntimeError(f"the new writer's door answers {status}: run it again")
+
+    def _cut_ledger(self, account_id: str) -> int:
+        """Let an old ledger end with the last entry of both, and be marked as the new one's is.
+
+        The old head is deleted last. While it is there, a second run finds the account again.
+        """
+        new_items = {key_of(LEDGER, item): shared_fields(item) for item in self.new.account(account_id)}
+        old_items = {key_of(LEDGER, item): item for item in self.old.account(account_id)}
+        common = {key: {**new_items[key]} for key in old_items if key in new_items}
+        last = max(common)[1] if common else ""
+        for item in common.values():
+            item.pop("active", None)
+            if item.get("reversed_by", {}).get("S", "") > last:  # by an entry that is yet to be followed
+                del item["reversed_by"]
+        if common:
+            common[max(common)]["active"] = {"BOOL": True}
+        table, changed = self.old.table(LEDGER), 0
+        for key, item in common.items():
+            if shared_fields(old_items[key]) != item:
+                table.put(item)
+                changed += 1
+        for key in sorted(old_items.keys() - new_items.keys()):
+            table.delete(old_items[key])
+            changed += 1
+        return changed
+
+    def _items_of_step(self, step: int, name: str) -> Iterator[Item]:
+        """Yield a table's items in the new region; of the claims, in step 0 of events, else the others."""
         if name != CLAIMS:
             return self.new.items(name)
-        claims = (item for item in self.new.items(name) if not _is_mark(name, item))
+        claims = (item for item in self.new.items(name) if not is_mark(name, item))
         return (claim for claim in claims if bool(place_needed(name, claim)) == bool(step))
 
-    def _fill(self, follower: Follower, changes: list[ItemChange], now: datetime) -> None:
-        """Take over changes; what needs something newer brings that along."""
+    def _follow(self, follower: Follower, changes: list[ItemChange], now: datetime) -> None:
+        """Take over changes. A change that waits for something newer is taken over with that."""
         for _ in range(ATTEMPTS_MAX):
             outcome = follower.follow(changes, now)
             if outcome.wrong:
-                raise RuntimeError("; ".join(f"{each.owner}: {why}" for each, why in outcome.wrong))
+                raise RuntimeError("; ".join(f"{change.owner}: {why}" for change, why in outcome.wrong))
             if not (changes := outcome.waiting):
                 return
-            follower.follow(list(self._before(changes, now)), now)
+            follower.follow(list(self._prerequisites(changes, now)), now)
         raise RuntimeError(f"{len(changes)} items of {changes[0].table} wait for others: run it again")
 
-    def _before(self, waiting: list[ItemChange], now: datetime) -> Iterator[ItemChange]:
+    def _prerequisites(self, waiting: list[ItemChange], now: datetime) -> Iterator[ItemChange]:
         """Yield what the new writer has of what some changes wait for: entries, days, events and claims."""
         epoch = waiting[0].epoch
         entries = [change for change in waiting if change.table == LEDGER]
         for owner in sorted({change.owner for change in waiting if change.table not in (LEDGER, EVENTS)}):
             newest = self.old.ledger.newest(owner)
-            more = self.new.ledger.stored_after(owner, newest.created_at if newest else BEFORE_ALL)
-            entries += [_change(LEDGER, epoch, each) for each in more]
+            newer = self.new.ledger.stored_after(owner, newest.created_at if newest else BEFORE_ALL)
+            entries += [_change(LEDGER, epoch, item) for item in newer]
         for owner in sorted({change.owner for change in waiting if change.table == PROFILES}):
             yield from (_change(DAYS, epoch, day) for day in self._days(owner))
-        ids = {key for entry in entries for key in events_of(entry, now)}
+        event_keys = {key for entry in entries for key in events_of(entry, now)}
         events = [change for change in waiting if change.table == EVENTS]
-        events += [_change(EVENTS, epoch, each) for each in self._some(EVENTS, ids)]
-        keys = {key for event in events for key in claims_of(event, now)}
-        yield from (_change(CLAIMS, epoch, each) for each in self._some(CLAIMS, keys))
+        events += [_change(EVENTS, epoch, item) for item in self._items_of_keys(EVENTS, event_keys)]
+        claim_keys = {key for event in events for key in claims_of(event, now)}
+        yield from (_change(CLAIMS, epoch, item) for item in self._items_of_keys(CLAIMS, claim_keys))
         yield from (*events, *entries)
 
-    def _some(self, name: str, keys: Iterable[tuple[str, str]]) -> list[Item]:
-        first, second = KEYS[name]
-        wanted = [{first: one, second: two} for one, two in sorted(keys)]
+    def _items_of_keys(self, name: str, keys: Iterable[tuple[str, str]]) -> list[Item]:
+        partition_key, sort_key = KEYS[name]
+        wanted = [{partition_key: partition, sort_key: sort} for partition, sort in sorted(keys)]
         return get_all(self.new.dynamodb, self.new.tables[name], wanted)
 
     def _days(self, user_id: str) -> Iterator[Item]:
@@ -241,11 +233,16 @@ class Returning:
         )
 
 
+def _redemption_body(unseen: UnseenEntry) -> dict[str, Any]:
+    """Return the request that redeems again under the old key, so that a client's repetition finds it."""
+    draft = unseen.entry.draft
+    key = unseen.key.removeprefix(REDEEM) if unseen.key else f"region-{entry_id(unseen.entry.created_at)}"
+    body: dict[str, Any] = {"reward_id": draft.reward_id, "idempotency_key": key}
+    # A redemption at a price of the book names no points: the writer takes them from the book.
+    return body if draft.rules_version else {**body, "points": -draft.points}
+
+
 def _change(name: str, epoch: int, stored: Item) -> ItemChange:
-    """Return an item as the first change of an epoch: whatever is sent live is newer."""
-    key = {each: stored[each] for each in KEYS[name]}
+    """Return an item as the first change of an epoch: every change that is sent live is newer."""
+    key = {key_name: stored[key_name] for key_name in KEYS[name]}
     return ItemChange(name, epoch, 0, key, shared_fields(stored), is_new=True)
-
-
-def _is_mark(name: str, mine: Item) -> bool:
-    return name == CLAIMS and mine["user_id"]["S"].startswith(GONE)

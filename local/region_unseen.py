@@ -1,4 +1,7 @@
-"""What a region has that the new writer never saw (rule 23). It is found by reading both regions."""
+"""What the old writer's region has that the new writer never saw (rule 23).
+
+It is found by reading both regions. The old region is the one that returns; the new writer writes meanwhile.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +13,9 @@ from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import READ_MAX, chunks, get_all, query_all, scan_all
+from adapters.platform.tables import BEFORE_ALL, READ_MAX, chunks, get_all, query_all, scan_all
 from adapters.privacy.tombstones import ErasureCheck, subject_of
-from ingest.engagement.points.commands import COMMAND
+from ingest.engagement.points.commands import COMMAND, FREE_FREEZE
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, GONE, KEYS, LEDGER
 from rules.regions.standby import (
@@ -25,11 +28,9 @@ from rules.regions.standby import (
     unseen_entries,
 )
 
-BEFORE_ALL = "0"  # sorts before every place
-# Of an item, what tells where it came from, or where in its region's streams it stands.
-OWN = (FOLLOWED, "applied_through")
+# Attributes that an item has of its region: that it was followed, and its position in the region's streams.
+REGIONAL_ATTRIBUTES = (FOLLOWED, "applied_through")
 PROFILES, CLAIMS, EVENTS = "UserStreaks", "IdempotencyKeys", "BPEvents"
-PLACE = "free-freeze:"  # of a month's free freezes, not of a command
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,37 @@ class Side:
 
     def heads(self) -> Iterator[Entry]:
         """Yield the newest entry of each account."""
-        found = scan_all(
+        items = scan_all(
             self.dynamodb,
             TableName=self.tables[LEDGER],
             FilterExpression="attribute_exists(active)",
             ConsistentRead=True,
         )
-        return map(entry_from, found)
+        return map(entry_from, items)
 
-    def same(self, name: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
-        """Yield each item with what this side has under its key."""
-        for some in chunks(items, READ_MAX):
-            keys = (decode_item({key: each[key] for key in KEYS[name]}) for each in some)
-            found = {key_of(name, each): each for each in get_all(self.dynamodb, self.tables[name], keys)}
-            yield from ((each, found.get(key_of(name, each))) for each in some)
+    def with_counterparts(self, name: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
+        """Yield each of the other side's items with the item that this side has under its key, or None."""
+        for chunk in chunks(items, READ_MAX):
+            keys = (decode_item({key: item[key] for key in KEYS[name]}) for item in chunk)
+            stored = get_all(self.dynamodb, self.tables[name], keys)
+            item_by_key = {key_of(name, item): item for item in stored}
+            for item in chunk:
+                yield item, item_by_key.get(key_of(name, item))
 
 
 def key_of(name: str, stored: Item) -> tuple[str, ...]:
-    """Return an item's key."""
+    """Return the key of an item of a table: the texts of its key attributes."""
     return tuple(str(next(iter(stored[key].values()))) for key in KEYS[name])
 
 
 def shared_fields(stored: Item | None) -> Item:
-    """Return an item without what is its region's own."""
-    return {name: each for name, each in (stored or {}).items() if name not in OWN}
+    """Return an item without its REGIONAL_ATTRIBUTES; {} for no item."""
+    return {name: value for name, value in (stored or {}).items() if name not in REGIONAL_ATTRIBUTES}
+
+
+def is_mark(name: str, stored: Item) -> bool:
+    """Whether an item of the claims is the mark that a followed item was deleted: each region has its own."""
+    return name == CLAIMS and stored["user_id"]["S"].startswith(GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ class Listed:
     """Something that somebody must decide about."""
 
     store: str  # the table's name in the template
-    key: str  # whose, or which; never what it holds
+    key: str  # the item's key, or the user; never what the item holds
     reason: str
 
 
@@ -110,28 +118,29 @@ class Listed:
 class FoundUnseen:
     """What the old writer has that the new one never saw."""
 
-    # By account: how many entries it has in common, and the unseen ones behind them.
+    # By account: how many entries both ledgers have in common, and the unseen ones behind them.
     accounts: dict[str, tuple[int, list[UnseenEntry]]] = field(default_factory=dict)
     # By table: items that the new writer gets unless their key is taken.
     carried: dict[str, list[Item]] = field(default_factory=dict)
     listed: list[Listed] = field(default_factory=list)
     taken: set[tuple[str, ...]] = field(default_factory=set)  # keys that mean another thing in each region
 
-    def compare_claims(self, mine: Item, other: Item) -> None:
-        """List a key that stands for one thing here, and for another there."""
-        one, two = decode_item(mine), decode_item(other)
-        if one.get("target") == two.get("target"):
+    def compare_claims(self, old_item: Item, new_item: Item) -> None:
+        """List a key whose claim stands for one thing in the old region, and for another in the new one."""
+        old_claim, new_claim = decode_item(old_item), decode_item(new_item)
+        old_target, new_target = old_claim.get("target"), new_claim.get("target")
+        if old_target == new_target:
             return
         # An event that is stored under both ids would count twice, also where its body is the same.
-        self.taken.add(key_of(CLAIMS, mine))
-        if one.get("body_hash") != two.get("body_hash"):
+        self.taken.add(key_of(CLAIMS, old_item))
+        if old_claim.get("body_hash") != new_claim.get("body_hash"):
             reason = "another body in each region"
-        elif "#" in str(one.get("target")):
+        elif "#" in str(old_target):
             reason = "one event under two ids, the new writer's counts"
         else:
             reason = "carried out in both regions"
-        reason += f": {one.get('target')} and {two.get('target')}"
-        self.listed.append(Listed(CLAIMS, _label(CLAIMS, mine), reason))
+        reason += f": {old_target} and {new_target}"
+        self.listed.append(Listed(CLAIMS, _label(CLAIMS, old_item), reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,32 +149,33 @@ class UnseenFinder:
 
     old: Side  # the region that returns
     new: Side  # the one that writes
-    erased: ErasureCheck  # whose items go nowhere
+    erased: ErasureCheck  # items of erased persons are left out
     now: datetime
 
     def find(self) -> FoundUnseen:
-        """Read both regions' tables; the old one must be quiet."""
+        """Return what the new writer never saw; no one may write to the old region meanwhile."""
         found = FoundUnseen()
-        for account_id in self._parted():
-            theirs, ours = self.old.entries(account_id), self.new.entries(account_id)
-            keys = self._keys(account_id)
-            found.accounts[account_id] = (common_length(theirs, ours), unseen_entries(theirs, ours, keys))
+        for account_id in self._diverged_accounts():
+            old_entries, new_entries = self.old.entries(account_id), self.new.entries(account_id)
+            unseen = unseen_entries(old_entries, new_entries, self._command_keys(account_id))
+            found.accounts[account_id] = (common_length(old_entries, new_entries), unseen)
         for name in tables_in_order(self.old.tables.keys() & UNSEEN_POLICIES.keys()):
-            self._items(name, found)
-        self._settings(found)
+            self._compare_items(name, found)
+        self._compare_settings(found)
         return found
 
-    def _parted(self) -> Iterator[str]:
-        """Yield the accounts whose newest entry the new writer does not have: all others' ledgers it has
-        whole.
-        """
-        heads = ({**_head_item(each)} for each in self.old.heads())
-        for head, other in self.new.same(LEDGER, heads):
-            if other is None:
-                yield head["account_id"]["S"]
+    def _diverged_accounts(self) -> Iterator[str]:
+        """Yield the accounts whose newest entry in the old region the new writer does not have.
 
-    def _keys(self, account_id: str) -> dict[str, str]:
-        """Return the keys of a user's commands, by the places of their entries."""
+        Of every other account it has the whole ledger, because entries are followed in order.
+        """
+        heads = (_head_key(entry) for entry in self.old.heads())
+        for old_head, new_head in self.new.with_counterparts(LEDGER, heads):
+            if new_head is None:
+                yield old_head["account_id"]["S"]
+
+    def _command_keys(self, account_id: str) -> dict[str, str]:
+        """Return the idempotency keys of a user's commands, by the `created_at` of their entries."""
         claims = query_all(
             self.old.dynamodb,
             TableName=self.old.tables[CLAIMS],
@@ -173,47 +183,52 @@ class UnseenFinder:
             ExpressionAttributeValues={":user": {"S": account_id}, ":command": {"S": COMMAND}},
             ConsistentRead=True,
         )
-        keys = {
-            each["target"]: each["idempotency_key"].removeprefix(COMMAND) for each in map(decode_item, claims)
-        }
-        return {place: key for place, key in keys.items() if not key.startswith(PLACE)}
+        keys = {}
+        for claim in map(decode_item, claims):
+            key = claim["idempotency_key"].removeprefix(COMMAND)
+            if not key.startswith(FREE_FREEZE):  # it counts a month's free freezes; no client has sent it
+                keys[claim["target"]] = key
+        return keys
 
-    def _items(self, name: str, found: FoundUnseen) -> None:
-        way = UNSEEN_POLICIES[name]
-        if way is UnseenPolicy.DERIVED:
+    def _compare_items(self, name: str, found: FoundUnseen) -> None:
+        """Add a table's items to what is carried or listed, by the table's policy."""
+        policy = UNSEEN_POLICIES[name]
+        if policy is UnseenPolicy.DERIVED:
             return
-        for mine, other in self.new.same(name, self.old.items(name)):
-            if shared_fields(mine) == shared_fields(other) or self._is_nobodys(name, mine):
+        for old_item, new_item in self.new.with_counterparts(name, self.old.items(name)):
+            if shared_fields(old_item) == shared_fields(new_item) or self._is_left_out(name, old_item):
                 continue
-            if name == CLAIMS and other is not None:
-                found.compare_claims(mine, other)
-            elif other is None and way is UnseenPolicy.CARRIED and not _is_of_unseen(name, mine, found):
-                found.carried.setdefault(name, []).append(shared_fields(mine))
-            elif way is UnseenPolicy.LISTED and (other is None or FOLLOWED not in mine):
-                reason = "the new writer lacks it" if other is None else "both regions have changed it"
-                found.listed.append(Listed(name, _label(name, mine), reason))
+            if name == CLAIMS and new_item is not None:
+                found.compare_claims(old_item, new_item)
+            elif policy is UnseenPolicy.CARRIED and new_item is None:
+                if not _is_claim_of_unseen_entry(name, old_item, found):
+                    found.carried.setdefault(name, []).append(shared_fields(old_item))
+            elif policy is UnseenPolicy.LISTED and (new_item is None or FOLLOWED not in old_item):
+                reason = "the new writer lacks it" if new_item is None else "both regions have changed it"
+                found.listed.append(Listed(name, _label(name, old_item), reason))
 
-    def _is_nobodys(self, name: str, mine: Item) -> bool:
-        """Whether an item's time is over, it is a mark of ours, or of a person who was erased."""
-        if name == CLAIMS and mine["user_id"]["S"].startswith(GONE):
+    def _is_left_out(self, name: str, old_item: Item) -> bool:
+        """Whether an item has expired, is a region's own mark, or is of a person who was erased."""
+        if is_mark(name, old_item):
             return True
-        expires = decode_item(mine).get("ttl")
+        expires = decode_item(old_item).get("ttl")
         if isinstance(expires, int) and expires <= self.now.timestamp():
             return True
-        subject = subject_of(mine) if name != "Erasures" else None
-        return bool(subject and (of := self.erased.of(subject)) and of.stands)
+        subject = subject_of(old_item) if name != "Erasures" else None
+        return bool(subject and (erasure := self.erased.of(subject)) and erasure.stands)
 
-    def _settings(self, found: FoundUnseen) -> None:
-        for mine, other in self.new.same(PROFILES, self.old.items(PROFILES)):
-            if FOLLOWED in mine or shared_fields(mine) == shared_fields(other):
-                continue  # whoever only follows has set nothing
-            names = settings_unseen(decode_item(mine), decode_item(other or {}))
+    def _compare_settings(self, found: FoundUnseen) -> None:
+        """List the profiles whose settings differ."""
+        for old_item, new_item in self.new.with_counterparts(PROFILES, self.old.items(PROFILES)):
+            if FOLLOWED in old_item or shared_fields(old_item) == shared_fields(new_item):
+                continue  # a profile that was followed last has no setting of the old region's own
+            names = settings_unseen(decode_item(old_item), decode_item(new_item or {}))
             if names:
                 reason = f"{', '.join(names)}: other than the new writer has"
-                found.listed.append(Listed(PROFILES, mine["user_id"]["S"], reason))
+                found.listed.append(Listed(PROFILES, old_item["user_id"]["S"], reason))
 
 
-def _head_item(entry: Entry) -> Item:
+def _head_key(entry: Entry) -> Item:
     return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
 
 
@@ -221,9 +236,9 @@ def _label(name: str, stored: Item) -> str:
     return "/".join(key_of(name, stored)).replace(COMMAND, "")
 
 
-def _is_of_unseen(name: str, mine: Item, found: FoundUnseen) -> bool:
+def _is_claim_of_unseen_entry(name: str, old_item: Item, found: FoundUnseen) -> bool:
     """Whether an item is the claim of an unseen entry: it comes with the entry, if that is applied."""
     if name != CLAIMS:
         return False
-    _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
-    return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
+    _, unseen = found.accounts.get(old_item["user_id"]["S"], (0, []))
+    return old_item.get("target", {}).get("S") in {each.entry.created_at for each in unseen}

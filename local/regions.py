@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.regions import Follower
 from local.api import Api
 from local.command import FILE_OUT, command, option
-from local.region_return import Returning, ReturnOutcome, WriterDoor
+from local.region_return import RegionReturn, ReturnOutcome, WriterDoor
 from local.region_unseen import FoundUnseen, Side, UnseenFinder
-from local.stack import REGISTER, Stack, fresh_client
+from local.stack import REGISTER, Stack, find, fresh_client
 from local.stores import tombstones_of
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
@@ -37,37 +38,39 @@ from rules.regions.register import (
     promote_region,
 )
 
-# Makes a region the writer (rule 23): first nobody writes, then the region has all that was sent, then it
-# writes.
-#
-# Each step is one change of the register, and then a wait that outlasts every lease. If this dies, it is run
-# again: it goes on where the register stands, and waits once more.
-
-
 DRAIN_SECONDS_MAX = 300.0
 LOOK_EVERY_SECONDS = 5.0
+ACTIVE, STANDBY = "active", "standby"  # values of the stack's parameter Role
+NO_UPDATES = "No updates are to be performed"
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+LINES_MAX = 20  # of what is listed, on the terminal; the report has all
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Promoting:
-    """waiting: how many messages of changes are in the region's queue. sleep: waits some seconds."""
+class Promotion:
+    """Makes a region the writer: first nobody writes, then the region has all that was sent, then it writes.
+
+    Each step is one change of the register, and then a wait that outlasts every lease. An interrupted
+    promotion is run again: it goes on where the register stands, and waits once more.
+    """
 
     registers: RegisterStore
     region: str
-    waiting: Callable[[], int]
-    sleep: Callable[[float], None]
-    say: Callable[[str], None] = lambda _: None
+    waiting: Callable[[], int]  # returns how many messages of changes are in the region's queue
+    sleep: Callable[[float], None]  # waits some seconds
+    say: Say = lambda _: None
 
     def run(self, drain_seconds: float = DRAIN_SECONDS_MAX) -> Register:
         """Promote the region; returns the register. Raises NotPossible, RegisterMoved.
 
-        drain_seconds: how long what was sent may take to arrive. What speaks of entries that never came
-        waits for ever, and is found when the old region returns.
+        drain_seconds: how long changes that were sent may take to arrive. A change that needs an entry that
+        was never sent waits for ever. It is found when the old region returns.
         """
-        read = self.registers.read()
-        if read is None:
+        before = self.registers.read()
+        if before is None:
             raise NotPossible("there is no register yet: `streakline region start` in the region that writes")
-        register = self._to(read, promote_region(read, self.region))
+        register = self._change(before, promote_region(before, self.region))
         if register.phase is Phase.OPEN:
             self.say(f"{self.region} writes already, epoch {register.epoch}")
             return register
@@ -77,40 +80,76 @@ class Promoting:
             )
             self.sleep(QUIET_SECONDS)
             self._drain(drain_seconds)
-            register = self._to(register, close_following(register))
+            register = self._change(register, close_following(register))
         self.say(f"nobody follows; waiting {QUIET_SECONDS:.0f} s for the last lease")
         self.sleep(QUIET_SECONDS)
-        register = self._to(register, open_writing(register))
+        register = self._change(register, open_writing(register))
         self.say(f"{self.region} writes, epoch {register.epoch}")
         return register
 
-    def _to(self, read: Register, register: Register) -> Register:
-        if register != read:
-            self.registers.change(read, register)
-        return register
+    def _change(self, before: Register, after: Register) -> Register:
+        if after != before:
+            self.registers.change(before, after)
+        return after
 
     def _drain(self, seconds: float) -> None:
-        while (left := self.waiting()) and seconds > 0:
-            self.say(f"{left} messages of changes are on their way")
+        while (messages := self.waiting()) and seconds > 0:
+            self.say(f"{messages} messages of changes are on their way")
             self.sleep(min(LOOK_EVERY_SECONDS, seconds))
             seconds -= LOOK_EVERY_SECONDS
-        if left:
-            self.say(f"{left} messages are left: what they tell is found when the old region returns")
+        if messages:
+            self.say(f"{messages} messages are left: what they tell is found when the old region returns")
 
 
-# Changes a stack's parameter Role: so consumers and schedules are on in the region that writes, and off in
-# the other.
+class ReturnSteps:
+    """The return of the region `old` to the writer `new`, step by step.
+
+    door: the new writer's API. sleep: waits some seconds.
+    """
+
+    def __init__(  # noqa: PLR0917 (both sides, and what acts on them)
+        self,
+        old: Side,
+        new: Side,
+        registers: RegisterStore,
+        door: WriterDoor,
+        sleep: Callable[[float], None],
+        say: Say,
+    ) -> None:
+        self._old, self._new, self._registers = old, new, registers
+        self._region_return, self._sleep, self._say = RegionReturn(old, new, door), sleep, say
+
+    def find(self, erased: Any, now: datetime) -> FoundUnseen:
+        """Return what the new writer never saw; nothing is written."""
+        return UnseenFinder(self._old, self._new, erased, now).find()
+
+    def apply(self, found: FoundUnseen) -> ReturnOutcome:
+        """Give the new writer what it never saw; returns what became of it."""
+        return self._region_return.apply(found)
+
+    def follow(self, found: FoundUnseen, client: Any, now: datetime) -> None:
+        """Cut the old region, and let it follow. client: may write there while the region follows."""
+        self._say(f"{self._region_return.cut(found)} items of the old region were cut")
+        register = self._register()
+        self._registers.change(register, join_region(register, self._old.region))
+        self._sleep(QUIET_SECONDS)
+        self._region_return.fill(Follower(client, self._old.tables), self._register().epoch, now, self._say)
+        register = self._register()
+        self._registers.change(register, mark_filled(register, self._old.region))
+        self._say(f"{self._old.region} follows {register.writer}, epoch {register.epoch}")
+
+    def _register(self) -> Register:
+        register = self._registers.read()
+        if register is None:
+            raise NotPossible("the register is gone")
+        return register
 
 
-NOTHING = "No updates are to be performed"
-CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+def change_role(stack: Stack, role: str, say: Say) -> bool:
+    """Give a stack another Role, and wait for the end; returns whether that was an update.
 
-
-def change_role(stack: Stack, role: str, say: Callable[[str], None]) -> bool:
-    """Update a stack with another Role, its template and all else as they are; returns whether it had
-    another.
-
-    Waits for the end. Raises what CloudFormation raises.
+    Role turns consumers and schedules on in the region that writes, and off in the other. The template and
+    all other parameters stay as they are. Raises ClientError of CloudFormation.
     """
     if stack.parameters.get("Role") == role:
         return False
@@ -119,7 +158,7 @@ def change_role(stack: Stack, role: str, say: Callable[[str], None]) -> bool:
     try:
         client.update_stack(**update_of(stack, role))
     except ClientError as error:
-        if NOTHING in str(error):
+        if NO_UPDATES in str(error):
             return False
         raise
     client.get_waiter("stack_update_complete").wait(StackName=stack.name)
@@ -127,7 +166,7 @@ def change_role(stack: Stack, role: str, say: Callable[[str], None]) -> bool:
 
 
 def update_of(stack: Stack, role: str) -> dict[str, Any]:
-    """Return the request: every parameter but Role keeps its value."""
+    """Return the request that gives a stack a Role: every parameter but Role keeps its value."""
     return {
         "StackName": stack.name,
         "UsePreviousTemplate": True,
@@ -143,26 +182,23 @@ def update_of(stack: Stack, role: str) -> dict[str, Any]:
     }
 
 
-ACTIVE, STANDBY = "active", "standby"
-SHOWN = 20
-Say = Callable[[str], None]
-
-
 @command("region status --stack-name streakline --region eu-west-1")
 def status_command(stack: Stack) -> Any:
-    """Print who writes, and how this region stands to that."""
+    """Print who writes, which role this region has, and how many changes wait for it."""
     return status(stack, _registers(stack))
 
 
 @command("region start --stack-name streakline --region us-east-1")
 def start(stack: Stack) -> None:
     """Let the first region begin as the writer."""
-    registers, register = _registers(stack), Register(1, stack.region)
-    if (read := registers.read()) and read.writer != stack.region:
-        raise NotPossible(f"{read.writer} writes already")
-    if read is None:
+    registers = _registers(stack)
+    register = registers.read()
+    if register and register.writer != stack.region:
+        raise NotPossible(f"{register.writer} writes already")
+    if register is None:
+        register = Register(1, stack.region)
         registers.change(None, register)
-    print(f"{stack.region} writes, epoch {read.epoch if read else register.epoch}")
+    print(f"{stack.region} writes, epoch {register.epoch}")
 
 
 @command("region promote --stack-name streakline --region us-west-2")
@@ -175,8 +211,8 @@ def start(stack: Stack) -> None:
 )
 def promote(stack: Stack, drain_seconds: float) -> None:
     """Make the stack's region the writer. If this dies, run it again: it goes on."""
-    waiting = lambda: waiting_in(stack)  # noqa: E731 (a word for a call)
-    Promoting(_registers(stack), stack.region, waiting, time.sleep, _say).run(drain_seconds)
+    promotion = Promotion(_registers(stack), stack.region, partial(waiting_in, stack), time.sleep, _say)
+    promotion.run(drain_seconds)
     change_role(stack, ACTIVE, _say)
 
 
@@ -186,7 +222,7 @@ def _registers(stack: Stack) -> RegisterStore:
 
 
 def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
-    """Return who writes, and how this region stands to that."""
+    """Return who writes, which role this region has, and how many changes wait for it."""
     register = registers.read()
     return {
         "region": stack.region,
@@ -198,7 +234,7 @@ def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
 
 def waiting_in(stack: Stack) -> int:
     """Return how many messages of changes are in a region's queue, about."""
-    names = [f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed")]
+    names = [f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed")]
     answer = stack.client("sqs").get_queue_attributes(
         QueueUrl=stack.output("ChangesQueueUrl", "second region"), AttributeNames=names
     )
@@ -220,8 +256,6 @@ def return_command(stack: Stack, dry_run: bool, file: Path) -> None:
 
     It fails if something is listed that somebody must decide about.
     """
-    from local.stack import find
-
     if file.exists():
         raise RuntimeError(f"{file} is there: it is the report of a former attempt; name another")
     registers = _registers(stack)
@@ -235,14 +269,14 @@ def return_command(stack: Stack, dry_run: bool, file: Path) -> None:
         change_role(stack, STANDBY, _say)
         _say(f"waiting {QUIET_SECONDS:.0f} s for the last lease")
         time.sleep(QUIET_SECONDS)
-    steps = Steps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
+    steps = ReturnSteps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
     found = steps.find(tombstones_of(writer), datetime.now(UTC))
-    report = _write(file, report_of(found, ReturnOutcome(names=list(found.listed))))
+    report = _write(file, report_of(found, ReturnOutcome(listed=list(found.listed))))
     if not dry_run:
         # Written before anything is cut: a second attempt would find nothing of this any more.
         report = _write(file, report_of(found, steps.apply(found)))
         steps.follow(found, following_client(stack, registers), datetime.now(UTC))
-    for line in report["listed"][:SHOWN]:
+    for line in report["listed"][:LINES_MAX]:
         print(f"listed, {line['store']} {line['key']}: {line['reason']}")
     print(f"{len(report['unseen'])} entries were unseen; applied: {report['applied']}; {file}")
     if report["listed"]:
@@ -254,73 +288,30 @@ def _write(file: Path, report: Mapping[str, Any]) -> Mapping[str, Any]:
     return report
 
 
-class Steps:
-    """The return of `old` to `new`, step by step. door: of the new one. sleep: waits some seconds."""
-
-    def __init__(  # noqa: PLR0917 (both sides, and what acts on them)
-        self,
-        old: Side,
-        new: Side,
-        registers: RegisterStore,
-        door: WriterDoor,
-        sleep: Callable[[float], None],
-        say: Say,
-    ) -> None:
-        self._old, self._new, self._registers = old, new, registers
-        self._returning, self._sleep, self._say = Returning(old, new, door), sleep, say
-
-    def find(self, erased: Any, now: datetime) -> FoundUnseen:
-        """Return what the new writer never saw; nothing is written."""
-        return UnseenFinder(self._old, self._new, erased, now).find()
-
-    def apply(self, found: FoundUnseen) -> ReturnOutcome:
-        """Give the new writer what it never saw; returns what became of it."""
-        return self._returning.apply(found)
-
-    def follow(self, found: FoundUnseen, follows: Any, now: datetime) -> None:
-        """Cut the old region, and let it follow. follows: a client that may write there then."""
-        self._say(f"{self._returning.cut(found)} items of the old region were cut")
-        read = self._read()
-        self._registers.change(read, join_region(read, self._old.region))
-        self._sleep(QUIET_SECONDS)
-        self._returning.fill(Follower(follows, self._old.tables), self._read().epoch, now, self._say)
-        read = self._read()
-        self._registers.change(read, mark_filled(read, self._old.region))
-        self._say(f"{self._old.region} follows {read.writer}, epoch {read.epoch}")
-
-    def _read(self) -> Register:
-        found = self._registers.read()
-        if found is None:
-            raise NotPossible("the register is gone")
-        return found
-
-
 def side_of(stack: Stack) -> Side:
-    """Return a stack's tables that are followed."""
+    """Return a stack's region with those of its tables that a second region follows."""
     return Side(stack.region, stack.free_client("dynamodb"), {name: stack.tables[name] for name in KEYS})
 
 
 def following_client(stack: Stack, registers: RegisterStore) -> Any:
     """Return a client that writes to a stack's tables while its region follows, and no longer."""
-    made = fresh_client(stack.endpoint_url, stack.region, "dynamodb")
-    return guard_client(made, Fence(registers.read, stack.region), may_follow)
+    client = fresh_client(stack.endpoint_url, stack.region, "dynamodb")
+    return guard_client(client, Fence(registers.read, stack.region), may_follow)
 
 
 def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
-    """Return what the file of the report holds: every unseen entry by account and place, and all that is
-    listed.
-    """
+    """Return the content of the report's file: every unseen entry, and all that is listed."""
     unseen = [
-        {"account": account_id, **_entry_view(each.entry), "fate": each.fate.value}
-        for account_id, (_, beyond) in sorted(found.accounts.items())
-        for each in beyond
+        {"account": account_id, **_entry_view(unseen_entry.entry), "fate": unseen_entry.fate.value}
+        for account_id, (_, unseen_entries) in sorted(found.accounts.items())
+        for unseen_entry in unseen_entries
     ]
     return {
         "unseen": unseen,
-        "fates": dict(Counter(each["fate"] for each in unseen)),
+        "fates": dict(Counter(entry["fate"] for entry in unseen)),
         "applied": dict(outcome.applied),
         "carried": dict(outcome.carried),
-        "listed": [asdict(name) for name in outcome.names],
+        "listed": [asdict(thing) for thing in outcome.listed],
     }
 
 

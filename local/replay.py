@@ -1,4 +1,4 @@
-"""`streakline events replay`: sends events through one of the doors, and waits for their effects."""
+"""`streakline events replay`: sends events over HTTP, Kinesis or the queue, and waits for their effects."""
 
 import json
 import random
@@ -23,12 +23,12 @@ from local.paths import LOCAL
 from local.progress import progress_bar
 from local.stack import Stack
 
-BATCH = 100
+POST_EVENTS = 100
 POSTERS = 4
-KINESIS_RECORDS_MAX = 100
-SEND_MAX = 10
+KINESIS_EVENTS = 100  # in a call
+SQS_MESSAGES_MAX = 10  # in a call
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
-ORGANIZATION = "cdnow"
+ORGANIZATION = "cdnow"  # of replayed orders
 SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
 ORDERS = "orders"
 Webhook = dict[str, Any]
@@ -63,30 +63,30 @@ def replay_command(
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What became of the events: how many by status, and the refused ones with the reason."""
+    """What became of events or webhooks."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    refused: list[dict[str, Any]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # by status
+    refused: list[dict[str, Any]] = field(default_factory=list)  # each `event` with its `result`
     seconds: float = 0.0
 
 
-def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> ReplayResult:
+def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
-    more = progress_bar(len(events), "HTTP   ")
+    advance = progress_bar(len(events), "HTTP   ")
     started = time.monotonic()
 
-    def send(some: list[Body]) -> tuple[list[Body], int, Any]:
-        status, answer = api.call("POST", "/v1/events", {"events": some})
-        more(len(some))
-        return some, status, answer
+    def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
+        status, answer = api.call("POST", "/v1/events", {"events": chunk})
+        advance(len(chunk))
+        return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
-        for some, status, answer in posters.map(send, chunks(events, batch)):
+        for chunk, status, answer in posters.map(send, chunks(events, batch)):
             results = answer.get("results") or answer.get("error", {}).get("details")
-            if not isinstance(results, list) or len(results) != len(some):
-                results = [{"status": f"http {status}", "error": answer.get("error")}] * len(some)
-            for body, result in zip(some, results, strict=True):
+            if not isinstance(results, list) or len(results) != len(chunk):
+                results = [{"status": f"http {status}", "error": answer.get("error")}] * len(chunk)
+            for body, result in zip(chunk, results, strict=True):
                 outcome.counts[result["status"]] += 1
                 if result["status"] not in ("accepted", "duplicate"):
                     outcome.refused.append({"event": body, "result": result})
@@ -98,15 +98,15 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
     outcome, started = ReplayResult(), time.monotonic()
-    more = progress_bar(len(events), "Kinesis")
-    for number, some in enumerate(chunks(events, KINESIS_RECORDS_MAX)):
-        records = aggregated_records(some) if number % 2 else plain_records(some)
+    advance = progress_bar(len(events), "Kinesis")
+    for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
+        records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
             answer = kinesis.put_records(StreamName=stream, Records=records)
             pairs = zip(records, answer["Records"], strict=True)
             records = [record for record, result in pairs if result.get("ErrorCode")]
-        outcome.counts["sent"] += len(some)
-        more(len(some))
+        outcome.counts["sent"] += len(chunk)
+        advance(len(chunk))
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -122,10 +122,10 @@ def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
     by_user: dict[str, list[Body]] = {}
     for event in events:
         by_user.setdefault(event["user_id"], []).append(event)
-    for user, some in by_user.items():
+    for user, user_events in by_user.items():
         aggregator = RecordAggregator()
-        for each in some:
-            aggregator.add_user_record(user, json.dumps(each))
+        for event in user_events:
+            aggregator.add_user_record(user, json.dumps(event))
         key, _, data = aggregator.clear_and_get().get_contents()
         records.append({"Data": data, "PartitionKey": key})
     return records
@@ -133,29 +133,31 @@ def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
     """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
-    sent_from = time.time()
+    began_at = time.time()
     if via == "both":
         outcome = post_events(stack, events[::2])
-        sent = put_on_stream(stack, events[1::2])
-        outcome.counts += sent.counts
-        outcome.seconds += sent.seconds
+        stream_outcome = put_on_stream(stack, events[1::2])
+        outcome.counts += stream_outcome.counts
+        outcome.seconds += stream_outcome.seconds
     else:
         outcome = (post_events if via == "http" else put_on_stream)(stack, events)
     started = time.monotonic()
-    _settle(stack, events, outcome, sent_from)
+    _wait_for_effects(stack, events, outcome, began_at)
     outcome.seconds += time.monotonic() - started
     if outcome.refused:
-        REFUSED_FILE.write_text("".join(json.dumps(each) + "\n" for each in outcome.refused))
+        REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
 
 
-def _settle(stack: Stack, events: Sequence[Body], outcome: ReplayResult, sent_from: float) -> None:
+def _wait_for_effects(stack: Stack, events: Sequence[Body], outcome: ReplayResult, began_at: float) -> None:
+    """Wait until what was taken is applied; on a laptop until all queues are empty. began_at: epoch time."""
     if stack.is_laptop:
         drain(stack)
         return
-    refused = {(each["event"]["user_id"], each["event"]["idempotency_key"]) for each in outcome.refused}
+    refused_events = [refusal["event"] for refusal in outcome.refused]
+    refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
     taken = [event for event in events if (event["user_id"], event["idempotency_key"]) not in refused]
-    wait_until_applied(stack, taken, sent_from)
+    wait_until_applied(stack, taken, began_at)
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
@@ -183,16 +185,16 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
 
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
-    api, outcome, listed = Api(stack), ReplayResult(), list(webhooks)
-    more = progress_bar(len(listed), "HTTP   ")
+    api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
+    advance = progress_bar(len(webhooks), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
-        more(1)
+        advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
-        for webhook, status, answer in posters.map(send, listed):
+        for webhook, status, answer in posters.map(send, webhooks):
             outcome.counts["accepted" if status == 202 else f"http {status}"] += 1
             if status != 202:
                 outcome.refused.append({"event": webhook, "result": answer})
@@ -202,13 +204,15 @@ def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
 def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Put webhooks on the lead-ingestion queue directly, ten in each call."""
     sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
-    for some in chunks(webhooks, SEND_MAX):
-        entries = [{"Id": str(place), "MessageBody": json.dumps(each)} for place, each in enumerate(some)]
+    for chunk in chunks(webhooks, SQS_MESSAGES_MAX):
+        entries = [
+            {"Id": str(index), "MessageBody": json.dumps(webhook)} for index, webhook in enumerate(chunk)
+        ]
         while entries:
             answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
-            failed = {each["Id"] for each in answer.get("Failed", ())}
+            failed = {failure["Id"] for failure in answer.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
-        outcome.counts["sent"] += len(some)
+        outcome.counts["sent"] += len(chunk)
     return outcome
 
 

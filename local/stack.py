@@ -1,6 +1,6 @@
 """A deployed stack, for the command line and the tests: the laptop's, or one on AWS, found by its name.
 
-Also the errors of AWS, as sentences that say what to do.
+It also turns the errors of AWS into sentences that say what to do.
 """
 
 import json
@@ -27,25 +27,54 @@ KEY = SECRET = "test"
 LAPTOP_SECONDS_MAX, AWS_SECONDS_MAX = 130, 910
 TABLE = "Table"
 REGISTER = "RegisterTableName"  # an output, in a deployment of two regions
-UNKNOWN = "ValidationError"  # what CloudFormation answers for a stack that is not there
+UNKNOWN_STACK = "ValidationError"  # CloudFormation's code for a stack that is not there
+AwsError = (BotoCoreError, ClientError)
+CREDENTIALS = "set AWS_PROFILE or AWS_ACCESS_KEY_ID, or sign in with `aws sso login`"
+ERROR_TEXTS: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
+    (
+        (exceptions.NoCredentialsError, exceptions.PartialCredentialsError),
+        f"there are no credentials of AWS: {CREDENTIALS}",
+    ),
+    ((exceptions.NoRegionError,), "no region is known: say --region, or set AWS_REGION"),
+    ((exceptions.ProfileNotFound,), f"the profile is not there: {CREDENTIALS}"),
+    (
+        (
+            exceptions.SSOError,
+            exceptions.TokenRetrievalError,
+            exceptions.CredentialRetrievalError,
+        ),
+        f"the credentials cannot be had: {CREDENTIALS}",
+    ),
+    (
+        (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError, exceptions.InvalidRegionError),
+        "AWS cannot be reached: is the region's name right (--region), and the network there?",
+    ),
+)
+LOOPBACK = "127.0.0.1"  # stands in errors of the laptop cloud
+REFUSED_CREDENTIALS = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What .local/stack.json holds. tables: logical id -> name.
-
-    endpoint_url: the emulator's; "" on AWS, where clients find endpoint and credentials as botocore does.
-    parameters: of a stack on AWS, by name; those that the template hides are `****`.
-    """
+    """A deployed stack. The laptop's is stored in .local/stack.json."""
 
     api_url: str
-    endpoint_url: str
+    endpoint_url: str  # the emulator's; "" on AWS, where botocore finds endpoint and credentials
     region: str
     outputs: dict[str, str]
-    tables: dict[str, str]
-    redis_url: str
+    tables: dict[str, str]  # logical id -> name
+    redis_url: str  # the laptop's; "" on AWS
     name: str = "streakline"
-    parameters: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)  # on AWS; `****` where the template hides them
 
     @property
     def is_laptop(self) -> bool:
@@ -54,12 +83,12 @@ class Stack:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The value of each setting by its name: of the parameter Settings, else its default."""
+        """Each setting's value by its name: as the parameter Settings has it, else its default."""
         return settings_of(self.parameters.get("Settings", ""))
 
     @property
     def campaign_grace_days(self) -> int:
-        """After so many dates an unanswered campaign is ignored."""
+        """The number of dates after which an unanswered campaign counts as ignored."""
         return int(self.settings["CampaignGraceDays"])
 
     def save(self) -> None:
@@ -69,8 +98,8 @@ class Stack:
     def client(self, service: str, attempts: int = 4) -> Any:
         """Return a client of the emulator or of AWS; the same one for the same arguments.
 
-        In a deployment of two regions it writes to DynamoDB only while its region is the writer (rule 23):
-        raises RegionFenced.
+        In a deployment of two regions a client of DynamoDB writes only while its region is the writer (rule
+        23), and raises RegionFenced otherwise. attempts: how often a call is tried.
         """
         if service == "dynamodb" and REGISTER in self.outputs:
             return _fenced_client(self.endpoint_url, self.region, attempts, self.outputs[REGISTER])
@@ -90,8 +119,8 @@ class Stack:
 @cache
 def _fenced_client(endpoint_url: str, region: str, attempts: int, register: str) -> Any:
     registers = RegisterStore(_client(endpoint_url, region, "dynamodb", attempts), register)
-    made = fresh_client(endpoint_url, region, "dynamodb", attempts)
-    return guard_client(made, Fence(registers.read, region), may_write)
+    client = fresh_client(endpoint_url, region, "dynamodb", attempts)
+    return guard_client(client, Fence(registers.read, region), may_write)
 
 
 @cache
@@ -106,9 +135,9 @@ def fresh_client(endpoint_url: str, region: str, service: str, attempts: int = 4
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=80,
     )
-    ours = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "endpoint_url": endpoint_url}
+    emulator = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "endpoint_url": endpoint_url}
     return boto3.client(  # type: ignore[call-overload]  # the service is a parameter
-        service, region_name=region or None, config=config, **(ours if endpoint_url else {})
+        service, region_name=region or None, config=config, **(emulator if endpoint_url else {})
     )
 
 
@@ -133,97 +162,63 @@ def load() -> Stack:
 
 
 def find(name: str, region: str | None = None) -> Stack:
-    """Return a deployed stack.
+    """Return a deployed stack on AWS.
 
     Credentials and region come from where botocore always takes them; AWS_REGION counts too, as in other
-    tools. Raises RuntimeError if there is no such stack or if it is none of this template, and what botocore
-    raises.
+    tools. Raises RuntimeError if there is no such stack or if it is not of this template, and AwsError.
     """
     client = fresh_client("", region or os.environ.get("AWS_REGION", ""), "cloudformation")
-    where: str = client.meta.region_name
+    region_name: str = client.meta.region_name
     try:
-        described = client.describe_stacks(StackName=name)["Stacks"][0]
+        description = client.describe_stacks(StackName=name)["Stacks"][0]
     except ClientError as error:
-        if error.response["Error"]["Code"] != UNKNOWN:
+        if error.response["Error"]["Code"] != UNKNOWN_STACK:
             raise
         raise RuntimeError(
-            f"there is no stack {name} in {where}, in the account of these credentials: "
+            f"there is no stack {name} in {region_name}, in the account of these credentials: "
             "is --stack-name right, --region, AWS_PROFILE?"
         ) from None
-    return _stack(described, name, where)
+    return _stack(description, name, region_name)
 
 
-def _stack(described: dict[str, Any], name: str, region: str) -> Stack:
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", ())}
+def _stack(description: dict[str, Any], name: str, region: str) -> Stack:
+    """Return a stack as CloudFormation describes it. Raises RuntimeError if it has no API."""
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
     if "ApiUrl" not in outputs:
         raise RuntimeError(
-            f"the stack {name} in {region} is {described['StackStatus']} and has no output ApiUrl: "
+            f"the stack {name} in {region} is {description['StackStatus']} and has no output ApiUrl: "
             "it is not deployed completely, or is no stack of this template"
         )
     parameters = {
-        each["ParameterKey"]: each.get("ParameterValue", "") for each in described.get("Parameters", ())
+        parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+        for parameter in description.get("Parameters", ())
     }
     api_url = outputs["ApiUrl"].rstrip("/")
     return Stack(api_url, "", region, outputs, tables_in(outputs), "", name, parameters)
 
 
-AwsError = (BotoCoreError, ClientError)
-CREDENTIALS = "set AWS_PROFILE or AWS_ACCESS_KEY_ID, or sign in with `aws sso login`"
-KINDS: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
-    (
-        (exceptions.NoCredentialsError, exceptions.PartialCredentialsError),
-        f"there are no credentials of AWS: {CREDENTIALS}",
-    ),
-    ((exceptions.NoRegionError,), "no region is known: say --region, or set AWS_REGION"),
-    ((exceptions.ProfileNotFound,), f"the profile is not there: {CREDENTIALS}"),
-    (
-        (
-            exceptions.SSOError,
-            exceptions.TokenRetrievalError,
-            exceptions.CredentialRetrievalError,
-        ),
-        f"the credentials cannot be had: {CREDENTIALS}",
-    ),
-    (
-        (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError, exceptions.InvalidRegionError),
-        "AWS cannot be reached: is the region's name right (--region), and the network there?",
-    ),
-)
-LOOPBACK = "127.0.0.1"  # in the error of whoever asks the laptop cloud
-REFUSED = frozenset(
-    {
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "InvalidClientTokenId",
-        "InvalidSignatureException",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
-
-
 def sentence(error: Exception) -> str:
     """Return what went wrong, and what to do about it if that is known."""
     if isinstance(error, ClientError):
-        return _answered(error)
+        return _client_error(error)
     if LOOPBACK in str(error) or isinstance(error, HTTPError):
         where = "laptop cloud" if LOOPBACK in str(error) else "service"
         return f"the {where} does not answer: `streakline status` says why ({_cause(error)})"
-    for kinds, text in KINDS:
+    for kinds, text in ERROR_TEXTS:
         if isinstance(error, kinds):
             return f"{text} ({error})"
     return f"{error}" or type(error).__name__
 
 
 def _cause(error: Exception) -> str:
-    """Return an error in a line, without the object that it happened to."""
+    """Return an error's last part: urllib3 puts the connection before it, as `<...>: `."""
     return str(error).rpartition(">: ")[2] or type(error).__name__
 
 
-def _answered(error: ClientError) -> str:
+def _client_error(error: ClientError) -> str:
     reason = error.response.get("Error", {})
     code, message = reason.get("Code", "unknown"), reason.get("Message", "")
-    if code in REFUSED:
+    if code in REFUSED_CREDENTIALS:
         return f"AWS does not accept these credentials ({code}): {CREDENTIALS}"
     if code.startswith("AccessDenied") or code == "UnauthorizedOperation":
         return f"these credentials may not do {error.operation_name}: {message}"

@@ -20,6 +20,7 @@ from rules.engagement.reconciliation import Doubt
 
 LISTED_MAX = 1000  # of each kind of finding, in the report for machines
 SHOWN_MAX = 50  # in a table of the report for people
+EMPTY_TABLE = "None."  # in the report for people; `streakline report` tells clean sections by it
 PARTITION = ("entity", "date", "hour", "why")
 # Who must be at fault where very many accounts are in a doubt.
 AT_FAULT = {
@@ -269,9 +270,9 @@ def _failures(report: Report) -> Iterator[str]:
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a heading and a table of at most 50 rows, or `None.`."""
+    """Return a heading and a table of at most 50 rows, or EMPTY_TABLE."""
     if not rows:
-        return f"## {title}\n\nNone."
+        return f"## {title}\n\n{EMPTY_TABLE}"
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     lines += [" | ".join(_cell(value) for value in row) for row in rows[:SHOWN_MAX]]
     more = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""

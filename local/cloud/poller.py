@@ -29,14 +29,20 @@ from local.cloud.streams import (
 from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
 
-# What the poller reports in two files: its counts, and how far each consumer of a shard is.
+CHECKPOINTS = LOCAL / "checkpoints.json"  # how far each consumer of a shard is
+HEARTBEAT = LOCAL / "poller.json"  # the counts of each function
+STATE_SECONDS = 0.1
+DISCOVER_SECONDS = 10.0
+# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the
+# emulator keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle
+# is asked once a second, too: asking took a sixth of a laptop.
+KINESIS_SECONDS = 1.0
+TABLE_SECONDS = 0.25
+TABLE_SECONDS_MAX = 1.0
+GROWTH = 1.2
 
 
-CHECKPOINTS = LOCAL / "checkpoints.json"
-HEARTBEAT = LOCAL / "poller.json"
-
-
-def place_name(mapping: EventSourceMapping, shard: str) -> str:
+def consumer_key(mapping: EventSourceMapping, shard: str) -> str:
     """Return the key of a consumer of a shard in the file CHECKPOINTS."""
     return f"{mapping.function} {mapping.source} {shard}"
 
@@ -48,13 +54,13 @@ def read_checkpoints() -> dict[str, str]:
 
 @dataclass(slots=True)
 class PollerState:
-    """What the poller has done."""
+    """What the poller has done. It is reported in the files CHECKPOINTS and HEARTBEAT."""
 
-    checkpoints: dict[str, str] = field(default_factory=dict)  # the last record done, by consumer and shard
-    # When a consumer last had nothing left to do, by function, then by consumer and shard
+    checkpoints: dict[str, str] = field(default_factory=dict)  # the last record done, by consumer_key()
+    # When a consumer last had nothing left to do, by function, then by consumer_key()
     caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)  # of each function
-    written: dict[Path, str] = field(default_factory=dict)  # the text of each file
+    file_texts: dict[Path, str] = field(default_factory=dict)  # as last written
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> None:
@@ -81,37 +87,26 @@ class PollerState:
             }
             texts = {HEARTBEAT: json.dumps(state), CHECKPOINTS: json.dumps(self.checkpoints)}
         for path, text in texts.items():
-            if self.written.get(path) == text:
+            if self.file_texts.get(path) == text:
                 continue
-            self.written[path] = text
+            self.file_texts[path] = text
             fresh = path.with_suffix(".new")
             fresh.write_text(text)
             fresh.replace(path)
 
 
-# When an idle shard is asked again: now and then, and at once when somebody waits for its consumer.
-#
-# Whoever waits writes the consumer's name, and when the waiting began, into the file ASKED.
-
-
-# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the
-# emulator keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle
-# is asked once a second, too: asking took a sixth of a laptop.
-KINESIS_SECONDS = 1.0
-TABLE_SECONDS = 0.25
-TABLE_SECONDS_MAX = 1.0
-GROWTH = 1.2
-
-
 @dataclass(slots=True)
 class Resting:
-    """What all shards' threads wait on."""
+    """The pauses of idle shards' threads. A pause ends at once when somebody waits for the shard's consumer.
 
-    asked: dict[str, float] = field(default_factory=dict)  # when somebody last began to wait for a function
-    waited_for: threading.Condition = field(default_factory=threading.Condition)
+    Whoever waits writes the consumer's name, and when the waiting began, into the file ASKED.
+    """
+
+    wait_starts: dict[str, float] = field(default_factory=dict)  # by function: the latest, in epoch seconds
+    condition: threading.Condition = field(default_factory=threading.Condition)
 
     def rest(self, function: str, polled_at: float, idle: int, *, is_kinesis: bool) -> None:
-        """Wait for the next look, or until somebody asks. idle: how many looks in turn found nothing."""
+        """Wait for the next look, or until somebody asks. idle: how many looks in a row found nothing."""
         seconds = KINESIS_SECONDS if is_kinesis else table_seconds(idle)
         self._wait(function, polled_at, seconds)
 
@@ -124,20 +119,22 @@ class Resting:
 
     def is_awaited(self, function: str, since: float) -> bool:
         """Whether somebody has begun to wait for a function, at `since` or later."""
-        return self.asked.get(function, -1.0) >= since
+        return self.wait_starts.get(function, -1.0) >= since
 
     def _wait(self, function: str, since: float, seconds: float) -> None:
-        with self.waited_for:
-            self.waited_for.wait_for(lambda: self.is_awaited(function, since), seconds)
+        with self.condition:
+            self.condition.wait_for(lambda: self.is_awaited(function, since), seconds)
 
     def hear(self) -> None:
         """Wake the idle threads of a function for which somebody has begun to wait."""
-        with contextlib.suppress(OSError, ValueError):  # nobody has yet, or is just writing it
-            at, function = ASKED.read_text().split(" ")
-            if float(at) != self.asked.get(function):
-                with self.waited_for:
-                    self.asked[function] = float(at)
-                    self.waited_for.notify_all()
+        # There is no file before somebody waits, and half of one while it is written.
+        with contextlib.suppress(OSError, ValueError):
+            text, function = ASKED.read_text().split(" ")
+            wait_start = float(text)
+            if wait_start != self.wait_starts.get(function):
+                with self.condition:
+                    self.wait_starts[function] = wait_start
+                    self.condition.notify_all()
 
 
 def ask(function: str, at: float) -> None:
@@ -148,12 +145,8 @@ def ask(function: str, at: float) -> None:
 
 
 def table_seconds(idle: int) -> float:
-    """Return how long to leave a shard alone that has answered with nothing so many times in a row."""
+    """Return how long to leave a table's shard alone. idle: how many looks in a row found nothing."""
     return min(TABLE_SECONDS_MAX, TABLE_SECONDS * GROWTH ** min(idle - 1, 99))
-
-
-STATE_SECONDS = 0.1
-DISCOVER_SECONDS = 10.0
 
 
 @dataclass(slots=True)
@@ -162,34 +155,35 @@ class Poller:
 
     stack: Stack
     state: PollerState = field(default_factory=PollerState)
-    shards: dict[str, list[str]] = field(default_factory=dict)  # of each stream
+    shards: dict[str, list[str]] = field(default_factory=dict)  # ids, by stream
     readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)  # by stream and shard
-    served: set[str] = field(default_factory=set)  # each consumer of each shard
+    consumers: set[str] = field(default_factory=set)  # consumer_key() of those that have a thread
     resting: Resting = field(default_factory=Resting)
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
         self.state.load()
-        looked = 0.0
+        discovered_at = 0.0
         while True:
-            if time.monotonic() - looked > DISCOVER_SECONDS:
+            if time.monotonic() - discovered_at > DISCOVER_SECONDS:
                 self._discover()
-                looked = time.monotonic()
+                discovered_at = time.monotonic()
             self.resting.hear()
             self.state.write()
             time.sleep(STATE_SECONDS)
 
     def _discover(self) -> None:
-        found = self.stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-        for described in found:
-            source = described["EventSourceArn"]
-            if described["State"] != "Disabled" or not (":kinesis:" in source or ":dynamodb:" in source):
+        """Start a thread for each shard of each mapping that the template left disabled, if it has none."""
+        answer = self.stack.client("lambda").list_event_source_mappings()
+        for description in answer["EventSourceMappings"]:
+            source = description["EventSourceArn"]
+            if description["State"] != "Disabled" or not (":kinesis:" in source or ":dynamodb:" in source):
                 continue
-            mapping = mapping_of(described)
+            mapping = mapping_of(description)
             for shard in self._shards_of(mapping):
-                key = place_name(mapping, shard)
-                if key not in self.served:
-                    self.served.add(key)
+                key = consumer_key(mapping, shard)
+                if key not in self.consumers:
+                    self.consumers.add(key)
                     self.state.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
 
@@ -209,6 +203,7 @@ class Poller:
         return function_name(mapping.function)
 
     def _serve(self, mapping: EventSourceMapping, shard: str, key: str) -> None:
+        """Deliver a shard's records to a function, forever. After an error it goes on from the checkpoint."""
         while True:
             try:
                 for batch in self._batches(mapping, shard, key):
@@ -224,25 +219,29 @@ class Poller:
                 time.sleep(1)
 
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
-        """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
+        """Yield a shard's batches of records that the mapping's filters let through.
+
+        A batch is checkpointed when the caller asks for the next one. `position` is the sequence number of
+        the last record that was read.
+        """
         name, reader = self._name(mapping), self.readers[mapping.source, shard]
         patterns = [json.loads(pattern) for pattern in mapping.patterns]
-        place = passed = self.state.checkpoints.get(key, "")
+        position = checkpoint = self.state.checkpoints.get(key, "")
         waiting: list[Record] = []
-        polled_at, started, idle = 0.0, 0.0, 0
+        polled_at, window_began, idle = 0.0, 0.0, 0
         while True:
-            page = reader.read(place, polled_at)
+            page = reader.read(position, polled_at)
             polled_at = page.polled_at
-            place = sequence_of(page.records[-1]) if page.records else place
+            position = sequence_of(page.records[-1]) if page.records else position
             wanted = [record for record in page.records if is_wanted(record, patterns)]
             if wanted and not waiting:
-                started = time.monotonic()
+                window_began = time.monotonic()
             waiting += wanted
             while len(waiting) >= mapping.batch_size:
                 batch, waiting = waiting[: mapping.batch_size], waiting[mapping.batch_size :]
                 yield batch
                 self.state.checkpoint(key, sequence_of(batch[-1]))
-            if waiting and time.monotonic() - started < mapping.window_seconds:
+            if waiting and time.monotonic() - window_began < mapping.window_seconds:
                 caught_up_at = self.state.caught_up[name][key]
                 if page.records or not self.resting.is_awaited(name, caught_up_at):
                     self.resting.gather(name, caught_up_at)  # more may come before the batching window ends
@@ -250,15 +249,17 @@ class Poller:
             if waiting:
                 batch, waiting = waiting, []
                 yield batch
-            if place != passed:
-                self.state.checkpoint(key, place)
-                passed = place
+            # Nothing waits now: all that was read is done, also what the filters left out.
+            if position != checkpoint:
+                self.state.checkpoint(key, position)
+                checkpoint = position
             idle = 0 if page.records else idle + 1
             if idle:
                 self.state.caught_up[name][key] = polled_at
                 self.resting.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
+        """Invoke a mapping's function with records; an error is counted, printed, and part of the reply."""
         try:
             answer = self.stack.client("lambda", attempts=1).invoke(
                 FunctionName=mapping.function, Payload=json.dumps({"Records": list(records)}).encode()
@@ -276,7 +277,7 @@ class Poller:
     def _discard(
         self, mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
     ) -> None:
-        """Send to the failure destination what Lambda sends: the place of the records, not the records."""
+        """Send to the failure destination what Lambda sends: where the records are, not the records."""
         self.state.count(self._name(mapping), "discarded", len(records))
         if not mapping.destination:
             return

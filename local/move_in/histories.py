@@ -1,4 +1,4 @@
-"""Histories: a row is an event with its time, maybe years old. It goes through the door of all events."""
+"""Histories (rule 20): a row is an event with its time, maybe years old. It is posted as all events are."""
 
 import csv
 import hashlib
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
+from adapters.platform.tables import BEFORE_ALL
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.events import EVENT, RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
@@ -29,15 +30,16 @@ from rules.engagement.ledger import AppliedEvents, applied_events
 from rules.json_values import BadValue, parse_json
 from rules.privacy.tombstones import user_subject
 
+Body = dict[str, Any]
 COLUMNS = ("user_id", "event_type", "occurred_at", "timezone", "idempotency_key", "source", "properties")
 OPERATOR = Caller("operator", is_admin=True)
-Body = dict[str, Any]
-Send = Callable[[Sequence[Body]], Sequence[Mapping[str, Any]]]
-TAKEN = frozenset({"accepted", "duplicate"})
+# Sending
+TAKEN = frozenset({"accepted", "duplicate"})  # statuses of events that the system has
 ATTEMPTS_MAX = 8
 ATTEMPT_PAUSE_SECONDS = 1.0
+# Comparing
 READERS = 8
-ROWS_AT_ONCE = 500_000  # are held in memory; a larger file is read several times
+ROWS_MAX = 500_000  # in memory; a larger file is read several times
 PAUSE_SECONDS = 2.0
 SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
 HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
@@ -45,7 +47,7 @@ WAITS = "some rows are in no ledger yet: `streakline status` and `streakline que
 
 
 def body_of(row: Row) -> Body | RefusedRow:
-    """Return the event that a row tells, as the door takes it."""
+    """Return a row's event as POST /v1/events takes it, or why the row has none."""
     body: Body = {"source": IMPORTED, **row.values}
     if isinstance(body.get("properties"), str):
         try:
@@ -61,15 +63,8 @@ def body_of(row: Row) -> Body | RefusedRow:
     return body
 
 
-def _key_of(body: Mapping[str, Any]) -> str:
-    """Return a key for an event that has none: what says the same has the same key, and is one event."""
-    said = [body.get(name) for name in COLUMNS if name not in ("idempotency_key", "source")]
-    text = json.dumps(said, sort_keys=True, default=str)
-    return f"import:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-
-
-def checked(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body | RefusedRow:
-    """Return a row's event if the door would take it by now; otherwise why not."""
+def check_row(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body | RefusedRow:
+    """Return a row's event if POST /v1/events would accept it now; otherwise why not."""
     body = body_of(row)
     if isinstance(body, RefusedRow):
         return body
@@ -85,7 +80,7 @@ def checked(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body
 
 
 def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
-    """Return why the door has refused a row; None if it has taken it."""
+    """Return why POST /v1/events has refused a row; None if it has accepted it. result: of its event."""
     if result["status"] in TAKEN:
         return None
     error = result.get("error") or {}
@@ -102,66 +97,58 @@ class Calls(Protocol):
 
 
 class EventsDoor:
-    """Sends events; what is not decided is sent again, because events carry their keys."""
+    """Posts events. Those that the API could not decide are sent again: their keys make that harmless."""
 
     def __init__(self, api: Calls, pause_seconds: float = ATTEMPT_PAUSE_SECONDS) -> None:
         self._api, self._pause_seconds = api, pause_seconds
 
     def send(self, bodies: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return what became of each event. Raises RuntimeError if that cannot be had."""
+        """Return the result of each event. Raises RuntimeError if the API does not decide all of them."""
         result_of: dict[int, Mapping[str, Any]] = {}
-        left = list(range(len(bodies)))
+        undecided = list(range(len(bodies)))
         for attempt in range(ATTEMPTS_MAX):
             if attempt:
                 time.sleep(self._pause_seconds)
-            status, answer = self._api.call("POST", "/v1/events", {"events": [bodies[each] for each in left]})
+            events = [bodies[index] for index in undecided]
+            status, answer = self._api.call("POST", "/v1/events", {"events": events})
             results = _results(answer)
-            if len(results) != len(left):
+            if len(results) != len(undecided):
                 raise RuntimeError(
                     f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
                 )
-            result_of |= dict(zip(left, results, strict=True))
-            left = [
-                each for each in left if (result_of[each].get("error") or {}).get("code") == "unavailable"
-            ]
-            if not left:
-                return [result_of[each] for each in range(len(bodies))]
+            result_of |= dict(zip(undecided, results, strict=True))
+            undecided = [index for index in undecided if _is_undecided(result_of[index])]
+            if not undecided:
+                return [result_of[index] for index in range(len(bodies))]
         raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
-
-
-def _results(answer: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(answer, dict):
-        return []
-    found = answer.get("results") or (answer.get("error") or {}).get("details")
-    return found if isinstance(found, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """What a row of a file says: which event, and on which date by its own zone."""
+    """What a row of a file says."""
 
     line: int
     user_id: str
     event_id: str
-    day: date
+    day: date  # the event's, by its own time zone
 
 
 @dataclass(slots=True)
-class Compared:
-    """How many rows are as the file says. absent: lines that the system does not have."""
+class ComparisonResult:
+    """How a file's rows differ from what the system has."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    absent: set[int] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)  # rows, by outcome
+    absent: set[int] = field(default_factory=set)  # lines that the system does not have
     users: int = 0
 
     def lines(self, path: Path) -> Iterator[str]:
-        """Yield what is told of it."""
+        """Yield the result as lines for the user. path: of the file with the outcome of each row."""
         yield f"{self.users} users compared, row by row: {path}"
         yield from (f"  {outcome}: {count}" for outcome, count in sorted(self.counts.items()))
 
 
 def history_row(line: int, body: Body) -> HistoryRow:
-    """Return what an event's row says; its date is worked out in another way than the product does."""
+    """Return what an event's row says. Its date is computed independently of the product's own code."""
     identifier = event_id(body["user_id"], body["idempotency_key"], parse_moment(body["occurred_at"]))
     return HistoryRow(line, body["user_id"], identifier, local_date(body))
 
@@ -170,55 +157,84 @@ def history_row(line: int, body: Body) -> HistoryRow:
 class HistoryComparison:
     """Compares a history that was imported with what its users have now."""
 
-    # Yields all rows that were taken in, as often as it is called
-    rows_again: Callable[[], Iterable[HistoryRow | RefusedRow]]
+    # Yields all rows of the file anew at each call
+    read_again: Callable[[], Iterable[HistoryRow | RefusedRow]]
     ledger: LedgerStore
     patience: Callable[[], Patience]  # how long to wait
     pause: float = PAUSE_SECONDS
 
-    def write(self, path: Path, rows: int) -> Compared:
-        """Compare all rows, and write a line for each."""
-        found, parts = Compared(), 1 + rows // ROWS_AT_ONCE
-        with path.open("w", newline="", encoding="utf-8") as out:
-            lines = csv.writer(out)
+    def write(self, path: Path, rows: int) -> ComparisonResult:
+        """Compare all rows, and write a line for each; returns a summary. rows: how many the file has.
+
+        A user's rows are compared together. So a file of more than ROWS_MAX rows is read several times, each
+        time for another part of its users.
+        """
+        result, parts = ComparisonResult(), 1 + rows // ROWS_MAX
+        with path.open("w", newline="", encoding="utf-8") as file:
+            lines = csv.writer(file)
             lines.writerow(HEADER)
             for part in range(parts):
                 by_user: dict[str, list[HistoryRow]] = defaultdict(list)
-                for each in self.rows_again():
-                    if isinstance(each, HistoryRow) and zlib.crc32(each.user_id.encode()) % parts == part:
-                        by_user[each.user_id].append(each)
-                self._compare(by_user, found, lines)
-        return found
+                for row in self.read_again():
+                    if isinstance(row, HistoryRow) and zlib.crc32(row.user_id.encode()) % parts == part:
+                        by_user[row.user_id].append(row)
+                self._compare(by_user, result, lines)
+        return result
 
-    def _compare(self, by_user: dict[str, list[HistoryRow]], found: Compared, lines: Any) -> None:
-        found.users += len(by_user)
-        for user, applied in self._applied(by_user):
-            for each in by_user[user]:
-                day, points = applied.get(each.event_id, (None, None))
-                outcome = ABSENT if day is None else SAME if day == each.day else OTHER_DATE
-                found.counts[outcome] += 1
+    def _compare(self, by_user: dict[str, list[HistoryRow]], result: ComparisonResult, lines: Any) -> None:
+        result.users += len(by_user)
+        for user, applied in self._applied_events(by_user):
+            for row in by_user[user]:
+                day, points = applied.get(row.event_id, (None, None))
+                outcome = ABSENT if day is None else SAME if day == row.day else OTHER_DATE
+                result.counts[outcome] += 1
                 if outcome == ABSENT:
-                    found.absent.add(each.line)
-                lines.writerow(map(cell, (each.line, user, each.event_id, each.day, day, points, outcome)))
+                    result.absent.add(row.line)
+                lines.writerow(map(cell, (row.line, user, row.event_id, row.day, day, points, outcome)))
 
-    def _applied(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
-        """Yield what each user's ledger has; waits for what is on its way, as long as that goes on."""
-        waiting, patience, goes_on = list(by_user), self.patience(), True
-        while waiting:
-            late: list[str] = []
-            lacking = 0
+    def _applied_events(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
+        """Yield the events that each user's ledger has.
+
+        A user whose rows are not all there is read again, until all are there or none has come for too long.
+        """
+        users, patience, may_wait = list(by_user), self.patience(), True
+        while users:
+            incomplete: list[str] = []
+            missing_rows = 0
             with ThreadPoolExecutor(READERS) as pool:
-                read = pool.map(lambda user: applied_events(self.ledger.after(user, "0")[0]), waiting)
-                for user, applied in zip(waiting, read, strict=True):
-                    missing = sum(each.event_id not in applied for each in by_user[user])
-                    lacking += missing
-                    if missing and goes_on:
-                        late.append(user)
+                for user, applied in zip(users, pool.map(self._read_ledger, users), strict=True):
+                    missing = sum(row.event_id not in applied for row in by_user[user])
+                    missing_rows += missing
+                    if missing and may_wait:
+                        incomplete.append(user)
                     else:
                         yield user, applied
-            waiting = late
-            if waiting:
+            users = incomplete
+            if users:
                 try:
-                    patience.wait(WAITS, f"{lacking} rows", self.pause)
+                    patience.wait(WAITS, f"{missing_rows} rows", self.pause)
                 except RuntimeError:
-                    goes_on = False  # what is missing is told as such, and not waited for any more
+                    may_wait = False  # the last look: what is missing then is written down as absent
+
+    def _read_ledger(self, user_id: str) -> AppliedEvents:
+        entries, _ = self.ledger.after(user_id, BEFORE_ALL)
+        return applied_events(entries)
+
+
+def _key_of(body: Mapping[str, Any]) -> str:
+    """Return a key for an event that has none: rows that say the same get the same key, and are one event."""
+    values = [body.get(name) for name in COLUMNS if name not in ("idempotency_key", "source")]
+    text = json.dumps(values, sort_keys=True, default=str)
+    return f"import:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _results(answer: Any) -> list[Mapping[str, Any]]:
+    """Return an answer's results, also those of a refused request; [] if it has none."""
+    if not isinstance(answer, dict):
+        return []
+    results = answer.get("results") or (answer.get("error") or {}).get("details")
+    return results if isinstance(results, list) else []
+
+
+def _is_undecided(result: Mapping[str, Any]) -> bool:
+    return (result.get("error") or {}).get("code") == "unavailable"

@@ -1,11 +1,11 @@
-"""`streakline events import`: takes files in, and says of each row what the system shows (rule 20).
+"""`streakline events import`: imports files of another system, and compares their rows (rule 20).
 
-Run again, it goes on where it was killed; at the end it compares. What comes twice changes nothing.
+An import that was killed is run again, and goes on where it was. A row that is sent twice changes nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -25,15 +25,15 @@ from local.command import FILE, command, option
 from local.move_in.histories import (
     COLUMNS,
     Body,
-    Compared,
+    ComparisonResult,
     EventsDoor,
     HistoryComparison,
     HistoryRow,
-    checked,
+    check_row,
     history_row,
     refused_by,
 )
-from local.move_in.positions import PositionImporter, PositionMoving
+from local.move_in.positions import PositionFiles, PositionImporter
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, tombstones_of
@@ -41,119 +41,65 @@ from rules.book.book import Books
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
-NOTE = "rows-taken"
+Check = Callable[[Row], object]  # returns a RefusedRow for a row that is not taken
+Send = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
+MARK = "rows-taken"
 STALLED_SECONDS = 60.0
 SENDERS = 8
-ROWS = 100  # of one sending: as many as a request may have
-AHEAD = SENDERS * 2  # sendings between two notes
+REQUEST_ROWS = 100  # as many as a request may have
+REQUESTS_PER_MARK = SENDERS * 2
 
 
 class MarkStore:
-    """How far a file has been taken in: noted in the deployment, so any machine goes on from there.
+    """How far a file has been imported: stored in the deployment, so any machine goes on from there.
 
-    It is in the table IdempotencyKeys, under a name that no user can have. The note only saves work: whatever
-    comes twice changes nothing.
+    The mark is in the table IdempotencyKeys, under a name that no user can have. It only saves work, because
+    a row that is sent twice changes nothing.
     """
 
     def __init__(self, dynamodb: Any, table: str, digest: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._key = {"user_id": f"import#{digest}", "idempotency_key": NOTE}
+        self._key = {"user_id": f"import#{digest}", "idempotency_key": MARK}
 
     def get(self) -> int:
-        """Return how many of the file's rows are taken in."""
+        """Return how many of the file's rows an earlier run has sent."""
         answer = self._dynamodb.get_item(
             TableName=self._table, Key=encode_item(self._key), ConsistentRead=True
         )
         return int(decode_item(answer["Item"])["rows"]) if "Item" in answer else 0
 
     def put(self, rows: int, now: datetime) -> None:
-        """Note that so many rows are taken in."""
+        """Store how many of the file's rows are sent."""
         ttl = int((now + RETENTION).timestamp())
         self._dynamodb.put_item(
             TableName=self._table, Item=encode_item({**self._key, "rows": rows, "ttl": ttl})
         )
 
 
-Check = Callable[[Row], object]
-Take = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
-
-
 @dataclass(slots=True)
-class TakenIn:
-    """What became of a file's rows. before: taken by an earlier run."""
+class SendingResult:
+    """What became of a file's rows."""
 
-    rows: int = 0
-    before: int = 0
+    rows: int = 0  # all that were read
+    earlier: int = 0  # sent by an earlier run
     sent: int = 0
-    refused: int = 0
-    lines: list[str] = field(default_factory=list)
 
 
-def validate(path: Path, check: Check, refused: RefusedFile) -> int:
-    """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
-    rows = 0
-    for row in read_rows(path):
-        rows += 1
-        found = row if isinstance(row, RefusedRow) else check(row)
-        if isinstance(found, RefusedRow):
-            refused.add(found)
-    return rows
-
-
-def take(path: Path, check: Check, send: Take, marks: MarkStore, refused: RefusedFile) -> TakenIn:
-    """Send all rows that pass the check, from the mark on; writes down those that are refused meanwhile."""
-    found = TakenIn(before=marks.get())
-    numbered = enumerate(read_rows(path), start=1)
-    for number, each in islice(numbered, found.before):
-        found.rows = number
-        _note(each, check, refused)
-
-    def one(some: Sequence[tuple[int, Row | RefusedRow]]) -> Sequence[RefusedRow | None]:
-        good = [each for _, each in some if isinstance(each, Row) and not isinstance(check(each), RefusedRow)]
-        refusal = iter(send(good)) if good else iter(())
-        sent = {each.line for each in good}
-        return [
-            next(refusal) if isinstance(each, Row) and each.line in sent else _refusal(each, check)
-            for _, each in some
-        ]
-
-    with ThreadPoolExecutor(SENDERS) as pool:
-        for some in chunks(chunks(numbered, ROWS), AHEAD):
-            for refusal in chain.from_iterable(pool.map(one, some)):
-                found.rows += 1
-                found.sent += refusal is None
-                if refusal:
-                    refused.add(refusal)
-            marks.put(found.rows, datetime.now(UTC))
-    found.refused = refused.count
-    return found
-
-
-def _note(each: Row | RefusedRow, check: Check, refused: RefusedFile) -> None:
-    if refusal := _refusal(each, check):
-        refused.add(refusal)
-
-
-def _refusal(each: Row | RefusedRow, check: Check) -> RefusedRow | None:
-    found = each if isinstance(each, RefusedRow) else check(each)
-    return found if isinstance(found, RefusedRow) else None
-
-
-class Moving(Protocol):
-    """One kind of file: how its rows are checked, taken in, and compared."""
+class ImportFiles(Protocol):
+    """One kind of file: how its rows are checked, sent, and compared."""
 
     def check(self, row: Row) -> object:
         """Return a RefusedRow for a row that is not taken."""
 
-    def send(self, some: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Take rows in; returns for each why it is refused, None if it is taken."""
+    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
+        """Import rows; returns for each why it is refused, None if it is taken."""
 
-    def compare(self, path: Path, out: Path, rows: int) -> Compared:
-        """Hold all rows against what the system has, and write a line for each."""
+    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:
+        """Compare all rows of a file with what the system has, and write a line for each."""
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryMoving:
+class HistoryFiles:
     """Files of events."""
 
     door: EventsDoor
@@ -165,22 +111,22 @@ class HistoryMoving:
 
     def check(self, row: Row) -> Body | RefusedRow:
         """Return a row's event, or why it is refused."""
-        return checked(row, self.books, self.now, self.erased)
+        return check_row(row, self.books, self.now, self.erased)
 
-    def send(self, some: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Send rows that pass the check."""
-        bodies = [body for body in map(self.check, some) if not isinstance(body, RefusedRow)]
-        return [refused_by(*each) for each in zip(some, self.door.send(bodies), strict=True)]
+    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
+        """Post the events of rows that pass the check; returns for each why it is refused, or None."""
+        bodies = [body for body in map(self.check, rows) if not isinstance(body, RefusedRow)]
+        return [refused_by(row, result) for row, result in zip(rows, self.door.send(bodies), strict=True)]
 
-    def compare(self, path: Path, out: Path, rows: int) -> Compared:
-        """Hold each event against the ledger of its user."""
+    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:
+        """Compare each event with the ledger of its user, and write a line for each."""
 
-        def rows_again() -> Iterator[HistoryRow | RefusedRow]:
+        def read_again() -> Iterator[HistoryRow | RefusedRow]:
             for row in read_rows(path):
                 body = row if isinstance(row, RefusedRow) else self.check(row)
                 yield body if isinstance(body, RefusedRow) else history_row(row.line, body)
 
-        return HistoryComparison(rows_again, self.ledger, self.patience).write(out, rows)
+        return HistoryComparison(read_again, self.ledger, self.patience).write(out, rows)
 
 
 @command("events import history.csv --dry-run", "events import positions.ndjson history.parquet")
@@ -207,22 +153,27 @@ def import_command(
     (user_id, as_of, streak, longest, last_date, balance, ...).
     """
     dynamodb = stack.client("dynamodb")
-    left = 0
+    refused = 0
     for path in files:
-        moving = _moving(path, stalled, stack)
+        kind = _kind_of(path, stalled, stack)
         marks = MarkStore(dynamodb, stack.tables["IdempotencyKeys"], digest_of_file(path))
-        left += move_in(path, moving, marks, dry_run=dry_run, leave_refused=leave_refused)
-    if left:
-        raise RuntimeError(f"{left} lines were not taken in: mend the file of refused ones and import that")
+        refused += move_in(path, kind, marks, dry_run=dry_run, leave_refused=leave_refused)
+    if refused:
+        raise RuntimeError(
+            f"{refused} lines were not taken in: mend the file of refused ones and import that"
+        )
 
 
 def move_in(
-    path: Path, moving: Moving, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
+    path: Path, kind: ImportFiles, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
 ) -> int:
-    """Take one file in; returns how many of its lines the system does not have then."""
+    """Import one file; returns how many of its lines the system does not have then.
+
+    Raises RuntimeError if lines are refused before anything is sent, unless `leave_refused` is set.
+    """
     columns = columns_of(path)
     with RefusedFile(path, columns) as refused:
-        rows = validate(path, moving.check, refused)
+        rows = validate(path, kind.check, refused)
         print(f"{path}: {rows} rows, {rows - refused.count} of them can be taken in")
         print("\n".join(refused.lines()), end="\n" if refused.count else "")
         if dry_run:
@@ -230,44 +181,84 @@ def move_in(
         if refused.count and not leave_refused:
             raise RuntimeError("nothing is taken in; --leave-refused takes in the others")
     with RefusedFile(path, columns) as refused:
-        found = take(path, moving.check, moving.send, marks, refused)
-        print("\n".join(_lines(found)))
+        result = send_rows(path, kind.check, kind.send, marks, refused)
+        if result.earlier:
+            print(f"{result.earlier} rows were taken in by an earlier run: this one goes on from there")
+        print(f"{result.sent} rows are sent")
         out = path.with_name(f"{path.stem}.compared.csv")
-        compared = moving.compare(path, out, rows)
-        _note_absent(path, compared, refused)
-        print("\n".join([*compared.lines(out), *refused.lines()]))
+        comparison = kind.compare(path, out, rows)
+        _add_absent(path, comparison, refused)
+        print("\n".join([*comparison.lines(out), *refused.lines()]))
         return refused.count
 
 
-def _note_absent(path: Path, compared: Compared, refused: RefusedFile) -> None:
-    """Keep the rows, too, that an earlier run could not take in, or that are still under way."""
-    lacking = compared.absent - refused.places
-    for each in read_rows(path) if lacking else ():
-        if each.line in lacking:
-            refused.add(RefusedRow(each.line, "line", "is not in the system", each.values))
+def validate(path: Path, check: Check, refused: RefusedFile) -> int:
+    """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
+    rows = 0
+    for row in read_rows(path):
+        rows += 1
+        if refusal := _refusal(row, check):
+            refused.add(refusal)
+    return rows
 
 
-def _lines(found: TakenIn) -> Iterator[str]:
-    if found.before:
-        yield f"{found.before} rows were taken in by an earlier run: this one goes on from there"
-    yield f"{found.sent} rows are sent"
+def send_rows(path: Path, check: Check, send: Send, marks: MarkStore, refused: RefusedFile) -> SendingResult:
+    """Send all rows that pass the check, from the mark on; writes down those that are refused."""
+    result = SendingResult(earlier=marks.get())
+    rows = read_rows(path)
+    for row in islice(rows, result.earlier):
+        result.rows += 1
+        if refusal := _refusal(row, check):
+            refused.add(refusal)
 
+    def send_chunk(chunk: Sequence[Row | RefusedRow]) -> list[RefusedRow | None]:
+        """Return for each row of a request why it is refused, None if it is taken."""
+        refusals = [_refusal(row, check) for row in chunk]
+        good = [
+            row for row, refusal in zip(chunk, refusals, strict=True) if isinstance(row, Row) and not refusal
+        ]
+        answers = iter(send(good) if good else ())
+        return [refusal or next(answers) for refusal in refusals]
 
-def _moving(path: Path, stalled: float, stack: Stack) -> Moving:
-    dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
-    if is_of_positions(columns_of(path)):
-        achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
-        mover = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
-        return PositionMoving(mover, books, erased, partial(datetime.now, UTC))
-    ledger, door = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventsDoor(Api(stack))
-    return HistoryMoving(door, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
+    with ThreadPoolExecutor(SENDERS) as pool:
+        for requests in chunks(chunks(rows, REQUEST_ROWS), REQUESTS_PER_MARK):
+            for refusal in chain.from_iterable(pool.map(send_chunk, requests)):
+                result.rows += 1
+                result.sent += refusal is None
+                if refusal:
+                    refused.add(refusal)
+            marks.put(result.rows, datetime.now(UTC))
+    return result
 
 
 def is_of_positions(columns: Sequence[str]) -> bool:
-    """Whether a file with these columns has opening positions. Raises RuntimeError if it cannot be told."""
+    """Whether a file with these columns has positions, not events. Raises RuntimeError for neither."""
     if "occurred_at" in columns:
         return False
     if "as_of" in columns:
         return True
     events, positions = ", ".join(COLUMNS), ", ".join(POSITION_COLUMNS)
     raise RuntimeError(f"a file has events ({events}) or opening positions ({positions}): this has neither")
+
+
+def _kind_of(path: Path, stalled: float, stack: Stack) -> ImportFiles:
+    dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
+    if is_of_positions(columns_of(path)):
+        achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
+        importer = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
+        return PositionFiles(importer, books, erased, partial(datetime.now, UTC))
+    ledger, door = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventsDoor(Api(stack))
+    return HistoryFiles(door, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
+
+
+def _refusal(row: Row | RefusedRow, check: Check) -> RefusedRow | None:
+    outcome = row if isinstance(row, RefusedRow) else check(row)
+    return outcome if isinstance(outcome, RefusedRow) else None
+
+
+def _add_absent(path: Path, comparison: ComparisonResult, refused: RefusedFile) -> None:
+    """Write down rows, too, that an earlier run could not import, or that are still under way."""
+    absent = comparison.absent - refused.line_numbers
+    for row in read_rows(path) if absent else ():
+        if row.line in absent:
+            refused.add(RefusedRow(row.line, "line", "is not in the system", row.values))

@@ -1,5 +1,6 @@
-"""Opening positions (docs/rules.md, rule 20): a row is what another system says of a user. Each is written at
-once, in one transaction if nobody else has written, and compared.
+"""Opening positions (rule 20): a row is what another system says of a user.
+
+Each is written to the user's account, and compared with what the account shows then.
 """
 
 import csv
@@ -17,10 +18,10 @@ from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from adapters.platform.spreadsheets import cell
-from adapters.platform.tables import chunks
+from adapters.platform.tables import BEFORE_ALL, chunks
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.web.json_schema import USER_ID
-from local.move_in.histories import ABSENT, SAME, Compared
+from local.move_in.histories import ABSENT, SAME, ComparisonResult
 from local.move_in.rows import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp
@@ -32,23 +33,31 @@ from rules.engagement.opening_positions import OpeningPosition, has_position, po
 from rules.engagement.streak import shown_streak
 from rules.privacy.tombstones import user_subject
 
+READERS = 8
+SAME_AND_MOVED_ON, DIFFERS = "same, and moved on", "differs"
+# Of a position: streak, longest streak, last date, active days, balance, freezes
+Figures = tuple[int, int, date | None, int, int, int]
+FIELDS = ("streak", "longest", "last_date", "active_days", "balance", "freezes")
+HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in ("told", "shown")), "outcome")
+
 
 @dataclass(frozen=True, slots=True)
 class PositionImporter:
-    """Moves users in, one at a time."""
+    """Gives users their opening positions, one at a time."""
 
     accounts: AccountStore
     cache: EngagementCache
     achievements: AchievementStore
 
     def move(self, position: OpeningPosition, now: datetime) -> bool:
-        """Give a user a position; whether that has changed anything.
+        """Give a user a position, in one transaction; returns whether that has changed anything.
 
-        Raises InputRefused for a user with another position or a history; AccountContended.
+        Raises InputRefused for a user with another position or a history; AccountContended if others write to
+        the account at each attempt.
         """
         user = position.user_id
         for _ in pauses(ATTEMPTS_MAX):
-            account, _applied = self.accounts.load(user, [position.as_of])
+            account, _ = self.accounts.load(user, [position.as_of])
             if has_position(account, position):
                 return False
             if account.pending:
@@ -63,23 +72,6 @@ class PositionImporter:
             return True
         raise AccountContended(user)
 
-    def _commit(self, decision: Decision, position: OpeningPosition) -> None:
-        put = (
-            [self.achievements.put_action(position.user_id, self._with(position))]
-            if position.achievements
-            else []
-        )
-        if decision.entries:
-            self.accounts.commit_at_once(decision, also=put)
-        else:
-            self.accounts.put_profile(decision.profile, also=put)
-
-    def _with(self, position: OpeningPosition) -> AchievementSnapshot:
-        """Return what readers have kept of the user, with what is brought along as if it had been shown."""
-        kept = self.achievements.get(position.user_id)
-        dated = {name: min(at, kept.shown.get(name, at)) for name, at in position.achievements.items()}
-        return replace(kept, shown={**kept.shown, **dated})
-
     def has_achievements(self, position: OpeningPosition) -> bool:
         """Whether the user has all that the position brings along."""
         if not position.achievements:
@@ -87,19 +79,28 @@ class PositionImporter:
         shown = self.achievements.get(position.user_id).shown
         return all(shown.get(name, "9") <= at for name, at in position.achievements.items())
 
+    def _commit(self, decision: Decision, position: OpeningPosition) -> None:
+        actions = []
+        if position.achievements:
+            snapshot = self._with_achievements(position)
+            actions.append(self.achievements.put_of(position.user_id, snapshot))
+        if decision.entries:
+            self.accounts.commit_at_once(decision, also=actions)
+        else:
+            self.accounts.put_profile(decision.profile, also=actions)
 
-READERS = 8
-MOVED_ON, DIFFERS = "same, and moved on", "differs"
-Figures = tuple[int, int, date | None, int, int, int]
-FIELDS = ("streak", "longest", "last_date", "active_days", "balance", "freezes")
-HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in ("told", "shown")), "outcome")
+    def _with_achievements(self, position: OpeningPosition) -> AchievementSnapshot:
+        """Return the user's stored achievements with those of the position, as if they had been shown."""
+        stored = self.achievements.get(position.user_id)
+        imported = {name: min(at, stored.shown.get(name, at)) for name, at in position.achievements.items()}
+        return replace(stored, shown={**stored.shown, **imported})
 
 
 @dataclass(frozen=True, slots=True)
-class PositionMoving:
+class PositionFiles:
     """Files of opening positions."""
 
-    mover: PositionImporter
+    importer: PositionImporter
     books: Books
     erased: ErasureCheck
     now: Callable[[], datetime]
@@ -117,103 +118,106 @@ class PositionMoving:
             return RefusedRow(row.line, "user_id", "was erased", row.values)
         return position
 
-    def _unknown(self, position: OpeningPosition) -> str:
-        """Return why achievements cannot be brought along; "" if they can."""
-        known = declared_achievements(self.books, self.now()) if position.achievements else {}
-        for name in position.achievements:
-            if name not in known:
-                return f"has {name}, which is not in the book in force"
-            if not known[name].rule.stays:
-                return f"has {name}, which the book withdraws where its conditions do not hold"
-        return ""
+    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
+        """Import rows; returns for each why it is refused, None if it is taken."""
+        return [self._import(row) for row in rows]
 
-    def send(self, some: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Move users in."""
-        return [self._move(each) for each in some]
-
-    def _move(self, row: Row) -> RefusedRow | None:
-        position = self.check(row)
-        if isinstance(position, RefusedRow):
-            return position
-        try:
-            self.mover.move(position, self.now())
-        except InputRefused as refused:
-            return RefusedRow(row.line, refused.field, refused.reason, row.values)
-        except AccountContended:
-            return RefusedRow(row.line, "user_id", "kept changing: import this line again", row.values)
-        return None
-
-    def compare(self, path: Path, out: Path, rows: int) -> Compared:  # noqa: ARG002 (histories need it)
-        """Hold each position against the account."""
-        found = Compared(Counter())
+    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:  # noqa: ARG002 (histories need it)
+        """Compare each position with the user's account, and write a line for each."""
+        result = ComparisonResult()
         with (
             out.open("w", newline="", encoding="utf-8") as file,
             ThreadPoolExecutor(READERS) as pool,
         ):
             lines = csv.writer(file)
             lines.writerow(HEADER)
-            for some in chunks(self._positions(path), READERS * 64):
-                for (line, wanted), (values, outcome) in zip(some, pool.map(self._held, some), strict=True):
-                    found.users += 1
-                    found.counts[outcome] += 1
+            for chunk in chunks(self._positions(path), READERS * 64):
+                outcomes = pool.map(self._compare_account, (position for _, position in chunk))
+                for (line, position), (figures, outcome) in zip(chunk, outcomes, strict=True):
+                    result.users += 1
+                    result.counts[outcome] += 1
                     if outcome in (ABSENT, DIFFERS):
-                        found.absent.add(line)
-                    lines.writerow(map(cell, (line, wanted.user_id, *values, outcome)))
-        return found
+                        result.absent.add(line)
+                    lines.writerow(map(cell, (line, position.user_id, *figures, outcome)))
+        return result
+
+    def _unknown(self, position: OpeningPosition) -> str:
+        """Return why the position's achievements cannot be imported; "" if they can."""
+        declared = declared_achievements(self.books, self.now()) if position.achievements else {}
+        for name in position.achievements:
+            if name not in declared:
+                return f"has {name}, which is not in the book in force"
+            if not declared[name].rule.stays:
+                return f"has {name}, which the book withdraws where its conditions do not hold"
+        return ""
+
+    def _import(self, row: Row) -> RefusedRow | None:
+        position = self.check(row)
+        if isinstance(position, RefusedRow):
+            return position
+        try:
+            self.importer.move(position, self.now())
+        except InputRefused as refused:
+            return RefusedRow(row.line, refused.field, refused.reason, row.values)
+        except AccountContended:
+            return RefusedRow(row.line, "user_id", "kept changing: import this line again", row.values)
+        return None
 
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
+        """Yield the positions of rows that are not refused, with their lines."""
         for row in read_rows(path):
-            wanted = self.check(row) if isinstance(row, Row) else row
-            if isinstance(wanted, OpeningPosition):
-                yield row.line, wanted
+            position = self.check(row) if isinstance(row, Row) else row
+            if isinstance(position, OpeningPosition):
+                yield row.line, position
 
-    def _held(self, numbered: tuple[int, OpeningPosition]) -> tuple[list[Any], str]:
-        wanted = numbered[1]
-        profile = self.mover.accounts.profile(wanted.user_id)
-        entries = self.mover.accounts.ledger.after(wanted.user_id, "0", consistent=False)[0]
-        shown = self._shown(profile, wanted)
-        outcome = _outcome(profile, entries, wanted)
-        if outcome == SAME and shown != _said(wanted):
+    def _compare_account(self, position: OpeningPosition) -> tuple[list[Any], str]:
+        """Return the figures of the file and of the account in turn, as HEADER has them, and the outcome."""
+        profile = self.importer.accounts.profile(position.user_id)
+        entries, _ = self.importer.accounts.ledger.after(position.user_id, BEFORE_ALL, consistent=False)
+        in_file, in_account = _figures_in_file(position), _figures_in_account(profile, position)
+        outcome = _outcome(profile, entries, position)
+        if outcome == SAME and in_account != in_file:
             outcome = DIFFERS
-        if outcome in (SAME, MOVED_ON) and not self.mover.has_achievements(wanted):
+        if outcome in (SAME, SAME_AND_MOVED_ON) and not self.importer.has_achievements(position):
             outcome = DIFFERS
-        return [each for pair in zip(_said(wanted), shown, strict=True) for each in pair], outcome
-
-    @staticmethod
-    def _shown(profile: Profile, wanted: OpeningPosition) -> Figures:
-        """Return what the system shows: as of the position's date, or later if the user has moved on."""
-        when = max(wanted.as_of, profile.streak.last) if profile.streak else wanted.as_of
-        seen = shown_streak(profile.streak, profile.cover, when)
-        return (
-            seen.current,
-            seen.longest,
-            seen.last,
-            seen.active_days,
-            profile.balance,
-            seen.freezes_available,
-        )
+        return [figure for pair in zip(in_file, in_account, strict=True) for figure in pair], outcome
 
 
-def _said(wanted: OpeningPosition) -> Figures:
-    """Return what the file says; of active dates and longest at least what the streak has."""
-    opening = wanted.opening
+def _figures_in_account(profile: Profile, position: OpeningPosition) -> Figures:
+    """Return what the system shows: as of the position's date, or later if the user has moved on."""
+    as_of = max(position.as_of, profile.streak.last) if profile.streak else position.as_of
+    streak = shown_streak(profile.streak, profile.cover, as_of)
     return (
-        wanted.streak,
-        opening.longest,
-        wanted.last_date,
-        opening.active_days,
-        wanted.balance,
-        wanted.freezes,
+        streak.current,
+        streak.longest,
+        streak.last,
+        streak.active_days,
+        profile.balance,
+        streak.freezes_available,
     )
 
 
-def _outcome(profile: Profile, entries: Sequence[Entry], wanted: OpeningPosition) -> str:
+def _figures_in_file(position: OpeningPosition) -> Figures:
+    """Return what the file says; active days and the longest streak are at least those of the streak."""
+    opening = position.opening
+    return (
+        position.streak,
+        opening.longest,
+        position.last_date,
+        opening.active_days,
+        position.balance,
+        position.freezes,
+    )
+
+
+def _outcome(profile: Profile, entries: Sequence[Entry], position: OpeningPosition) -> str:
+    """Return whether an account has a position, and nothing else yet. entries: all of the account."""
     if profile.cover.opening is None:
         return ABSENT
     drafts = [entry.draft for entry in entries if entry.draft.kind is not EntryKind.OPEN]
-    brought = wanted.drafts()
-    if profile.cover.opening != wanted.opening or Counter(brought) - Counter(drafts):
+    position_drafts = position.drafts()
+    if profile.cover.opening != position.opening or Counter(position_drafts) - Counter(drafts):
         return DIFFERS
-    own = (profile.cover.opening.last, profile.cover.opening.active_days)
-    now = (profile.streak.last, profile.streak.active_days) if profile.streak else own
-    return SAME if len(drafts) == len(brought) and now == own else MOVED_ON
+    at_opening = (profile.cover.opening.last, profile.cover.opening.active_days)
+    now = (profile.streak.last, profile.streak.active_days) if profile.streak else at_opening
+    return SAME if len(drafts) == len(position_drafts) and now == at_opening else SAME_AND_MOVED_ON

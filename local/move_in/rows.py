@@ -1,11 +1,8 @@
-"""Rows of CSV, NDJSON and Parquet files: each with its line, and what it says as JSON values; and the file
-of those that are refused.
-"""
+"""Rows of CSV, NDJSON and Parquet files, as JSON values with their lines; and the file of refused rows."""
 
 import csv
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +24,7 @@ from rules.json_values import BadValue, check_strict, read_json, unique_keys
 NOTES = ("refused_line", "refused_field", "refused_reason")
 BATCH_ROWS = 10_000
 CELL_MAX = 2**24  # characters; without it a cell of 128 KB ends the file
+PRINTED_MAX = 20  # refused lines
 Values = dict[str, Any]
 
 
@@ -36,40 +34,36 @@ class UnreadableFile(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a file. values: without those that are empty. In Parquet, the first row is line 1."""
+    """A line of a file."""
 
-    line: int
-    values: Values
+    line: int  # in Parquet, the first row is line 1
+    values: Values  # without those that are empty
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A line that is not taken: the field at fault, and why. values: as it was read."""
+    """A line that is not taken."""
 
     line: int
-    field: str
+    field: str  # the field at fault; "line" for all of it
     reason: str
-    values: Values
+    values: Values  # as they were read
 
 
 def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
-    """Yield a file's rows in their order. Raises UnreadableFile for what is no file of its kind."""
-    readers = {".csv": _of_csv, ".ndjson": _of_ndjson, ".jsonl": _of_ndjson, ".parquet": _of_parquet}
+    """Yield a file's rows in their order. Raises UnreadableFile for a file that is not what its name says."""
+    readers = {".csv": _csv_rows, ".ndjson": _ndjson_rows, ".jsonl": _ndjson_rows, ".parquet": _parquet_rows}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UnreadableFile(f"{path}: must end in {', '.join(readers)}")
-    for each in reader(path):
-        yield each if isinstance(each, RefusedRow) else Row(each.line, _said(each.values))
+    for row in reader(path):
+        yield row if isinstance(row, RefusedRow) else Row(row.line, _without_empty(row.values))
 
 
 def digest_of_file(path: Path) -> str:
     """Return a digest of a file's bytes."""
     with path.open("rb") as data:
         return hashlib.file_digest(data, "sha256").hexdigest()[:32]
-
-
-def _said(values: Mapping[str, Any]) -> Values:
-    return {name: value for name, value in values.items() if value not in (None, "") and name not in NOTES}
 
 
 def columns_of(path: Path) -> list[str]:
@@ -90,7 +84,12 @@ def columns_of(path: Path) -> list[str]:
     return list(names)
 
 
+def _without_empty(values: Mapping[str, Any]) -> Values:
+    return {name: value for name, value in values.items() if value not in (None, "") and name not in NOTES}
+
+
 def _checked_names(path: Path, names: list[str]) -> list[str]:
+    """Return names of columns. Raises UnreadableFile if one is empty, or there twice."""
     for number, name in enumerate(names):
         if not name.strip() or name in names[:number]:
             why = f"is there twice: {name}" if name.strip() else "has no name"
@@ -105,7 +104,7 @@ def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
         raise UnreadableFile(f"{path}:1: {error}") from None
 
 
-def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
+def _csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
     csv.field_size_limit(CELL_MAX)
     with opened_text(path) as lines:
         rows = csv.reader(lines, strict=True)
@@ -117,13 +116,13 @@ def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
                     how = "more" if len(cells) > len(header) else "fewer"
                     yield RefusedRow(rows.line_num, "line", f"has {how} cells than the header", values)
                 else:
-                    yield _readable(rows.line_num, values)
+                    yield _checked_row(rows.line_num, values)
         except csv.Error as error:
             raise UnreadableFile(f"{path}:{rows.line_num}: {error}") from None
 
 
-def _readable(line: int, values: Values) -> Row | RefusedRow:
-    """Refuse a row with what JSON could not hold: bytes that are no UTF-8, a number beyond a double."""
+def _checked_row(line: int, values: Values) -> Row | RefusedRow:
+    """Return a row, refused if JSON cannot hold a value: bytes that are no text, too large numbers."""
     try:
         check_strict(values)
     except BadValue as bad:
@@ -131,7 +130,7 @@ def _readable(line: int, values: Values) -> Row | RefusedRow:
     return Row(line, values)
 
 
-def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
+def _ndjson_rows(path: Path) -> Iterator[Row | RefusedRow]:
     with opened_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -142,7 +141,7 @@ def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
                 yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": line.rstrip("\n")})
                 continue
             if isinstance(values, dict):
-                yield _readable(number, values)
+                yield _checked_row(number, values)
             else:
                 yield RefusedRow(number, "line", "is no JSON object", {"line": json.dumps(values)})
 
@@ -156,28 +155,28 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
         raise UnreadableFile(f"{path}: {error}") from None
 
 
-def _of_parquet(path: Path) -> Iterator[Row | RefusedRow]:
+def _parquet_rows(path: Path) -> Iterator[Row | RefusedRow]:
     number = 0
     with _parquet(path) as file:
         for batch in file.iter_batches(BATCH_ROWS):
             for values in batch.to_pylist():
                 number += 1
-                yield _readable(number, {name: _plain(value) for name, value in values.items()})
+                yield _checked_row(number, {name: _json_value(value) for name, value in values.items()})
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of Parquet as JSON has it. An instant is in UTC: it tells no zone of the user."""
+def _json_value(value: Any) -> Any:
+    """Return a value of Parquet as JSON has it. An instant is written in UTC: it has no user's zone."""
     if isinstance(value, list):
         if value and isinstance(value[0], tuple):  # a MAP
-            return _plain(dict(value))
-        return list(map(_plain, value))
+            return _json_value(dict(value))
+        return list(map(_json_value, value))
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return value if value is None or isinstance(value, (str, int, float)) else _text(value)
+        return {str(name): _json_value(member) for name, member in value.items()}
+    return value if value is None or isinstance(value, (str, int, float)) else _text_or_number(value)
 
 
-def _text(value: Any) -> str | int | float:
-    """Return what JSON has no kind of as a text; an exact number as a number."""
+def _text_or_number(value: Any) -> str | int | float:
+    """Return a value of a kind that JSON lacks as a text; an exact number as a number."""
     if isinstance(value, datetime) and value.tzinfo:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):  # or a time of the day without a zone, which is refused
@@ -187,13 +186,10 @@ def _text(value: Any) -> str | int | float:
     return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
 
 
-SHOWN_MAX = 20
-
-
 class RefusedFile:
-    """The file of refused lines, beside the one that they are of; without any there is no such file.
+    """The file of refused lines, beside the imported one; there is none without refused lines.
 
-    It has the lines as they were, with line, field and reason. Mended, it is a file to import.
+    It has the lines as they were, with line, field and reason. Once mended, it can be imported as it is.
     """
 
     def __init__(self, source: Path, columns: Iterable[str]) -> None:
@@ -202,9 +198,8 @@ class RefusedFile:
         self._columns = [*(column for column in columns if column not in NOTES), *NOTES]
         self._out: IO[str] | None = None
         self.count = 0
-        self.reasons: Counter[tuple[str, str]] = Counter()
         self.first: list[RefusedRow] = []
-        self.places: set[int] = set()
+        self.line_numbers: set[int] = set()
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -221,14 +216,13 @@ class RefusedFile:
     def add(self, refused: RefusedRow) -> None:
         """Write a refused line."""
         self.count += 1
-        self.places.add(refused.line)
-        self.reasons[refused.field, refused.reason[:120]] += 1
-        if len(self.first) < SHOWN_MAX:
+        self.line_numbers.add(refused.line)
+        if len(self.first) < PRINTED_MAX:
             self.first.append(refused)
         values = {name: refused.values[name] for name in refused.values if name not in NOTES}
         row = {**values, **dict(zip(NOTES, (refused.line, refused.field, refused.reason), strict=True))}
         if self._out is None:
-            # Bytes that are no UTF-8 are written as they were; in JSON, as what reads as them again.
+            # Bytes that are no UTF-8 are written as they were; in JSON, as escapes that read as them again.
             errors = "surrogateescape" if self.is_csv else "backslashreplace"
             self._out = self.path.open("w", newline="", encoding="utf-8", errors=errors)
             if self.is_csv:
@@ -239,11 +233,11 @@ class RefusedFile:
             self._out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def lines(self) -> Iterable[str]:
-        """Yield what is told of it."""
+        """Yield a summary for the user: how many lines are refused, and the first of them with reasons."""
         if not self.count:
             return
         yield f"{self.count} lines are refused; with their reasons: {self.path}"
-        yield from (f"  line {each.line}: {each.field} {each.reason}" for each in self.first)
+        yield from (f"  line {row.line}: {row.field} {row.reason}" for row in self.first)
         if self.count > len(self.first):
             yield f"  and {self.count - len(self.first)} more"
 

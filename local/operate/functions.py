@@ -1,4 +1,4 @@
-"""Functions of the stack: their names, and what one answers that is invoked."""
+"""Functions of the stack: their names, and the answer of one that is invoked."""
 
 import base64
 import difflib
@@ -17,23 +17,24 @@ MISSING = "ResourceNotFoundException"
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What a function answered. error: that the function itself failed. log: the end of its log."""
+    """What came of invoking a function."""
 
     answer: Any
-    error: str = ""
-    log: str = ""
+    error: str = ""  # Lambda's word for an error of the function itself; or ""
+    log: str = ""  # the end of its log
 
     def failure(self) -> str | None:
         """Return why a consumer did not take its records; None if it took them all.
 
-        The consumer says it of poison; what may come again says it in its log.
+        The consumer's answer has the reason of a record that it can never take; its log has that of a record
+        that may succeed later.
         """
         if self.error:
             return f"{self.error}: {_shown(self.answer)}"
         failed = self.answer.get("batchItemFailures") if isinstance(self.answer, dict) else None
         if failed is None:
             return f"the answer is not a consumer's: {_shown(self.answer)}"
-        reasons = dict.fromkeys(each["reason"] for each in failed if each.get("reason"))
+        reasons = dict.fromkeys(failure["reason"] for failure in failed if failure.get("reason"))
         if not failed:
             return None
         return ("; ".join(reasons) or last_trouble(self.log) or "the function's log says why")[:TEXT_MAX]
@@ -47,10 +48,10 @@ def invoke(stack: Stack, function: str, payload: Any) -> Invocation:
     text: str = answer["Payload"].read().decode(errors="replace")
     log = base64.b64decode(answer.get("LogResult") or "").decode(errors="replace")
     try:
-        found = json.loads(text or "null")
+        payload_answer = json.loads(text or "null")
     except ValueError:
-        found = text
-    return Invocation(found, answer.get("FunctionError", ""), log)
+        payload_answer = text
+    return Invocation(payload_answer, answer.get("FunctionError", ""), log)
 
 
 def last_trouble(log: str) -> str:
@@ -61,10 +62,9 @@ def last_trouble(log: str) -> str:
         except ValueError:
             continue
         if isinstance(line_fields, dict) and line_fields.get("level") in LEVELS:
-            raised = str(line_fields.get("exception") or "").strip().splitlines()
-            return ": ".join(
-                dict.fromkeys(each for each in (str(line_fields.get("message")), *raised[-1:]) if each)
-            )
+            traceback = str(line_fields.get("exception") or "").strip().splitlines()
+            sentences = (str(line_fields.get("message")), *traceback[-1:])
+            return ": ".join(dict.fromkeys(filter(None, sentences)))
     return ""
 
 
@@ -79,20 +79,18 @@ def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
     spellings: spelling -> name. what: a word for the sentence, such as "failure queue". Raises RuntimeError,
     with the names that are near or else with all, if there is no such spelling.
     """
-    plain = {_plain(spelling): name for spelling, name in spellings.items()}
-    if found := plain.get(_plain(typed)):
-        return found
-    near = dict.fromkeys(
-        plain[close_match] for close_match in difflib.get_close_matches(_plain(typed), plain)
-    )
+    names = {_plain(spelling): name for spelling, name in spellings.items()}
+    if name := names.get(_plain(typed)):
+        return name
+    near = dict.fromkeys(names[spelling] for spelling in difflib.get_close_matches(_plain(typed), names))
     hint = (
-        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted({*plain.values()}))}"
+        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted({*names.values()}))}"
     )
     raise RuntimeError(f"there is no {what} {typed}: {hint}")
 
 
 def _plain(name: str) -> str:
-    return "".join(each for each in name.casefold() if each.isalnum())
+    return "".join(filter(str.isalnum, name.casefold()))
 
 
 def functions(stack: Stack) -> dict[str, str]:

@@ -40,26 +40,29 @@ SECRET_CHARACTERS_MIN = 16
 
 
 def organization_source(function: Function) -> Function:
-    """Give a command the options that name an address, and say what is wrong with it."""
+    """Give a command the options that name an address, with texts for what is wrong with them.
+
+    The command raises RuntimeError for a bad organization or source, for NoHook and for HookExists.
+    """
 
     @functools.wraps(function)
-    def with_both(organization: str, source: str, **given: Any) -> Any:
+    def with_checks(organization: str, source: str, **values: Any) -> Any:
         if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
             raise RuntimeError(f"--organization {problem[1]}")
         if source not in sources.names():
             raise RuntimeError(f"--source must be one of {', '.join(sources.names())}")
         try:
-            return function(organization=organization, source=source, **given)
-        except NoHook as missing:
-            raise RuntimeError(f"there is no hook of {missing}: `streakline hook add` makes one") from None
-        except HookExists as there:
+            return function(organization=organization, source=source, **values)
+        except NoHook as error:
+            raise RuntimeError(f"there is no hook of {error}: `streakline hook add` makes one") from None
+        except HookExists as error:
             raise RuntimeError(
-                f"there is a hook of {there} already: `hook rotate` changes its secret, `hook remove` ends it"
+                f"there is a hook of {error} already: `hook rotate` changes its secret, `hook remove` ends it"
             ) from None
 
-    name = option("--organization", metavar="ORG", required=True, help="whose leads they are")
-    kind = option("--source", required=True, help="whose webhooks: a file of ingest/leads/sources")
-    decorated: Function = name(kind(with_both))
+    add_organization = option("--organization", metavar="ORG", required=True, help="whose leads they are")
+    add_source = option("--source", required=True, help="whose webhooks: a file of ingest/leads/sources")
+    decorated: Function = add_organization(add_source(with_checks))
     return decorated
 
 
@@ -91,19 +94,19 @@ def add(
     per_minute: int,
 ) -> Any:
     """Make an address for a vendor's webhooks; print it with its secret."""
-    read = sources.source_named(source)
-    if read.from_browser is None and read.signature is None:
+    definition = sources.source_named(source)
+    if definition.from_browser is None and definition.signature is None:
         raise RuntimeError(f"{source} names no signature: it takes no webhooks here")
-    checked, secret_view = _secret(read, secret_file)
+    check_key, secret_view = _secret(definition, secret_file)
     hook = Hook(
         organization,
         source,
-        (HookSecret(checked),),
+        (HookSecret(check_key),),
         tuple(map(_origin, origins)),
         thanks,
         per_minute=per_minute,
     )
-    if read.from_browser is not None and not hook.origins:
+    if definition.from_browser is not None and not hook.origins:
         raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
     _hooks(stack).create(hook)
     time.sleep(REREAD_SECONDS)
@@ -114,8 +117,8 @@ def add(
 @option("--organization", metavar="ORG", help="only this one's", show_default="all")
 def list_hooks(stack: Stack, organization: str | None) -> Any:
     """Print all addresses, without their secrets."""
-    hooks = [each for each in _hooks(stack).all() if organization in (None, each.organization_id)]
-    return [_listed(stack, hook) for hook in hooks]
+    hooks = [hook for hook in _hooks(stack).all() if organization in (None, hook.organization_id)]
+    return [_hook_view(stack, hook) for hook in hooks]
 
 
 @command("hook rotate --organization shop --source stripe --overlap-hours 48")
@@ -138,8 +141,8 @@ def rotate(
     """Change an address's secret."""
     store = _hooks(stack)
     hook = store.get(organization, source)
-    checked, secret_view = _secret(sources.source_named(source), secret_file)
-    after = rotate_hook(hook, checked, clock.now(), timedelta(hours=overlap_hours))
+    check_key, secret_view = _secret(sources.source_named(source), secret_file)
+    after = rotate_hook(hook, check_key, clock.now(), timedelta(hours=overlap_hours))
     store.replace(after)
     time.sleep(REREAD_SECONDS)
     ends = [secret.until for secret in after.secrets[1:]]
@@ -160,33 +163,36 @@ def _hooks(stack: Stack) -> HookStore:
     return HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
 
 
-def _secret(read: Source, file: str | None) -> tuple[str, dict[str, Any]]:
-    """Return what the function checks with, and what the operator is told."""
-    given = _given(read, file) if file else None
-    is_public = read.signature is not None and read.signature.algorithm is Algorithm.ECDSA_SHA256
+def _secret(definition: Source, file: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the secret or public key that signatures are checked with, and what the operator gets to see.
+
+    file: with the vendor's own; None: a new one is made.
+    """
+    vendor_secret = _vendor_secret(definition, file) if file else None
+    is_public = definition.signature is not None and definition.signature.algorithm is Algorithm.ECDSA_SHA256
     secret_view: dict[str, Any] = {}
-    if is_public and given is None:
-        secret, checked = new_key_pair()
-        secret_view = {"public_key": checked}
+    if is_public and vendor_secret is None:
+        secret, check_key = new_key_pair()
+        secret_view = {"public_key": check_key}
     else:
-        secret = checked = given or _new(read)
-    if read.challenge is not None:
-        secret_view["verify_token"] = challenge_token(checked)
+        secret = check_key = vendor_secret or _new_secret(definition)
+    if definition.challenge is not None:
+        secret_view["verify_token"] = challenge_token(check_key)
     # Nobody signs a form, and the vendor's own secret need not be shown to whoever gave it.
-    is_shown = read.signature is not None and given is None
-    return checked, {"secret": secret if is_shown else None, **secret_view}
+    is_shown = definition.signature is not None and vendor_secret is None
+    return check_key, {"secret": secret if is_shown else None, **secret_view}
 
 
-def _new(read: Source) -> str:
-    if read.signature is not None and read.signature.base64_secret:
+def _new_secret(definition: Source) -> str:
+    if definition.signature is not None and definition.signature.base64_secret:
         return STANDARD_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
     return secrets.token_hex(SECRET_BYTES)
 
 
-def _given(read: Source, file: str) -> str:
-    """Read the vendor's secret or public key; raises RuntimeError, without quoting it."""
+def _vendor_secret(definition: Source, file: str) -> str:
+    """Return the vendor's secret or public key; raises RuntimeError, which never quotes it."""
     text = (sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")).strip()
-    scheme = read.signature
+    scheme = definition.signature
     if scheme is None:
         raise RuntimeError("nobody signs a form: it takes no --secret-file")
     try:
@@ -203,7 +209,7 @@ def _given(read: Source, file: str) -> str:
 
 
 def _origin(text: str) -> str:
-    """Read an origin; raises RuntimeError."""
+    """Return an origin in lower case; raises RuntimeError for any other URL."""
     url = urlsplit(text)
     origin = f"{url.scheme}://{url.netloc}".lower()
     if url.scheme not in ("http", "https") or not url.netloc or text.rstrip("/").lower() != origin:
@@ -215,8 +221,8 @@ def _url(stack: Stack, hook: Hook) -> str:
     return f"{stack.api_url}/v1/hooks/{hook.organization_id}/{hook.source}"
 
 
-def _listed(stack: Stack, hook: Hook) -> dict[str, Any]:
-    """Return what may be told of a hook: no secret, and the secrets' ends."""
+def _hook_view(stack: Stack, hook: Hook) -> dict[str, Any]:
+    """Return what may be printed of a hook: when its secrets end, but not the secrets."""
     ends = [secret.until for secret in hook.secrets]
     view: dict[str, Any] = {"organization": hook.organization_id, "source": hook.source}
     forms = {"origins": hook.origins, "thanks": hook.thanks, "per_minute": hook.per_minute}

@@ -19,7 +19,8 @@ from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects
 from adapters.platform.tables import scan_all
 from analytics.lake.layout import report_key
-from analytics.warehouse.warehouse import Warehouse
+from analytics.reconcile.run_report import EMPTY_TABLE
+from analytics.warehouse.warehouse import Warehouse, warehouse_at
 from local.command import FILE_OUT, command, option
 from local.paths import REPORT, ROOT, WAREHOUSE
 from local.plots import THEME, Figure, bars, columns, grid, share, whole
@@ -28,15 +29,24 @@ from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
 
 STYLE = ROOT / "local" / "operate" / "report.css"
-DAYS_SHOWN = 60
 WEEK = 7
-LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
+STREAK_LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# How much a plot shows at most
+LIVE_DAYS_MAX, MART_DAYS_MAX, MONTHS_MAX = 60, 180, 18
+EVENT_TYPES_MAX = 12
+LEADERS_MAX = 8
+COHORTS_MAX = 12  # and as many periods of each
+RETENTION = """SELECT cohort_kind, cohort_start, period_number, retention FROM marts.retention_cohorts
+ORDER BY cohort_kind, cohort_start, period_number"""
+LEADERS = f"""SELECT period_start, user_id, points, place FROM marts.leaderboard_history
+WHERE period_kind = 'month' AND place <= {LEADERS_MAX} ORDER BY period_start DESC, place, user_id"""
+FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
+GROUP BY step_number, step ORDER BY step_number"""
+QUALITY = """SELECT entity,
+CAST(SUM(curated) AS BIGINT) AS curated, CAST(SUM(duplicates) AS BIGINT) AS duplicates,
+CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY entity ORDER BY entity"""
 Rows = list[dict[str, Any]]
-MART_DAYS_SHOWN, MONTHS_SHOWN = 180, 18
-PLACES_SHOWN = 8
-RETENTION_SHOWN = 12
-CLEAN = "None."
 
 
 def scan_table(stack: Stack, table: str) -> Rows:
@@ -45,22 +55,22 @@ def scan_table(stack: Stack, table: str) -> Rows:
 
 
 def write(stack: Stack, path: Path) -> None:
-    """Write the report."""
+    """Write the report of a stack's live tables, the laptop's warehouse and the last nightly run."""
     profiles = scan_table(stack, "UserStreaks")
-    days = [each for each in scan_table(stack, "DailyActivity") if each["activity_date"] not in UNDATED]
-    events, entries = scan_table(stack, "BPEvents"), len(scan_table(stack, "RewardsLedger"))
+    days = [day for day in scan_table(stack, "DailyActivity") if day["activity_date"] not in UNDATED]
+    events, entries = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
     longest = max((profile.get("longest_streak", 0) for profile in profiles), default=0)
     facts = [
         (whole(len(profiles)), "users"),
         (whole(len(events)), "events, each counted once"),
         (whole(sum(day["points_earned"] for day in days)), "points earned"),
         (whole(longest), "days, the longest streak"),
-        (whole(entries), "ledger entries"),
+        (whole(len(entries)), "ledger entries"),
     ]
-    live = (
+    live_plots = (
         [_daily(days), _hours(events), _lengths(profiles), _points(days), _inequality(days)] if days else []
     )
-    sections = [("As it is now", live), ("What the warehouse knows", _marts())]
+    sections = [("As it is now", live_plots), ("What the warehouse knows", _mart_plots())]
     path.write_text(_page(facts, sections, last_night(lake_of(stack))), encoding="utf-8")
 
 
@@ -75,35 +85,32 @@ def last_night(lake: Objects) -> str:
         return f"The run {run['run_id']} left no report for people."
 
 
-def _marts() -> list[Figure]:
-    if not WAREHOUSE.exists():
-        return []
-    from analytics.warehouse.warehouse import warehouse_at
-
-    return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
+def _mart_plots() -> list[Figure]:
+    return figures(warehouse_at(f"duckdb:{WAREHOUSE}")) if WAREHOUSE.exists() else []
 
 
 def _recent(days: Rows) -> Iterator[tuple[date, Rows]]:
-    """Yield the newest dates with their rows, from the first one that has any."""
+    """Yield the newest dates, also those without activity, each with its users' rows. days: at least one."""
     by_date: dict[date, Rows] = {}
-    for each in days:
-        by_date.setdefault(date.fromisoformat(each["activity_date"]), []).append(each)
+    for row in days:
+        by_date.setdefault(date.fromisoformat(row["activity_date"]), []).append(row)
     last = max(by_date)
-    for back in range(min((last - min(by_date)).days, DAYS_SHOWN - 1), -1, -1):
-        day = last - timedelta(days=back)
+    for days_back in range(min((last - min(by_date)).days, LIVE_DAYS_MAX - 1), -1, -1):
+        day = last - timedelta(days=days_back)
         yield day, by_date.get(day, [])
 
 
 def _daily(days: Rows) -> Figure:
     dates, active, events = [], [], []
-    for day, some in _recent(days):
+    for day, rows in _recent(days):
         dates.append(f"{day}")
-        active.append(len(some))
-        events.append(sum(each["events_count"] for each in some))
-    best = max(zip(active, dates, strict=True))
+        active.append(len(rows))
+        events.append(sum(row["events_count"] for row in rows))
+    most_people, busiest_date = max(zip(active, dates, strict=True))
     sentence = (
         f"{whole(sum(active[-WEEK:]) / len(active[-WEEK:]))} people a day were active in the last week,"
-        f" with {sum(events) / max(1, sum(active)):.1f} events each; most on {best[1]}: {whole(best[0])}."
+        f" with {sum(events) / max(1, sum(active)):.1f} events each;"
+        f" most on {busiest_date}: {whole(most_people)}."
     )
     return columns("Active people a day", sentence, dates, {"people": active})
 
@@ -117,22 +124,24 @@ def _hours(events: Rows) -> Figure:
         f"In people's own time; the busiest hour is {WEEKDAYS[weekday]}, {hour:02}:00."
         " A reminder fits before it."
     )
-    cells = [[counts[day, each] for each in range(24)] for day in range(WEEK)]
-    heads = [f"{each:02}h" for each in range(24)]
-    return grid("When people are active", sentence, [each[:3] for each in WEEKDAYS], heads, cells)
+    cells = [[counts[day, hour_of_day] for hour_of_day in range(24)] for day in range(WEEK)]
+    heads = [f"{hour_of_day:02}h" for hour_of_day in range(24)]
+    return grid("When people are active", sentence, [name[:3] for name in WEEKDAYS], heads, cells)
 
 
 def _lengths(profiles: Rows) -> Figure:
-    lengths = [profile.get("longest_streak", 0) for profile in profiles]
-    shown = [each for each in LENGTHS if each <= max(lengths, default=1)] or [1]
-    reached = [sum(length >= each for length in lengths) / max(1, len(lengths)) for each in shown]
-    week = sum(length >= WEEK for length in lengths) / max(1, len(lengths))
-    sentence = f"{share(week)} of all people have had a week or more without a gap."
+    longest: list[int] = [profile.get("longest_streak", 0) for profile in profiles]
+    lengths = [length for length in STREAK_LENGTHS if length <= max(longest, default=1)] or [1]
+
+    def share_that_reached(length: int) -> float:
+        return sum(streak >= length for streak in longest) / max(1, len(longest))
+
+    sentence = f"{share(share_that_reached(WEEK))} of all people have had a week or more without a gap."
     return columns(
         "How long streaks get",
         sentence,
-        [f"{each}" for each in shown],
-        {"people who got there": reached},
+        [f"{length}" for length in lengths],
+        {"people who got there": [share_that_reached(length) for length in lengths]},
         shown=share,
         head="Days",
     )
@@ -142,48 +151,40 @@ def _points(days: Rows) -> Figure:
     by_type = Counter[str]()
     for day in days:
         by_type.update(points_by_type(day["points_by_cap"]))
-    rows = [(name.replace("_", " ").capitalize(), float(points)) for name, points in by_type.most_common(12)]
+    rows = [
+        (name.replace("_", " ").capitalize(), float(points))
+        for name, points in by_type.most_common(EVENT_TYPES_MAX)
+    ]
     if not by_type.total():
         return Figure("What earns points", "Nothing has earned points yet.", (), ())
-    first, total = by_type.most_common(1)[0], by_type.total()
+    event_type, points = by_type.most_common(1)[0]
     sentence = (
-        f"{share(first[1] / total)} of all points are earned by one kind of event:"
-        f" {first[0].replace('_', ' ').lower()}."
+        f"{share(points / by_type.total())} of all points are earned by one kind of event:"
+        f" {event_type.replace('_', ' ').lower()}."
     )
     return bars("What earns points", sentence, rows, heads=("Event", "Points"))
 
 
 def _inequality(days: Rows) -> Figure:
+    """Show which share of all events the most active people make."""
     per_user = Counter[str]()
     for day in days:
         per_user[day["user_id"]] += day["events_count"]
     counts = sorted(per_user.values(), reverse=True)
-    rows = []
-    for part, name in (
-        (0.01, "the most active 1 %"),
-        (0.1, "the most active 10 %"),
-        (0.5, "the most active half"),
-    ):
-        head = counts[: max(1, round(part * len(counts)))]
-        rows.append((f"{name.capitalize()}: {whole(len(head))}", sum(head) / sum(counts)))
-    sentence = f"Who is active: the most active tenth of all people make {share(rows[1][1])} of all events."
+    rows, tenth_share = [], 0.0
+    for part, name in ((0.01, "1 %"), (0.1, "10 %"), (0.5, "half")):
+        most_active = counts[: max(1, round(part * len(counts)))]
+        event_share = sum(most_active) / sum(counts)
+        rows.append((f"The most active {name}: {whole(len(most_active))}", event_share))
+        if part == 0.1:
+            tenth_share = event_share
+    sentence = f"Who is active: the most active tenth of all people make {share(tenth_share)} of all events."
     return bars("How unequal activity is", sentence, rows, share, ("People", "Share of events"))
 
 
 def _latest(mart: str, column: str, count: int) -> str:
     newest = f"SELECT * FROM {mart} ORDER BY {column} DESC LIMIT {count}"
     return f"SELECT * FROM ({newest}) AS newest ORDER BY {column}"
-
-
-RETENTION = """SELECT cohort_kind, cohort_start, period_number, retention FROM marts.retention_cohorts
-ORDER BY cohort_kind, cohort_start, period_number"""
-LEADERS = f"""SELECT period_start, user_id, points, place FROM marts.leaderboard_history
-WHERE period_kind = 'month' AND place <= {PLACES_SHOWN} ORDER BY period_start DESC, place, user_id"""
-FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
-GROUP BY step_number, step ORDER BY step_number"""
-QUALITY = """SELECT entity,
-CAST(SUM(curated) AS BIGINT) AS curated, CAST(SUM(duplicates) AS BIGINT) AS duplicates,
-CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY entity ORDER BY entity"""
 
 
 def _column(rows: Rows, name: str) -> list[Any]:
@@ -210,8 +211,8 @@ def draw_daily(rows: Rows) -> Figure:
 def draw_monthly(rows: Rows) -> Figure:
     """Columns by month: users kept, regained and new."""
     series = {
-        name: _column(rows, f"{of}_users")
-        for name, of in (("kept", "retained"), ("back", "resurrected"), ("new", "new"))
+        label: _column(rows, f"{group}_users")
+        for label, group in (("kept", "retained"), ("back", "resurrected"), ("new", "new"))
     }
     last = rows[-1]
     sentence = (
@@ -244,43 +245,39 @@ def draw_retention(rows: Rows) -> Figure:
     months = {row["cohort_start"] for row in rows if row["cohort_kind"] == "month"}
     has_weeks = any(row["cohort_kind"] == "week" for row in rows)
     kind = "week" if has_weeks and len(months) < 3 else "month"
-    mine = [row for row in rows if row["cohort_kind"] == kind]
-    cohorts = sorted({row["cohort_start"] for row in mine})[-RETENTION_SHOWN:]
-    held = {(row["cohort_start"], row["period_number"]): row["retention"] for row in mine}
-    periods = 1 + min(
-        max((number for cohort, number in held if cohort in cohorts), default=0), RETENTION_SHOWN
-    )
+    rows_of_kind = [row for row in rows if row["cohort_kind"] == kind]
+    cohorts = sorted({row["cohort_start"] for row in rows_of_kind})[-COHORTS_MAX:]
+    retention = {(row["cohort_start"], row["period_number"]): row["retention"] for row in rows_of_kind}
+    last_number = max((number for cohort, number in retention if cohort in cohorts), default=0)
+    periods = 1 + min(last_number, COHORTS_MAX)
 
-    def position(day: date) -> int:
+    def calendar_number(day: date) -> int:
         return day.year * 12 + day.month if kind == "month" else day.toordinal() // WEEK
 
-    last = max(position(cohort) + number for cohort, number in held)
-    # A period that has not begun yet stays empty; it is not 0.
-    cells = [
-        [held.get((cohort, n), 0.0) if position(cohort) + n <= last else None for n in range(periods)]
-        for cohort in cohorts
-    ]
+    def cell(cohort: date, period: int) -> float | None:
+        """Return a period's share; None, which stays empty, for one that has not begun yet."""
+        has_begun = calendar_number(cohort) + period <= newest_period
+        return retention.get((cohort, period), 0.0) if has_begun else None
+
+    newest_period = max(calendar_number(cohort) + number for cohort, number in retention)
+    cells = [[cell(cohort, period) for period in range(periods)] for cohort in cohorts]
     again = [row[1] for row in cells[:-1] if len(row) > 1 and row[1] is not None]
-    title, heads = f"Who comes back, {kind}s after the first", [f"+{n}" for n in range(periods)]
+    title, heads = f"Who comes back, {kind}s after the first", [f"+{period}" for period in range(periods)]
     names = [f"{cohort:%Y-%m}" if kind == "month" else f"{cohort:%d %b}" for cohort in cohorts]
     if not again:
         sentence = f"It is too early to say: nobody's first {kind} is over."
-        return Figure(
-            title,
-            sentence,
-            ("First", *heads),
-            [
-                (name, *("" if each is None else share(each) for each in row))
-                for name, row in zip(names, cells, strict=True)
-            ],
-        )
+        table = [
+            (name, *("" if value is None else share(value) for value in row))
+            for name, row in zip(names, cells, strict=True)
+        ]
+        return Figure(title, sentence, ("First", *heads), table)
     sentence = f"A {kind} after their first {share(sum(again) / len(again))} of the people are there again."
     return grid(title, sentence, names, heads, cells, shown=share, has_numbers=True)
 
 
 def draw_survival(rows: Rows) -> Figure:
     """Columns: the share of all runs that get to each length."""
-    shown = [row for row in rows if row["streak_days"] in LENGTHS]
+    shown = [row for row in rows if row["streak_days"] in STREAK_LENGTHS]
     week = next((row["survival"] for row in shown if row["streak_days"] == WEEK), 0.0)
     sentence = f"{share(week)} of all runs of active days reach a week."
     names = [f"{row['streak_days']}" for row in shown]
@@ -319,11 +316,10 @@ def draw_funnel(rows: Rows) -> Figure:
     """Bars by step."""
     steps = [(row["step"].replace("_", " ").capitalize(), float(row["users"])) for row in rows]
     losses = [(1 - after / before, name) for (_, before), (name, after) in pairwise(steps) if before]
-    sentence = (
-        f"The largest loss is before “{max(losses)[1].lower()}”: {share(max(losses)[0])} do not get there."
-        if losses
-        else ""
-    )
+    sentence = ""
+    if losses:
+        loss, step = max(losses)
+        sentence = f"The largest loss is before “{step.lower()}”: {share(loss)} do not get there."
     return bars("How far people get", sentence, steps, heads=("Step", "People"))
 
 
@@ -354,39 +350,43 @@ def draw_quality(rows: Rows) -> Figure:
 def figures(warehouse: Warehouse) -> list[Figure]:
     """Read the marts and draw them. A mart without rows is left out."""
     plots = (
-        (_latest("marts.daily_actives", "date_day", MART_DAYS_SHOWN), draw_daily),
-        (_latest("marts.monthly_actives", "activity_month", MONTHS_SHOWN), draw_monthly),
-        (_latest("marts.stickiness", "date_day", MART_DAYS_SHOWN), draw_stickiness),
+        (_latest("marts.daily_actives", "date_day", MART_DAYS_MAX), draw_daily),
+        (_latest("marts.monthly_actives", "activity_month", MONTHS_MAX), draw_monthly),
+        (_latest("marts.stickiness", "date_day", MART_DAYS_MAX), draw_stickiness),
         (RETENTION, draw_retention),
         ("SELECT streak_days, survival FROM marts.streak_survival ORDER BY streak_days", draw_survival),
-        (_latest("marts.points_liability", "date_day", MART_DAYS_SHOWN), draw_liability),
+        (_latest("marts.points_liability", "date_day", MART_DAYS_MAX), draw_liability),
         (FUNNEL, draw_funnel),
         (LEADERS, draw_leaders),
-        (_latest("marts.revenue_by_month", "month_start", MONTHS_SHOWN * 2), draw_revenue),
+        (_latest("marts.revenue_by_month", "month_start", MONTHS_MAX * 2), draw_revenue),
         (QUALITY, draw_quality),
     )
-    found = [(warehouse.rows(sql), draw) for sql, draw in plots]
-    return [draw(rows) for rows, draw in found if rows]
+    return [draw(rows) for sql, draw in plots if (rows := warehouse.rows(sql))]
 
 
 def night_html(text: str) -> str:
     """Return a nightly run's report (Markdown) as HTML: tables, and a sentence of what is clean."""
     intro, *parts = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
-    sections = [(title.strip(), rest.strip()) for title, _, rest in (part.partition("\n") for part in parts)]
-    clean = [title for title, rest in sections if rest == CLEAN]
-    told = [html.escape(each) for each in intro.split("\n\n") if each.strip()]
+    paragraphs = [html.escape(paragraph) for paragraph in intro.split("\n\n") if paragraph.strip()]
+    clean, plots = [], ""
+    for part in parts:
+        title, _, content = part.partition("\n")
+        if content.strip() == EMPTY_TABLE:
+            clean.append(title.strip())
+        else:
+            plots += _night_figure(title.strip(), content.strip()).html()
     if clean:
-        told.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(clean).lower())}.")
-    drawn = "".join(_night_figure(title, rest).html() for title, rest in sections if rest != CLEAN)
-    return "".join(f"<p>{each}</p>" for each in told) + f"<div class=plots>{drawn}</div>"
+        paragraphs.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(clean).lower())}.")
+    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs) + f"<div class=plots>{plots}</div>"
 
 
 def _night_figure(title: str, text: str) -> Figure:
+    """Return a section's text as its sentence, and its Markdown table as a table."""
     lines = text.splitlines()
     table = [
-        [each.strip().replace("_", " ") for each in line.strip("| ").split(" |")]
+        [cell.strip().replace("_", " ") for cell in line.strip("| ").split(" |")]
         for line in lines
-        if line.startswith("|") and set(line) - set("|-: ")
+        if line.startswith("|") and set(line) - set("|-: ")  # but the line below the head
     ]
     sentence = " ".join(line for line in lines if not line.startswith("|"))
     head, *rows = table or [[]]
@@ -396,21 +396,22 @@ def _night_figure(title: str, text: str) -> Figure:
 def _page(
     facts: Sequence[tuple[str, str]], sections: Sequence[tuple[str, Sequence[Figure]]], last_night: str
 ) -> str:
-    numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
+    """Return the whole page. facts: numbers with what they count; sections: titles with their plots."""
+    items = "".join(f"<li><b>{html.escape(number)}</b> {html.escape(what)}</li>" for number, what in facts)
     body = "".join(
-        f"<h2>{html.escape(name)}</h2><div class=plots>{''.join(each.html() for each in some)}</div>"
-        for name, some in sections
-        if some
+        f"<h2>{html.escape(title)}</h2><div class=plots>{''.join(plot.html() for plot in plots)}</div>"
+        for title, plots in sections
+        if plots
     )
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    written_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Streakline: report</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
 {THEME.read_text()}{STYLE.read_text()}</style></head><body><main>
 <h1>Report</h1>
-<p class=note>Made {made} from the live tables, the warehouse and the last nightly run.</p>
-<ul>{numbers}</ul>{body}
+<p class=note>Made {written_at} from the live tables, the warehouse and the last nightly run.</p>
+<ul>{items}</ul>{body}
 <h2>The last nightly run</h2>
 {night_html(last_night)}
 </main></body></html>

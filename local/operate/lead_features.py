@@ -1,4 +1,4 @@
-"""`streakline features`: features of leads, made anew from their stored events, and as of past instants."""
+"""`streakline features`: features of leads, rebuilt from their stored events, and as of past instants."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +15,8 @@ from local.command import FILE, FILE_OUT, command, option
 from local.stack import Stack
 from local.stores import lake_of
 
-SEGMENTS = 8
-QUEUE = "FeatureRefresh"
+SEGMENTS = 8  # of the Feature table, scanned side by side
+QUEUE = "FeatureRefresh"  # by its name in the template
 STALLED_SECONDS_MAX = 120.0
 
 
@@ -61,34 +61,37 @@ def training_set_command(
 
 
 def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -> dict[str, int]:
-    """Make the features of some leads (none: all) what their stored events say, and wait; returns counts.
+    """Rebuild the features of some leads (none: all) from their stored events, and wait until that is done.
 
     It sends the leads' ids to the queue of refreshes, and the deployed processor does the work: it reads each
     lead's events once, and writes only what differs, on condition that nobody has changed the lead meanwhile.
     So it may run twice, or while events arrive. Memory is not touched.
 
-    failures: how many messages wait for an operator in the queue of those that failed, older ones among them.
-    dry_run: count the leads and send nothing. Raises RuntimeError when nothing has happened for 120 s.
+    dry_run: count the leads and send nothing.
+    Returns how many `leads` and `messages` were sent, and `failures`: how many messages wait for an operator
+    in the queue of failures, older ones among them. Raises RuntimeError when nothing has happened for 120 s.
     """
-    parts = (
-        [list(dict.fromkeys(leads))] if leads else [leads_to_rebuild(stack, each) for each in range(SEGMENTS)]
+    segments: list[Iterable[str]] = (
+        [list(dict.fromkeys(leads))]
+        if leads
+        else [leads_to_rebuild(stack, segment) for segment in range(SEGMENTS)]
     )
     queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
 
-    def send(part: Iterable[str]) -> tuple[int, int]:
-        return (sum(1 for _ in part), 0) if dry_run else queue.request_rebuild(part)
+    def send(segment: Iterable[str]) -> tuple[int, int]:
+        return (sum(1 for _ in segment), 0) if dry_run else queue.request_rebuild(segment)
 
     with ThreadPoolExecutor(SEGMENTS) as pool:
-        asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
+        lead_count, messages = map(sum, zip(*pool.map(send, segments), strict=True))
     if messages:
         patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
     failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
-    return {"leads": asked, "messages": messages, "failures": failures}
+    return {"leads": lead_count, "messages": messages, "failures": failures}
 
 
 def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
-    """Return the leads in a segment of the Feature table, but for absorbed ones: these have no features."""
-    found = scan_all(
+    """Return the leads in a segment of the Feature table; absorbed ones, without features, are left out."""
+    items = scan_all(
         stack.client("dynamodb"),
         TableName=stack.tables["Feature"],
         Segment=segment,
@@ -96,4 +99,4 @@ def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
         ProjectionExpression="lead_organization_id",
         FilterExpression="attribute_not_exists(merged_into)",
     )
-    return (each["lead_organization_id"]["S"] for each in found)
+    return (item["lead_organization_id"]["S"] for item in items)

@@ -17,7 +17,7 @@ from local.stack import Stack
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 PAUSE_SECONDS = 1.0
 # CloudWatch shows what a function has logged some seconds later, and not in order.
-SETTLED = timedelta(seconds=30)
+LATENESS = timedelta(seconds=30)
 
 
 @command("logs Engagement", "logs UsersApi --since 15m --follow")
@@ -35,20 +35,24 @@ def lines(stack: Stack, function: str, since: str, *, follow: bool, now: datetim
 
     follow: go on for ever with what comes. Raises RuntimeError for a function or an instant that is none.
     """
-    known = functions(stack)
-    spellings = {spelling: name for name in known for spelling in (name, f"{name}Function", known[name])}
+    physical_names = functions(stack)
+    spellings = {
+        spelling: name
+        for name, physical in physical_names.items()
+        for spelling in (name, f"{name}Function", physical)
+    }
     name = meant(function, spellings, "function")
-    group, begin = _group(stack, known[name]), instant_of(since, now)
-    shown: set[Any] = set()
+    group, begin = _group(stack, physical_names[name]), instant_of(since, now)
+    printed: set[Any] = set()  # keys of events since `begin`
     while True:
-        found = _events(stack, group, begin)
-        yield from (_line(each) for key, each in found.items() if key not in shown)
+        events = _events(stack, group, begin)
+        yield from (_line(event) for key, event in events.items() if key not in printed)
         if not follow:
             return
-        if found:
-            newest = max(each["timestamp"] for each in found.values())
-            begin = max(begin, datetime.fromtimestamp(newest / 1000, UTC) - SETTLED)
-            shown = {key for key, each in found.items() if each["timestamp"] >= _milliseconds(begin)}
+        if events:
+            newest = max(event["timestamp"] for event in events.values())
+            begin = max(begin, datetime.fromtimestamp(newest / 1000, UTC) - LATENESS)
+            printed = {key for key, event in events.items() if event["timestamp"] >= _milliseconds(begin)}
         time.sleep(PAUSE_SECONDS)
 
 
@@ -58,8 +62,8 @@ def instant_of(text: str, now: datetime) -> datetime:
     An instant without an offset is one of UTC. Raises RuntimeError for anything else.
     """
     try:
-        if found := re.fullmatch(r"(\d+)([smhd])", text.strip()):
-            return now - timedelta(**{UNITS[found[2]]: int(found[1])})
+        if length := re.fullmatch(r"(\d+)([smhd])", text.strip()):
+            return now - timedelta(**{UNITS[length[2]]: int(length[1])})
         instant = datetime.fromisoformat(text)
         return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
@@ -69,37 +73,38 @@ def instant_of(text: str, now: datetime) -> datetime:
 
 def _group(stack: Stack, physical: str) -> str:
     try:
-        found = stack.client("lambda").get_function_configuration(FunctionName=physical)
+        configuration = stack.client("lambda").get_function_configuration(FunctionName=physical)
     except ClientError as error:
         if error.response["Error"]["Code"] == MISSING:
             raise RuntimeError(f"the function {physical} is gone: deploy the stack again") from None
         raise
-    return str(found.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{physical}")
+    return str(configuration.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{physical}")
 
 
 def _events(stack: Stack, group: str, begin: datetime) -> dict[Any, dict[str, Any]]:
     """Return a log group's events since an instant, in order. A group that is not there yet has none.
 
-    A key is the same each time: of equal lines of one millisecond it says which. (The emulator has no ids.)
+    An event's key is the same in each call. It numbers equal lines of one millisecond, because the emulator
+    gives events no ids.
     """
     pages = stack.client("logs").get_paginator("filter_log_events")
     try:
-        found = [
-            each
+        events = [
+            event
             for page in pages.paginate(logGroupName=group, startTime=_milliseconds(begin))
-            for each in page["events"]
+            for event in page["events"]
         ]
     except ClientError as error:
         if error.response["Error"]["Code"] == MISSING:
             return {}
         raise
-    equal: Counter[Any] = Counter()
-    keyed = {}
-    for each in sorted(found, key=lambda each: each["timestamp"]):
-        key = each["logStreamName"], each["timestamp"], each["message"]
-        keyed[*key, equal[key]] = each
-        equal[key] += 1
-    return keyed
+    equal_lines: Counter[Any] = Counter()
+    events_by_key = {}
+    for event in sorted(events, key=lambda event: event["timestamp"]):
+        line = event["logStreamName"], event["timestamp"], event["message"]
+        events_by_key[*line, equal_lines[line]] = event
+        equal_lines[line] += 1
+    return events_by_key
 
 
 def _line(event: dict[str, Any]) -> str:

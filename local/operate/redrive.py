@@ -1,8 +1,8 @@
-"""Sends what waits in the failure queues to its consumer again. What succeeds leaves its queue.
+"""`streakline queue`: sends messages of the failure queues to their consumers again, or gives them up.
 
-Repair the cause first, the code or the item in its table: the item is sent in its present state. What fails
-again, for whatever reason, stays in its queue and stops nothing. What can never succeed an operator gives up,
-message by message: it leaves its queue for the payload bucket, with the operator's reason.
+Repair the cause first, the code or the item in its table: the item is sent in its present state. A message
+that succeeds leaves its queue. One that fails again stays, and stops no other. An operator gives up a message
+that can never succeed: it leaves its queue for the payload bucket, with the operator's reason.
 """
 
 import base64
@@ -22,11 +22,11 @@ from local.command import command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import AwsError, Stack, sentence
 
-RECEIVE_MAX = 10
-HIDDEN_SECONDS = 120
+RECEIVE_MAX = 10  # messages at once
+HIDDEN_SECONDS = 120  # from other readers
 # SQS asks all of its servers only if a reader waits. The emulator has one.
 AWS_WAIT_SECONDS = 2
-# By consumer: the names of its function and of its failure queue.
+# By consumer: the names of its function and of its failure queue, as the template's outputs begin.
 CONSUMERS = {
     "engagement": ("Engagement", "Engagement"),
     "fulfilment": ("Fulfilment", "Fulfilment"),
@@ -46,10 +46,11 @@ CONSUMERS = {
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
-# The bucket's lifecycle keeps them as long as all under failures/: 30 days.
+# Where messages that were given up are kept. The bucket's lifecycle deletes all under failures/ after 30
+# days.
 DISCARDED = "failures/discarded/"
 SHIPMENTS = "ShipmentFailures"  # messages of a partner, whom no function of ours serves
-OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "receiver"})
+QUEUE_CONSUMERS = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "receiver"})
 # A part of a shard may be empty although more follows; after so many empty ones in a row nothing does.
 EMPTY_MAX = 10
 GONE_CODES = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
@@ -76,11 +77,11 @@ def list_command(stack: Stack, queue: str | None) -> Any:
 @queue_option
 def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
     """Send what waits to its consumer again. What fails again stays, and the command fails."""
-    found = redrive(stack, only=_only(queue))
-    show(found, as_json=as_json)
-    if found["left"]:
+    outcome = redrive(stack, only=_only(queue))
+    show(outcome, as_json=as_json)
+    if outcome["left"]:
         raise RuntimeError(
-            f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
+            f"{len(outcome['left'])} left, each with why under `again`: mend that and redrive, "
             "or give one up: `streakline queue discard ID --reason TEXT`"
         )
 
@@ -110,21 +111,18 @@ def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A message of a failure queue: what it holds, and why it is there.
-
-    message_id: as SQS names it, as long as it waits. text: the message as it is in its queue.
-    """
+class WaitingMessage:
+    """A message of a failure queue."""
 
     consumer: str
-    handle: str
-    reason: str
-    body: dict[str, Any]
-    message_id: str = ""
-    text: str = ""
+    handle: str  # SQS's receipt
+    reason: str  # why it is there
+    body: dict[str, Any]  # with the record, or the batch's position in its stream
+    message_id: str = ""  # as SQS names it while it waits
+    text: str = ""  # the message as it is in its queue
 
 
-def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
+def waiting_messages(stack: Stack, consumer: str) -> Iterator[WaitingMessage]:
     """Yield what waits for a consumer. Each message is hidden from other readers for two minutes."""
     sqs, url = stack.client("sqs"), stack.outputs[_queue(consumer)]
     while True:
@@ -140,20 +138,19 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
             yield waiting_message(consumer, message["ReceiptHandle"], message["Body"], message["MessageId"])
 
 
-def waiting_message(consumer: str, handle: str, text: str, message_id: str = "") -> Waiting:
+def waiting_message(consumer: str, handle: str, text: str, message_id: str = "") -> WaitingMessage:
     """Read a message of a failure queue.
 
-    If SQS itself gave the message up, it is there as it was sent, without a reason; the reason then is
-    GIVEN_UP.
+    A message that SQS itself has moved there is as it was sent, without a reason: its reason is GIVEN_UP.
     """
     with contextlib.suppress(ValueError):
         body = json.loads(text)
         if isinstance(body, dict) and {"reason", "record"} <= body.keys():
-            return Waiting(consumer, handle, body["reason"], body, message_id, text)
+            return WaitingMessage(consumer, handle, body["reason"], body, message_id, text)
         if isinstance(body, dict) and "requestContext" in body:
             reason = body["requestContext"].get("condition", "unknown")
-            return Waiting(consumer, handle, reason, body, message_id, text)
-    return Waiting(consumer, handle, GIVEN_UP, {"record": text}, message_id, text)
+            return WaitingMessage(consumer, handle, reason, body, message_id, text)
+    return WaitingMessage(consumer, handle, GIVEN_UP, {"record": text}, message_id, text)
 
 
 def _queue(consumer: str) -> str:
@@ -161,12 +158,12 @@ def _queue(consumer: str) -> str:
 
 
 def consumer_of(name: str) -> str:
-    """Return the consumer that a queue's name, or the consumer's own, means.
+    """Return the consumer that the name of its failure queue, or its own name, means.
 
-    Raises RuntimeError, with the names there are, for any other name.
+    Raises RuntimeError for any other name, and lists the names that there are.
     """
     queues = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
-    spellings = {each: each for each in (*queues, SHIPMENTS)}
+    spellings = {queue: queue for queue in (*queues, SHIPMENTS)}
     for queue, consumer in queues.items():
         spellings |= {consumer: queue, queue.removesuffix("Failures"): queue}
     queue = meant(name, spellings, "failure queue")
@@ -176,38 +173,35 @@ def consumer_of(name: str) -> str:
 
 
 def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[str, Any]:
-    """Send everything again, or only list it. only: one consumer's.
+    """Send all messages again, or only list them. only: those of one consumer.
 
-    Returns how many messages were redriven, and what is left: `reason` says why it was kept first, `again`
-    why this attempt failed. Consumers that the stack was deployed without are left out.
+    Returns how many messages were redriven, and those that are left: `reason` says why they came into the
+    queue, `again` why this attempt failed. Consumers that the stack was deployed without are left out.
     """
-    sqs, done, left = stack.client("sqs"), 0, []
-    for message in (
-        each for consumer in _deployed(stack, only) for each in list(waiting_messages(stack, consumer))
-    ):
-        again = "" if only_list else _send(stack, message)
-        if again is None:
-            url = stack.outputs[_queue(message.consumer)]
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
-            done += 1
-            continue
-        _show_again(stack, [message])
-        left.append(_message_view(message, again))
-    return {"redriven": done, "left": left}
+    sqs, redriven, left = stack.client("sqs"), 0, []
+    for consumer in _deployed(stack, only):
+        # All are received first: one that is shown again would be received again.
+        for message in list(waiting_messages(stack, consumer)):
+            failure = "" if only_list else _send(stack, message)
+            if failure is None:
+                url = stack.outputs[_queue(consumer)]
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
+                redriven += 1
+            else:
+                _unhide(stack, [message])
+                left.append(_message_view(message, failure))
+    return {"redriven": redriven, "left": left}
 
 
 def _deployed(stack: Stack, only: str) -> list[str]:
-    """Return the consumers whose failure queues the stack has. only: of these, one."""
-    found = [
-        consumer for consumer in CONSUMERS if _queue(consumer) in stack.outputs and only in ("", consumer)
-    ]
-    if only and not found:
+    """Return the consumers whose failure queues the stack has. only: this one, or RuntimeError; "": all."""
+    if only and _queue(only) not in stack.outputs:
         raise RuntimeError(f"the stack {stack.name} was deployed without {_queue(only).removesuffix('Url')}")
-    return found
+    return [consumer for consumer in ([only] if only else CONSUMERS) if _queue(consumer) in stack.outputs]
 
 
-def _show_again(stack: Stack, messages: Sequence[Waiting]) -> None:
-    """Let others see messages that were read and stay."""
+def _unhide(stack: Stack, messages: Sequence[WaitingMessage]) -> None:
+    """Let other readers see messages that stay, before their two minutes are over."""
     for message in messages:
         stack.client("sqs").change_message_visibility(
             QueueUrl=stack.outputs[_queue(message.consumer)],
@@ -219,40 +213,41 @@ def _show_again(stack: Stack, messages: Sequence[Waiting]) -> None:
 def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> dict[str, Any]:
     """Give a message up: it leaves its queue for the payload bucket, with the operator's reason.
 
-    Returns what is kept there for 30 days, with who gave it up and when. only: one consumer's queue. Raises
-    RuntimeError without a reason, or if no such message is seen.
+    Returns the object that is kept there for 30 days, with who gave the message up and when. only: look in
+    one consumer's queue. Raises RuntimeError without a reason, or if no such message is seen.
     """
     if not reason.strip():
         raise RuntimeError("--reason: why is it given up?")
-    found = _found(stack, message_id, only)
-    kept = _message_view(found, "") | {
+    message = _message_of_id(stack, message_id, only)
+    discarded_message = _message_view(message, "") | {
         "discarded_at": datetime.now(UTC).isoformat(),
         "discarded_by": _operator(stack),
         "discard_reason": reason.strip(),
-        "message": found.text,
+        "message": message.text,
     }
     try:
         stack.client("s3").put_object(
             Bucket=stack.outputs["PayloadBucketName"],
             Key=_discarded_key(message_id),
-            Body=json.dumps(kept).encode(),
+            Body=json.dumps(discarded_message).encode(),
             ContentType="application/json",
         )
     except AwsError:
-        _show_again(stack, [found])
+        _unhide(stack, [message])
         raise
-    url = stack.outputs[_queue(found.consumer)]
-    stack.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=found.handle)
-    return kept
+    url = stack.outputs[_queue(message.consumer)]
+    stack.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=message.handle)
+    return discarded_message
 
 
-def _found(stack: Stack, message_id: str, only: str) -> Waiting:
+def _message_of_id(stack: Stack, message_id: str, only: str) -> WaitingMessage:
+    """Return a waiting message, which stays hidden; all others are shown again."""
     for consumer in _deployed(stack, only):
-        waiting = list(waiting_messages(stack, consumer))
-        found = next((each for each in waiting if each.message_id == message_id), None)
-        _show_again(stack, [each for each in waiting if each is not found])
-        if found:
-            return found
+        messages = list(waiting_messages(stack, consumer))
+        wanted = next((message for message in messages if message.message_id == message_id), None)
+        _unhide(stack, [message for message in messages if message is not wanted])
+        if wanted:
+            return wanted
     raise RuntimeError(
         f"no message {message_id} is seen in {'this queue' if only else 'a failure queue'}: "
         "`streakline queue list` shows the ids; what somebody has just read is hidden for two minutes"
@@ -263,30 +258,32 @@ def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
     """Return what was given up in the last 30 days, the oldest first. only: one consumer's."""
     s3, bucket = stack.client("s3"), stack.outputs["PayloadBucketName"]
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=DISCARDED)
-    keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
-    found = [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
+    keys = [stored["Key"] for page in pages for stored in page.get("Contents", ())]
+    messages = [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
     return sorted(
-        (each for each in found if not only or each["consumer"] == only),
-        key=lambda each: str(each["discarded_at"]),
+        (message for message in messages if not only or message["consumer"] == only),
+        key=lambda message: str(message["discarded_at"]),
     )
 
 
 def take_back(stack: Stack, message_id: str, *, only: str = "") -> dict[str, Any]:
-    """Put a message that was given up into its queue again, where it gets another id; returns what was kept.
+    """Put a message that was given up into its queue again, where it gets another id; returns the kept
+    object.
 
     only: one consumer's. Raises RuntimeError if none with this id was given up in the last 30 days.
     """
-    found = next((each for each in discarded(stack, only=only) if each["id"] == message_id), None)
-    if found is None:
+    messages = discarded(stack, only=only)
+    wanted = next((message for message in messages if message["id"] == message_id), None)
+    if wanted is None:
         raise RuntimeError(
             f"no message {message_id} {'of this queue ' if only else ''}was given up in the last 30 days: "
             "`streakline queue discarded`"
         )
-    url = stack.outputs[_queue(found["consumer"])]
-    stack.client("sqs").send_message(QueueUrl=url, MessageBody=found["message"])
+    url = stack.outputs[_queue(wanted["consumer"])]
+    stack.client("sqs").send_message(QueueUrl=url, MessageBody=wanted["message"])
     bucket = stack.outputs["PayloadBucketName"]
     stack.client("s3").delete_object(Bucket=bucket, Key=_discarded_key(message_id))
-    return found
+    return wanted
 
 
 def _discarded_key(message_id: str) -> str:
@@ -301,7 +298,7 @@ def _operator(stack: Stack) -> str:
         return ""
 
 
-def _message_view(message: Waiting, again: str) -> dict[str, Any]:
+def _message_view(message: WaitingMessage, failure: str) -> dict[str, Any]:
     view = {
         "id": message.message_id,
         "consumer": message.consumer,
@@ -309,11 +306,11 @@ def _message_view(message: Waiting, again: str) -> dict[str, Any]:
         "reason": message.reason,
         "record": message.body.get("record"),
     }
-    return view | ({"again": again} if again else {})
+    return view | ({"again": failure} if failure else {})
 
 
-def _send(stack: Stack, message: Waiting) -> str | None:
-    """Invoke the consumer with a message's records; returns why it failed, or None. Raises nothing of AWS."""
+def _send(stack: Stack, message: WaitingMessage) -> str | None:
+    """Invoke the consumer with a message's records; returns why that failed, also errors of AWS, or None."""
     try:
         records = _records(stack, message)
         if not records:
@@ -327,21 +324,26 @@ def _send(stack: Stack, message: Waiting) -> str | None:
         return f"the message cannot be read: {error!r}"
 
 
-def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
+def _records(stack: Stack, message: WaitingMessage) -> list[dict[str, Any]]:
+    """Return the records that a message stands for, in the form that its consumer's event source has.
+
+    A change of a table carries the item as it is now. Raises KeyError, TypeError, ValueError or IndexError
+    for a message that cannot be read.
+    """
     for kind in ("DDBStreamBatchInfo", "KinesisBatchInfo"):
         if kind in message.body:
             return records_of(stack, message.body[kind])
     record = message.body["record"]
     if isinstance(record, dict) and "stored" in record:
         record = _stored(stack, record["stored"])
-    if message.consumer in OF_QUEUES:
+    if message.consumer in QUEUE_CONSUMERS:
         return [{"messageId": "redrive", "body": record if isinstance(record, str) else json.dumps(record)}]
     if message.consumer == "sender":
         return [record]
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
-        now = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)
-        return [{**record, "dynamodb": {**record["dynamodb"], **_image(now)}}]
+        answer = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)
+        return [{**record, "dynamodb": {**record["dynamodb"], **_image(answer)}}]
     data = record.get("data")
     if "event" in record:
         data = base64.b64encode(json.dumps(record["event"]).encode()).decode()
@@ -353,28 +355,28 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
 def records_of(stack: Stack, batch: dict[str, Any]) -> list[Record]:
     """Return a discarded batch's records as the function gets them: none if the stream no longer has them.
 
-    batch: its place in the stream, which is all that a failure queue holds: streamArn, shardId,
-    startSequenceNumber, endSequenceNumber. Raises ClientError for anything but records that are gone.
+    batch: its position in the stream, which is all that a failure queue holds: streamArn, shardId,
+    startSequenceNumber, endSequenceNumber. Raises ClientError for any other error than records that are gone.
     """
     try:
-        return _read(stack, batch)
+        return _batch_records(stack, batch)
     except ClientError as error:
         if error.response["Error"]["Code"] in GONE_CODES:
             return []
         raise
 
 
-def _read(stack: Stack, batch: dict[str, Any]) -> list[Record]:
+def _batch_records(stack: Stack, batch: dict[str, Any]) -> list[Record]:
     source, last = batch["streamArn"], int(batch["endSequenceNumber"])
     iterator: str | None = iterator_at(stack, source, batch["shardId"], batch["startSequenceNumber"])
-    found, empty = list[Record](), 0
+    batch_records, empty = list[Record](), 0
     while iterator and empty < EMPTY_MAX:
-        read, iterator = read_records(stack, source, iterator)
-        found += [each for each in read if int(sequence_of(each)) <= last]
-        if read and int(sequence_of(read[-1])) >= last:
+        records, iterator = read_records(stack, source, iterator)
+        batch_records += [record for record in records if int(sequence_of(record)) <= last]
+        if records and int(sequence_of(records[-1])) >= last:
             break
-        empty = 0 if read else empty + 1
-    return found
+        empty = 0 if records else empty + 1
+    return batch_records
 
 
 def _stored(stack: Stack, url: str) -> Any:
@@ -384,5 +386,5 @@ def _stored(stack: Stack, url: str) -> Any:
 
 
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the item's present state as NewImage. If the item has expired, the record goes out as it was."""
+    """Return the item's present state as NewImage; {} if it has expired, so the record stays as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}

@@ -1,21 +1,23 @@
-"""`streakline status` looks at what runs of a deployment, what waits, and what alarms say.
+"""`streakline status`: reads what runs of a deployment, what waits, and what alarms say.
 
-Of a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch; of the laptop cloud each part
-itself. What is wrong then, local/operate/verdict.py says.
+For a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch, for the laptop cloud its parts.
+What is wrong with what it has read, local/operate/verdict.py says.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from local.cloud import health, patience
 from local.cloud.emulator_template import ACCOUNT
-from local.cloud.poller import place_name, read_checkpoints
+from local.cloud.poller import consumer_key, read_checkpoints
 from local.cloud.shards import iterator_of, iterator_since, read_records, shards_of
 from local.cloud.streams import EventSourceMapping, arrival_of, function_name, is_wanted, mapping_of
 from local.command import command, find_stack, show
@@ -26,18 +28,18 @@ from local.stack import AwsError, Stack, load, sentence
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
-LOOKED_BACK = timedelta(minutes=15)
-# A consumer that worked within the last minutes tells how late it is. What another one has left is read.
-QUIET, QUIET_LOOKED_BACK = timedelta(minutes=5), timedelta(hours=3)
-# CloudWatch's figures come some minutes late, so less would be told of what is long done.
+AGE_PERIOD = timedelta(minutes=15)  # of the figures that say how late a consumer or queue is
+# The figures of a consumer that worked within QUIET say how late it is. For another one its streams are read.
+QUIET, QUIET_PERIOD = timedelta(minutes=5), timedelta(hours=3)
+# CloudWatch's figures come some minutes late. With a shorter limit, lateness that is over would be a problem.
 LATE = timedelta(minutes=5)
 PERIOD_SECONDS = 60
 PAGES_MAX = 5  # of up to a thousand records
 EMPTY_MAX = 10  # a part of a table's shard may be empty although more follows
-AT_ONCE = 8
+READERS = 8
 STANDBY = "standby"
-FED = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
-Described = dict[str, Any]
+FEEDING_STATES = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
+MappingDescription = dict[str, Any]  # an event source mapping, as Lambda describes it
 LAPTOP = "the laptop cloud"
 PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
 PROCESS_MEND = "`streakline up` starts it again"
@@ -54,38 +56,39 @@ def status(stack_name: str | None, region: str | None, as_json: bool) -> None:
     """Say whether all is well: what runs, what waits and for how long. Fails if something is wrong."""
     try:
         stack = find_stack(stack_name, region)
-    except SystemExit as nothing:  # no laptop cloud is up
+    except SystemExit as error:  # no laptop cloud is up
         if as_json:
-            text = str(nothing.code)
+            text = str(error.code)
             show({"is_well": False, "verdict": text, "problems": [{"what": text}]}, as_json=True)
         raise
-    seen = look_at_laptop() if stack.is_laptop else look_at_stack(stack)
+    deployment = look_at_laptop() if stack.is_laptop else look_at_stack(stack)
     if as_json:
-        show(verdict.as_json(seen), as_json=True)
+        show(verdict.as_json(deployment), as_json=True)
     else:
-        print(verdict.as_text(seen))
-    if verdict.problems(seen):
+        print(verdict.as_text(deployment))
+    if verdict.problems(deployment):
         raise SystemExit(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What a consumer of a shard has not processed. Instants are epoch seconds of arrival."""
+    """What a consumer of a shard has not processed."""
 
     records: int = 0
-    oldest: float | None = None
-    newest: float | None = None  # of all that were read, also of those that the consumer's filter leaves out
-    is_more: bool = False  # than were read
+    oldest: float | None = None  # its arrival, in epoch seconds
+    newest: float | None = None  # likewise, of all that were read, also of those that the filter leaves out
+    is_more: bool = False  # more records wait than were read
 
 
 def look_at_stack(stack: Stack) -> Deployment:
     """Look at a stack's state, functions, streams, queues, consumers and alarms.
 
-    What cannot be looked at is in it with the reason. Raises what botocore raises if the stack itself cannot.
+    What cannot be read is in `unseen` with the reason. Raises what botocore raises if the stack itself cannot
+    be read.
     """
-    described = stack.client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"][0]
-    state, now = str(described["StackStatus"]), datetime.now(UTC)
-    found: dict[str, Any] = {}
+    description = stack.client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"][0]
+    state, now = str(description["StackStatus"]), datetime.now(UTC)
+    results: dict[str, Any] = {}
     unseen: dict[str, str] = {}
     for name, read in (
         ("functions", lambda: _functions(stack)),
@@ -95,10 +98,10 @@ def look_at_stack(stack: Stack) -> Deployment:
         ("alarms", lambda: alarm_states(stack)),
     ):
         try:
-            found[name] = read()
+            results[name] = read()
         except AwsError as error:
             unseen[name] = sentence(error)
-    mappings = found.get("mappings", [])
+    mappings = results.get("mappings", [])
     return Deployment(
         f"the stack {stack.name} in {stack.region}",
         now,
@@ -106,13 +109,13 @@ def look_at_stack(stack: Stack) -> Deployment:
             Part(
                 "the stack", not state.endswith("FAILED"), f"is {state}", "look at its events in the console"
             ),
-            *found.get("functions", ()),
+            *results.get("functions", ()),
             *_streams(stack, mappings, unseen),
         ),
         tuple(_consumers(stack, mappings, now, unseen)),
-        found.get("queues", {}),
-        found.get("failures", {}),
-        found.get("alarms"),
+        results.get("queues", {}),
+        results.get("failures", {}),
+        results.get("alarms"),
         {"stack": stack.name, "region": stack.region, "state": state, "api_url": stack.api_url},
         unseen,
         LATE,
@@ -121,17 +124,21 @@ def look_at_stack(stack: Stack) -> Deployment:
 
 def _functions(stack: Stack) -> list[Part]:
     """Return the functions that cannot run, each by itself, and how many can."""
-    known = functions(stack)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    physical_names = functions(stack)
+    with ThreadPoolExecutor(READERS) as pool:
         states = dict(
-            zip(known, pool.map(lambda each: _function_state(stack, each), known.values()), strict=True)
+            zip(
+                physical_names,
+                pool.map(partial(_function_state, stack), physical_names.values()),
+                strict=True,
+            )
         )
     bad = [
         Part(f"{name}Function", runs=False, state=state, mend="deploy the stack again")
         for name, state in states.items()
         if state
     ]
-    return [*bad, Part("functions", runs=True, state=f"{len(known) - len(bad)} of {len(known)} can run")]
+    return [*bad, Part("functions", runs=True, state=f"{len(states) - len(bad)} of {len(states)} can run")]
 
 
 def _function_state(stack: Stack, physical: str) -> str:
@@ -151,32 +158,30 @@ def _function_state(stack: Stack, physical: str) -> str:
     return "is stopped: its reserved concurrency is 0" if reserved == 0 else ""
 
 
-def _mappings(stack: Stack) -> list[Described]:
+def _mappings(stack: Stack) -> list[MappingDescription]:
     """Return the event source mappings of the stack's functions."""
-    ours = set(functions(stack).values())
+    stack_functions = set(functions(stack).values())
     # All mappings of the region are listed: asked for a function, Lambda leaves out those of its alias.
     pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate()
     return [
-        each
+        mapping
         for page in pages
-        for each in page["EventSourceMappings"]
-        if function_name(each["FunctionArn"]) in ours
+        for mapping in page["EventSourceMappings"]
+        if function_name(mapping["FunctionArn"]) in stack_functions
     ]
 
 
-def _is_stream(mapping: Described) -> bool:
+def _is_stream(mapping: MappingDescription) -> bool:
     return ":sqs:" not in mapping["EventSourceArn"]
 
 
-def _streams(stack: Stack, mappings: Iterable[Described], unseen: dict[str, str]) -> list[Part]:
-    """Return the streams that give nothing, each by itself, and how many do."""
+def _streams(stack: Stack, mappings: Iterable[MappingDescription], unseen: dict[str, str]) -> list[Part]:
+    """Return the streams that cannot be read, each by itself, and how many can."""
     sources = sorted({mapping["EventSourceArn"] for mapping in mappings if _is_stream(mapping)})
     bad = []
     try:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            states = dict(
-                zip(sources, pool.map(lambda each: _stream_state(stack, each), sources), strict=True)
-            )
+        with ThreadPoolExecutor(READERS) as pool:
+            states = dict(zip(sources, pool.map(partial(_stream_state, stack), sources), strict=True))
     except AwsError as error:
         unseen["streams"] = sentence(error)
         return []
@@ -213,69 +218,65 @@ def _queues(stack: Stack) -> dict[str, Queue]:
     def age(name: str) -> timedelta | None:
         queue = stack.outputs[f"{name}Url"].rpartition("/")[2]
         metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue)
-        found = _figures(stack, *metric, "Maximum", now, LOOKED_BACK)
-        return timedelta(seconds=found[max(found)]) if found else None
+        ages = _figures(stack, *metric, "Maximum", now, AGE_PERIOD)
+        newest = max(ages, default=None)
+        return timedelta(seconds=ages[newest]) if newest else None
 
     return {name: Queue(messages, age(name) if messages else None) for name, messages in waiting.items()}
 
 
 def _consumers(
-    stack: Stack, mappings: Sequence[Described], now: datetime, unseen: dict[str, str]
+    stack: Stack, mappings: Sequence[MappingDescription], now: datetime, unseen: dict[str, str]
 ) -> Iterator[Consumer]:
     """Yield each consumer with the states of its mappings, and how late it is."""
-    of = {
+    mappings_of = {
         name: [mapping for mapping in mappings if function_name(mapping["FunctionArn"]) == physical]
         for name, physical in functions(stack).items()
     }
 
     def read(name: str) -> Consumer | str:
         try:
-            return _consumer(stack, name, of[name], now)
+            return _consumer(stack, name, mappings_of[name], now)
         except AwsError as error:
             return sentence(error)
 
-    fed = [name for name, each in of.items() if each]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for name, found in zip(fed, pool.map(read, fed), strict=True):
-            if isinstance(found, Consumer):
-                yield found
+    names = [name for name in mappings_of if mappings_of[name]]
+    with ThreadPoolExecutor(READERS) as pool:
+        for name, consumer in zip(names, pool.map(read, names), strict=True):
+            if isinstance(consumer, Consumer):
+                yield consumer
             else:
-                unseen[f"consumer {name}"] = found
+                unseen[f"consumer {name}"] = consumer
 
 
-def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datetime) -> Consumer:
+def _consumer(stack: Stack, name: str, mappings: Sequence[MappingDescription], now: datetime) -> Consumer:
+    """Return a consumer with how late it is by CloudWatch's figures, and what waits for it if it is quiet."""
     states = sorted(mapping["State"] for mapping in mappings)
     # A standby's consumers rest, and the emulator's streams are read by the laptop's poller.
     rests = stack.outputs.get("RegionRole") == STANDBY or all(
         f":{ACCOUNT}:" in mapping["EventSourceArn"] and _is_stream(mapping) for mapping in mappings
     )
-    why = "" if rests else trouble(states)
-    problem = next(
-        (
-            result
-            for mapping in mappings
-            if (result := str(mapping.get("LastProcessingResult"))).startswith("PROBLEM")
-        ),
-        "",
-    )
+    results = [str(mapping.get("LastProcessingResult")) for mapping in mappings]
+    problem = next((result for result in results if result.startswith("PROBLEM")), "")
+    why = ("" if rests else trouble(states)) or problem
     physical = functions(stack)[name]
     streams = [mapping for mapping in mappings if _is_stream(mapping) and mapping["State"] == "Enabled"]
     if not streams:
-        return Consumer(name, tuple(states), trouble=why or problem)
+        return Consumer(name, tuple(states), trouble=why)
     metric = ("AWS/Lambda", "IteratorAge", "FunctionName", physical)
-    ages = _figures(stack, *metric, "Maximum", now, LOOKED_BACK)
+    ages = _figures(stack, *metric, "Maximum", now, AGE_PERIOD)
     behind = timedelta(milliseconds=max(ages.values())) if ages else None
-    worked = ("AWS/Lambda", "Invocations", "FunctionName", physical)
-    worked_at = max(_figures(stack, *worked, "Sum", now, QUIET_LOOKED_BACK), default=now - QUIET_LOOKED_BACK)
+    metric = ("AWS/Lambda", "Invocations", "FunctionName", physical)
+    worked_at = max(_figures(stack, *metric, "Sum", now, QUIET_PERIOD), default=now - QUIET_PERIOD)
     if now - worked_at < QUIET:
-        return Consumer(name, tuple(states), behind=behind, trouble=why or problem)
-    # Its last word is old: it has had nothing to do, or does nothing. The streams themselves tell which.
-    found = [
-        (mapping, each)
+        return Consumer(name, tuple(states), behind=behind, trouble=why)
+    # It has not worked lately: it has had nothing to do, or is stuck. What its streams hold tells which.
+    backlog = [
+        (mapping, shard_unread)
         for mapping in map(mapping_of, streams)
-        for each in _unread_since(stack, mapping, worked_at)
+        for shard_unread in _unread_since(stack, mapping, worked_at)
     ]
-    return replace(summed(name, stack, found, states), behind=behind, trouble=why or problem)
+    return replace(summed(name, stack, backlog, states), behind=behind, trouble=why)
 
 
 def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
@@ -294,19 +295,19 @@ def _figures(  # noqa: PLR0917 (what names a metric)
     name: str,
     statistic: str,
     now: datetime,
-    back: timedelta,
+    period: timedelta,
 ) -> dict[datetime, float]:
-    """Return a metric's figures by minute; none where nothing came."""
+    """Return a metric's figures of the last period by minute; a minute without data is left out."""
     answer = stack.client("cloudwatch").get_metric_statistics(
         Namespace=space,
         MetricName=metric,
         Dimensions=[{"Name": kind, "Value": name}],
-        StartTime=now - back,
+        StartTime=now - period,
         EndTime=now,
         Period=PERIOD_SECONDS,
         Statistics=[statistic],
     )
-    return {each["Timestamp"]: each[statistic] for each in answer["Datapoints"]}
+    return {point["Timestamp"]: point[statistic] for point in answer["Datapoints"]}
 
 
 def alarm_states(stack: Stack) -> dict[str, str]:
@@ -315,78 +316,82 @@ def alarm_states(stack: Stack) -> dict[str, str]:
     A state is OK, ALARM or INSUFFICIENT_DATA.
     """
     names, client = sorted(_alarms(stack, stack.name)), stack.client("cloudwatch")
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     for start in range(0, len(names), ALARMS_MAX):
         answer = client.describe_alarms(AlarmNames=names[start : start + ALARMS_MAX], MaxRecords=ALARMS_MAX)
-        found |= {each["AlarmName"]: each["StateValue"] for each in answer["MetricAlarms"]}
-    return found
+        states |= {alarm["AlarmName"]: alarm["StateValue"] for alarm in answer["MetricAlarms"]}
+    return states
 
 
 def _alarms(stack: Stack, name: str) -> Iterator[str]:
     """Yield the names of a stack's alarms, and of those of the stacks that it nests."""
     for page in stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name):
-        for each in page["StackResourceSummaries"]:
-            if each["ResourceType"] == ALARM and each.get("PhysicalResourceId"):
-                yield each["PhysicalResourceId"]
-            elif each["ResourceType"] == NESTED and each.get("PhysicalResourceId"):
-                yield from _alarms(stack, each["PhysicalResourceId"])
+        for resource in page["StackResourceSummaries"]:
+            physical = resource.get("PhysicalResourceId")
+            if resource["ResourceType"] == ALARM and physical:
+                yield physical
+            elif resource["ResourceType"] == NESTED and physical:
+                yield from _alarms(stack, physical)
 
 
 def look_at_laptop() -> Deployment:
-    """Look at every part; raises SystemExit, with what to do, if no laptop cloud is up."""
+    """Look at every process and, if the emulator runs, at what waits.
+
+    Raises SystemExit, with what to do, if no laptop cloud is up.
+    """
     stack = load()
-    found = health.troubles(stack)
+    troubles = health.troubles(stack)
     parts = tuple(
         Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
-        for process, why in found.items()
+        for process, why in troubles.items()
     )
-    seen = Deployment(LAPTOP, datetime.now(UTC), parts, about={"api_url": stack.api_url})
-    return replace(seen, **_laptop_waiting(stack)) if not found["ministack"] else seen
+    deployment = Deployment(LAPTOP, datetime.now(UTC), parts, about={"api_url": stack.api_url})
+    return deployment if troubles["ministack"] else replace(deployment, **_laptop_backlog(stack))
 
 
-def _laptop_waiting(stack: Stack) -> dict[str, Any]:
-    """Return what waits: in streams, in queues, in failure queues; or why that cannot be seen."""
-    found: dict[str, Any] = {"unseen": {}}
+def _laptop_backlog(stack: Stack) -> dict[str, Any]:
+    """Return fields of Deployment: what waits in streams and queues, or why that is unseen."""
+    fields: dict[str, Any] = {"unseen": {}}
     for name, read in (
         ("consumers", lambda: tuple(_laptop_consumers(stack))),
-        ("queues", lambda: {each: Queue(held) for each, held in patience.messages_waiting(stack).items()}),
+        ("queues", lambda: {queue: Queue(n) for queue, n in patience.messages_waiting(stack).items()}),
         ("failures", lambda: patience.failures(stack)),
     ):
         try:
-            found[name] = read()
+            fields[name] = read()
         except AwsError as error:
-            found["unseen"][name] = sentence(error)
-    return found
+            fields["unseen"][name] = sentence(error)
+    return fields
 
 
 def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
     """Yield each consumer with what it has not processed, from what the poller has noted as done."""
-    names = {physical: name for name, physical in functions(stack).items()}
-    described = stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    of_queues = {each["UUID"] for each in described if ":sqs:" in each["EventSourceArn"]}
-    done = read_checkpoints()
-    asked = [
-        (mapping, shard)
-        for mapping in (mapping_of(each) for each in described if each["UUID"] not in of_queues)
-        for shard in shards_of(stack, mapping.source)
-    ]
+    answer = stack.client("lambda").list_event_source_mappings()
+    checkpoints = read_checkpoints()
+    queue_states = defaultdict[str, list[str]](list)  # of the mappings of queues, by function
+    shards: list[tuple[EventSourceMapping, str]] = []
+    for description in answer["EventSourceMappings"]:
+        if _is_stream(description):
+            mapping = mapping_of(description)
+            shards += [(mapping, shard) for shard in shards_of(stack, mapping.source)]
+        else:
+            queue_states[function_name(description["FunctionArn"])].append(description["State"])
 
-    def read(place: tuple[EventSourceMapping, str]) -> Unread:
-        mapping, shard = place
-        begin = iterator_of(stack, mapping.source, shard, done.get(place_name(mapping, shard), ""))
-        return unread(stack, mapping, begin)
+    def read(mapping: EventSourceMapping, shard: str) -> tuple[EventSourceMapping, Unread]:
+        checkpoint = checkpoints.get(consumer_key(mapping, shard), "")
+        return mapping, unread(stack, mapping, iterator_of(stack, mapping.source, shard, checkpoint))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(zip((mapping for mapping, _ in asked), pool.map(read, asked), strict=True))
-    for physical, name in names.items():
-        states = [
-            each["State"]
-            for each in described
-            if each["UUID"] in of_queues and function_name(each["FunctionArn"]) == physical
+    with ThreadPoolExecutor(READERS) as pool:
+        backlog = list(pool.map(lambda pair: read(*pair), shards))
+    for name, physical in functions(stack).items():
+        own_backlog = [
+            (mapping, shard_unread)
+            for mapping, shard_unread in backlog
+            if function_name(mapping.function) == physical
         ]
-        of_streams = [each for each in found if function_name(each[0].function) == physical]
-        if of_streams:
-            yield summed(name, stack, of_streams, ("ByPoller",))
+        states = queue_states[physical]
+        if own_backlog:
+            yield summed(name, stack, own_backlog, ("ByPoller",))
         elif states:
             yield Consumer(
                 name, tuple(states), trouble=trouble(states), mend="`streakline up` enables it again"
@@ -396,47 +401,57 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
 def unread(
     stack: Stack, mapping: EventSourceMapping, iterator: str, *, since: float = 0.0, empty_max: int = 1
 ) -> Unread:
-    """Read what follows an iterator, for some pages. since: older records (epoch seconds) are done.
+    """Return what follows an iterator of a shard, as far as some pages tell.
 
-    empty_max: after so many empty pages nothing follows. Raises what botocore raises.
+    since: older records (epoch seconds) are processed. empty_max: after so many empty pages in a row nothing
+    follows. Raises what botocore raises.
     """
     patterns = [json.loads(pattern) for pattern in mapping.patterns]
-    found, newest, empty, place = list[float](), None, 0, iterator
+    unread_arrivals, all_arrivals = list[float](), list[float]()
+    empty, is_more = 0, True
     for _ in range(PAGES_MAX * empty_max):
-        records, following = read_records(stack, mapping.source, place)
-        arrived = [(arrival_of(record), record) for record in records]
-        found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
-        newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
+        records, following = read_records(stack, mapping.source, iterator)
+        for record in records:
+            arrival = arrival_of(record)
+            all_arrivals.append(arrival)
+            if arrival > since and is_wanted(record, patterns):
+                unread_arrivals.append(arrival)
         empty = 0 if records else empty + 1
         if not following or empty >= empty_max:
-            return Unread(len(found), min(found, default=None), newest)
-        place = following
-    return Unread(len(found), min(found, default=None), newest, is_more=True)
+            is_more = False
+            break
+        iterator = following
+    return Unread(
+        len(unread_arrivals),
+        min(unread_arrivals, default=None),
+        max(all_arrivals, default=None),
+        is_more=is_more,
+    )
 
 
 def summed(
-    name: str, stack: Stack, found: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
+    name: str, stack: Stack, backlog: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
 ) -> Consumer:
-    """Return a consumer with what waits in all of its shards. states: those of its mappings."""
+    """Return a consumer with the sum of what waits in its shards. states: those of its mappings."""
     tables = {physical: logical for logical, physical in stack.tables.items()}
     waiting: dict[str, int] = {}
-    for mapping, each in found:
-        stream = mapping.source.split("/")[1]
-        stream = tables.get(stream, "Events" if mapping.is_kinesis else stream)
-        waiting[stream] = waiting.get(stream, 0) + each.records
+    for mapping, shard_unread in backlog:
+        physical = mapping.source.split("/")[1]
+        stream = tables.get(physical, "Events" if mapping.is_kinesis else physical)
+        waiting[stream] = waiting.get(stream, 0) + shard_unread.records
     return Consumer(
         name,
         tuple(states),
         waiting,
-        oldest_at=_instant(min((each.oldest for _, each in found if each.oldest), default=None)),
-        newest_at=_instant(max((each.newest for _, each in found if each.newest), default=None)),
-        is_more=any(each.is_more for _, each in found),
+        oldest_at=_instant(min((part.oldest for _, part in backlog if part.oldest), default=None)),
+        newest_at=_instant(max((part.newest for _, part in backlog if part.newest), default=None)),
+        is_more=any(part.is_more for _, part in backlog),
     )
 
 
 def trouble(states: Sequence[str]) -> str:
-    """Return why a consumer gets nothing, from the states of its mappings; "" if it does."""
-    bad = sorted({state for state in states if state not in FED})
+    """Return why a consumer gets no records, by the states of its mappings; "" if it gets them."""
+    bad = sorted({state for state in states if state not in FEEDING_STATES})
     return f"an event source mapping is {', '.join(bad)}" if bad else ""
 
 

@@ -1,6 +1,6 @@
-"""What `streakline status` says: from what was seen of a deployment to what is wrong with it, and what to do.
+"""What `streakline status` says of a deployment: what is wrong, what causes it, and what to do.
 
-Pure: local/operate/status.py looks.
+It reads nothing itself: local/operate/status.py does.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,34 +18,28 @@ SOUNDS = "ALARM"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that must run. state: in words. mend: what to do if it does not run."""
+    """Something that must run."""
 
     name: str
     runs: bool
-    state: str = "runs"
-    mend: str = ""
+    state: str = "runs"  # in words
+    mend: str = ""  # what to do if it does not run
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A function that streams or queues feed.
-
-    waiting: how many records of its streams it has not processed, by stream; None if that is unknown.
-    oldest_at: since when the oldest of them waits. newest_at: the newest record of its streams, as far as it
-    was read. is_more: more wait than were counted. behind: how late its last batches were, if nobody can tell
-    what waits. mappings: the states of its event source mappings. trouble: why Lambda does not feed it; "".
-    mend: what to do about that; "": its log says it.
-    """
+    """A function that streams or queues feed."""
 
     name: str
-    mappings: tuple[str, ...] = ()
+    mappings: tuple[str, ...] = ()  # the states of its event source mappings
+    # How many records it has not processed, by stream; None if that is unknown
     waiting: Mapping[str, int] | None = None
-    oldest_at: datetime | None = None
-    newest_at: datetime | None = None
-    is_more: bool = False
-    behind: timedelta | None = None
-    trouble: str = ""
-    mend: str = ""
+    oldest_at: datetime | None = None  # when the oldest of these arrived
+    newest_at: datetime | None = None  # when the newest record that was read of its streams arrived
+    is_more: bool = False  # more records wait than were counted
+    behind: timedelta | None = None  # how late its last batches were; where nobody can tell what waits
+    trouble: str = ""  # why Lambda does not feed it; "" if it does
+    mend: str = ""  # what to do about the trouble; "": its log says that
 
     def lateness(self, at: datetime) -> timedelta:
         """Return for how long something has waited: the oldest record, or the last batches."""
@@ -55,129 +49,98 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """How many messages a queue holds, and since when the oldest one waits, if that is known."""
+    """A queue of work."""
 
     messages: int
-    oldest: timedelta | None = None
+    oldest: timedelta | None = None  # for how long the oldest message has waited; None if that is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong, and what to do about it, each as a sentence's part."""
+    """Something that is wrong."""
 
-    what: str
-    mend: str = ""
+    what: str  # a part of a sentence, as mend is
+    mend: str = ""  # what to do about it
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was seen. about: what is shown beside it. unseen: what could not be looked at -> why.
+    """What was read of a deployment."""
 
-    late: how long a record may wait for its consumer.
-    """
-
-    where: str
+    where: str  # which deployment, in words
     at: datetime
     parts: tuple[Part, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     queues: Mapping[str, Queue] = field(default_factory=dict)
-    failures: Mapping[str, int] = field(default_factory=dict)
-    alarms: Mapping[str, str] | None = None
-    about: Mapping[str, str] = field(default_factory=dict)
-    unseen: Mapping[str, str] = field(default_factory=dict)
-    late: timedelta = LATE
+    failures: Mapping[str, int] = field(default_factory=dict)  # messages, by failure queue
+    alarms: Mapping[str, str] | None = None  # states, by name; None where there are none, as on a laptop
+    about: Mapping[str, str] = field(default_factory=dict)  # printed beside the verdict
+    unseen: Mapping[str, str] = field(default_factory=dict)  # what could not be read -> why
+    late: timedelta = LATE  # how long a record may wait for its consumer
 
 
-def problems(seen: Deployment) -> list[Problem]:
+def problems(deployment: Deployment) -> list[Problem]:
     """Return all that is wrong, what causes most of it first."""
     return [
-        *(Problem(f"{part.name} {part.state}", part.mend) for part in seen.parts if not part.runs),
-        *(Problem(f"{what} cannot be seen: {why}") for what, why in seen.unseen.items()),
-        *_late_consumers(seen),
-        *(
-            Problem(
-                f"{counted(each.messages, 'message')} in {name}, the oldest for {spoken(each.oldest)}",
-                f"`streakline logs` of its consumer says why: docs/runbook.md, {name}Late",
-            )
-            for name, each in seen.queues.items()
-            if each.messages and each.oldest is not None and each.oldest > QUEUE_LATE
-        ),
-        *(
-            Problem(
-                f"{counted(messages, 'message')} in {name}",
-                f"`streakline queue list --queue {name}` says why"
-                if name != "ShipmentFailures"
-                else "ask the partner: docs/runbook.md",
-            )
-            for name, messages in seen.failures.items()
-            if messages
-        ),
+        *(Problem(f"{part.name} {part.state}", part.mend) for part in deployment.parts if not part.runs),
+        *(Problem(f"{what} cannot be seen: {why}") for what, why in deployment.unseen.items()),
+        *_consumer_problems(deployment),
+        *_queue_problems(deployment),
         *(
             Problem(f"the alarm {name} sounds", "docs/runbook.md has a paragraph on it")
-            for name, state in (seen.alarms or {}).items()
+            for name, state in (deployment.alarms or {}).items()
             if state == SOUNDS
         ),
     ]
 
 
-def _late_consumers(seen: Deployment) -> Iterator[Problem]:
-    for consumer in seen.consumers:
-        why = f"`streakline logs {consumer.name}` says why"
-        if consumer.trouble:
-            yield Problem(f"{consumer.name} is not fed: {consumer.trouble}", consumer.mend or why)
-        late = consumer.lateness(seen.at)
-        if late > seen.late and consumer.oldest_at:
-            yield Problem(f"{_waiting(consumer)} for {consumer.name}, the oldest for {spoken(late)}", why)
-        elif late > seen.late:
-            yield Problem(
-                f"{consumer.name} was {spoken(late)} behind within the last quarter of an hour", why
-            )
-
-
-def verdict(seen: Deployment) -> str:
+def verdict(deployment: Deployment) -> str:
     """Return one sentence: all is well, or what is wrong."""
-    found = problems(seen)
-    if not found:
-        return f"All is well with {seen.where}."
-    more = f"; and {len(found) - LISTED_MAX} more" if len(found) > LISTED_MAX else ""
-    troubles = "; ".join(each.what for each in found[:LISTED_MAX])
-    return f"Something is wrong with {seen.where}: {troubles}{more}."
+    all_problems = problems(deployment)
+    if not all_problems:
+        return f"All is well with {deployment.where}."
+    more = f"; and {len(all_problems) - LISTED_MAX} more" if len(all_problems) > LISTED_MAX else ""
+    troubles = "; ".join(problem.what for problem in all_problems[:LISTED_MAX])
+    return f"Something is wrong with {deployment.where}: {troubles}{more}."
 
 
-def as_text(seen: Deployment) -> str:
+def as_text(deployment: Deployment) -> str:
     """Return the verdict, and below it what runs, what waits, and what to do."""
-    lines = [verdict(seen)]
-    if mends := [f"  {problem.what}: {problem.mend}" for problem in problems(seen) if problem.mend]:
+    lines = [verdict(deployment)]
+    if mends := [f"  {problem.what}: {problem.mend}" for problem in problems(deployment) if problem.mend]:
         lines += ["", "What to do", *mends]
-    lines += ["", "What runs", *_table([(part.name, part.state) for part in seen.parts])]
-    if seen.consumers:
+    lines += ["", "What runs", *_table([(part.name, part.state) for part in deployment.parts])]
+    if deployment.consumers:
         lines += [
             "",
             "Consumers",
-            *_table([(consumer.name, _state(consumer, seen.at)) for consumer in seen.consumers]),
+            *_table([(consumer.name, _state(consumer, deployment.at)) for consumer in deployment.consumers]),
         ]
-    if seen.queues:
-        lines += ["", "Queues", *_depths({name: each.messages for name, each in seen.queues.items()})]
-    if seen.failures:
-        lines += ["", "Failure queues", *_depths(seen.failures)]
-    if seen.alarms is not None:
-        other = [(name, state) for name, state in seen.alarms.items() if state != "OK"]
-        fine = f"  {counted(len(seen.alarms) - len(other), 'alarm')} OK"
+    if deployment.queues:
+        lines += ["", "Queues", *_depths({name: queue.messages for name, queue in deployment.queues.items()})]
+    if deployment.failures:
+        lines += ["", "Failure queues", *_depths(deployment.failures)]
+    if deployment.alarms is not None:
+        other = [(name, state) for name, state in deployment.alarms.items() if state != "OK"]
+        fine = f"  {counted(len(deployment.alarms) - len(other), 'alarm')} OK"
         lines += ["", "Alarms", *_table(other), fine]
-    if seen.about:
-        lines += ["", *_table(list(seen.about.items()))]
+    if deployment.about:
+        lines += ["", *_table(list(deployment.about.items()))]
     return "\n".join(lines)
 
 
-def as_json(seen: Deployment) -> dict[str, Any]:
-    """Return the same for machines. Instants are RFC 3339 in UTC, durations seconds; null is unknown."""
+def as_json(deployment: Deployment) -> dict[str, Any]:
+    """Return all that was read of a deployment, and the verdict, for programs.
+
+    Instants are RFC 3339 in UTC, durations seconds; null is unknown.
+    """
     return {
-        "is_well": not problems(seen),
-        "verdict": verdict(seen),
-        "problems": [{"what": problem.what, "mend": problem.mend} for problem in problems(seen)],
-        "at": _instant(seen.at),
-        **seen.about,
-        "parts": {part.name: {"runs": part.runs, "state": part.state} for part in seen.parts},
+        "is_well": not problems(deployment),
+        "verdict": verdict(deployment),
+        "problems": [{"what": problem.what, "mend": problem.mend} for problem in problems(deployment)],
+        "at": _instant(deployment.at),
+        **deployment.about,
+        "parts": {part.name: {"runs": part.runs, "state": part.state} for part in deployment.parts},
         "consumers": {
             consumer.name: {
                 "mappings": list(consumer.mappings),
@@ -188,23 +151,25 @@ def as_json(seen: Deployment) -> dict[str, Any]:
                 "newest_record_at": _instant(consumer.newest_at),
                 "behind_seconds": None
                 if consumer.waiting is None and consumer.behind is None
-                else round(consumer.lateness(seen.at).total_seconds(), 1),
+                else round(consumer.lateness(deployment.at).total_seconds(), 1),
                 "trouble": consumer.trouble,
             }
-            for consumer in seen.consumers
+            for consumer in deployment.consumers
         },
-        "queues": {name: each.messages for name, each in seen.queues.items()},
+        "queues": {name: queue.messages for name, queue in deployment.queues.items()},
         "oldest_message_seconds": {
-            name: each.oldest.total_seconds() for name, each in seen.queues.items() if each.oldest is not None
+            name: queue.oldest.total_seconds()
+            for name, queue in deployment.queues.items()
+            if queue.oldest is not None
         },
-        "failures": dict(seen.failures),
+        "failures": dict(deployment.failures),
         "alarms": None
-        if seen.alarms is None
+        if deployment.alarms is None
         else {
-            "known": len(seen.alarms),
-            "not_ok": {name: state for name, state in seen.alarms.items() if state != "OK"},
+            "known": len(deployment.alarms),
+            "not_ok": {name: state for name, state in deployment.alarms.items() if state != "OK"},
         },
-        "unseen": dict(seen.unseen),
+        "unseen": dict(deployment.unseen),
     }
 
 
@@ -226,9 +191,9 @@ def counted(number: int, thing: str) -> str:
 
 def _waiting(consumer: Consumer) -> str:
     waiting = {stream: number for stream, number in (consumer.waiting or {}).items() if number}
-    total, of = sum(waiting.values()), ", ".join(waiting)
+    total, streams = sum(waiting.values()), ", ".join(waiting)
     waits = "waits" if total == 1 and not consumer.is_more else "wait"
-    return f"{'more than ' if consumer.is_more else ''}{counted(total, 'record')} of {of} {waits}"
+    return f"{'more than ' if consumer.is_more else ''}{counted(total, 'record')} of {streams} {waits}"
 
 
 def _state(consumer: Consumer, at: datetime) -> str:
@@ -244,9 +209,9 @@ def _state(consumer: Consumer, at: datetime) -> str:
 
 
 def _depths(depths: Mapping[str, int]) -> list[str]:
-    held = [(name, counted(messages, "message")) for name, messages in depths.items() if messages]
-    empty = len(depths) - len(held)
-    return [*_table(held), *([f"  {counted(empty, 'queue')} empty"] if empty else [])]
+    rows = [(name, counted(messages, "message")) for name, messages in depths.items() if messages]
+    empty = len(depths) - len(rows)
+    return [*_table(rows), *([f"  {counted(empty, 'queue')} empty"] if empty else [])]
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
@@ -256,3 +221,32 @@ def _table(rows: list[tuple[str, str]]) -> list[str]:
 
 def _instant(at: datetime | None) -> str | None:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
+
+
+def _consumer_problems(deployment: Deployment) -> Iterator[Problem]:
+    for consumer in deployment.consumers:
+        why = f"`streakline logs {consumer.name}` says why"
+        if consumer.trouble:
+            yield Problem(f"{consumer.name} is not fed: {consumer.trouble}", consumer.mend or why)
+        late = consumer.lateness(deployment.at)
+        if late > deployment.late and consumer.oldest_at:
+            yield Problem(f"{_waiting(consumer)} for {consumer.name}, the oldest for {spoken(late)}", why)
+        elif late > deployment.late:
+            yield Problem(
+                f"{consumer.name} was {spoken(late)} behind within the last quarter of an hour", why
+            )
+
+
+def _queue_problems(deployment: Deployment) -> Iterator[Problem]:
+    for name, queue in deployment.queues.items():
+        if queue.messages and queue.oldest is not None and queue.oldest > QUEUE_LATE:
+            yield Problem(
+                f"{counted(queue.messages, 'message')} in {name}, the oldest for {spoken(queue.oldest)}",
+                f"`streakline logs` of its consumer says why: docs/runbook.md, {name}Late",
+            )
+    for name, messages in deployment.failures.items():
+        mend = f"`streakline queue list --queue {name}` says why"
+        if name == "ShipmentFailures":
+            mend = "ask the partner: docs/runbook.md"
+        if messages:
+            yield Problem(f"{counted(messages, 'message')} in {name}", mend)

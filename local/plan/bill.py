@@ -1,11 +1,22 @@
-"""A plan: amounts, dollars and limits of a traffic in a size of the template; what is paid beside a month."""
+"""A plan: the amounts, dollars and limits of a traffic in a size of the template.
+
+It also says what operators' work costs beside a month, and what aging of items saves.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log10
 
-from local.plan.measured_units import Functions, MeasuredUnits, Spent, TemplateSize, by_place, by_table, total
+from local.plan.measured_units import (
+    Functions,
+    MeasuredUnits,
+    Spent,
+    TemplateSize,
+    by_table,
+    by_target,
+    total,
+)
 from local.plan.month import DAYS_A_MONTH, DOORS, GB, SECONDS_A_DAY, a_day, running, seconds_of, table_bytes
 from local.plan.price_list import PriceList, fact
 from local.plan.traffic import Traffic
@@ -64,12 +75,12 @@ Amounts = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit. load: at the peak of the plan's day. most: what there may be. what: its unit."""
+    """A limit of AWS or of the template."""
 
     name: str
-    load: float
-    most: float
-    what: str
+    load: float  # at the peak of the plan's day
+    most: float  # what there may be
+    what: str  # the unit of both
 
     @property
     def share(self) -> float:
@@ -79,20 +90,16 @@ class Limit:
 
 @dataclass(frozen=True)
 class CostPlan:
-    """What a size of the template costs with a traffic.
-
-    idle, amounts: of a month, by the names of prices; amounts include the idle ones. day: by function. gb: of
-    each table once the retention is over. hot_days: EventHotDays.
-    """
+    """What a size of the template costs with a traffic."""
 
     traffic: Traffic
     units: MeasuredUnits
     size: TemplateSize
     prices: PriceList
-    hot_days: float
-    amounts: Amounts
-    day: Spent
-    gb: Mapping[str, float]
+    hot_days: float  # the setting EventHotDays
+    amounts: Amounts  # of a month, by the names of prices, the idle ones included
+    day: Spent  # counts by function
+    gb: Mapping[str, float]  # of each table once the retention is over
 
     @property
     def idle_dollars(self) -> float:
@@ -108,14 +115,15 @@ class CostPlan:
     def per_million_events(self) -> float | None:
         """Dollars of a million events more; None without events. Answers are events, too."""
         events = (self.traffic.events + self.traffic.answers) * DAYS_A_MONTH
-        more = sum(each for name, each in self.running_dollars.items() if name not in UNCHANGED)
-        return 1e6 * more / events if events else None
+        running = sum(dollars for name, dollars in self.running_dollars.items() if name not in UNCHANGED)
+        return 1e6 * running / events if events else None
 
     @property
     def running_dollars(self) -> Amounts:
         """Dollars of a month beyond the idle ones, by the names of prices."""
         idle = self.prices.dollars(self.size.idle)
-        return {name: each - idle.get(name, 0.0) for name, each in self.prices.dollars(self.amounts).items()}
+        dollars = self.prices.dollars(self.amounts)
+        return {name: amount - idle.get(name, 0.0) for name, amount in dollars.items()}
 
 
 def make_plan(
@@ -131,25 +139,24 @@ def make_plan(
 
 def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
     """Return dollars by service, in the order of SERVICES."""
-    found = dict.fromkeys(SERVICES.values(), 0.0)
-    for name, each in dollars.items():
-        found[SERVICES[name.partition(".")[0]]] += each
-    return {service: each for service, each in found.items() if each}
+    sums = dict.fromkeys(SERVICES.values(), 0.0)
+    for name, amount in dollars.items():
+        sums[SERVICES[name.partition(".")[0]]] += amount
+    return {service: amount for service, amount in sums.items() if amount}
 
 
 def limits(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> list[Limit]:
     """Return all limits with the load that a traffic's peak puts on them, the fullest one first."""
     a_second = traffic.peak / SECONDS_A_DAY
-    found = list(_limits(a_day(traffic, units, size), size, a_second))
-    return sorted(found, key=lambda each: -each.share)
+    all_limits = _limits(a_day(traffic, units, size), size, a_second)
+    return sorted(all_limits, key=lambda limit: -limit.share)
 
 
 def _limits(day: Functions, size: TemplateSize, a_second: float) -> Iterator[Limit]:
-    writes = by_place(day, "write")
-    for index, shards in SHARED.items():
-        load = (
-            writes.get(index, 0.0) * a_second / (shards if isinstance(shards, int) else size.settings[shards])
-        )
+    writes = by_target(day, "write")
+    for index, partitions in SHARED.items():
+        number = partitions if isinstance(partitions, int) else size.settings[partitions]
+        load = writes.get(index, 0.0) * a_second / number
         yield Limit(f"a partition of {index}", load, fact("dynamodb.partition_writes"), "write units/s")
     for kind in ("write", "read"):
         for table, units in by_table(day, kind).items():
@@ -165,7 +172,7 @@ def _limits(day: Functions, size: TemplateSize, a_second: float) -> Iterator[Lim
     for function, most in size.concurrency.items():
         yield Limit(f"{function}'s concurrency", at_once.get(function, 0.0), most, "executions at once")
     for name in ("records", "bytes"):  # all entities together: more than the busiest stream has
-        load = by_place(day, "firehose").get(name, 0.0) * a_second
+        load = by_target(day, "firehose").get(name, 0.0) * a_second
         yield Limit(f"Firehose's {name}", load, fact(f"firehose.{name}_per_second"), f"{name}/s")
 
 
@@ -175,18 +182,19 @@ def first_limits(plan: CostPlan, count: int = 3) -> list[tuple[Limit, float]]:
     Leads and questions grow with the users, in the plan's proportion.
     """
     base = plan.traffic.daily_actives or 1000.0
-    found = [limit for limit in limits(plan.traffic.of_users(base), plan.units, plan.size) if limit.load]
+    loaded = [limit for limit in limits(plan.traffic.of_users(base), plan.units, plan.size) if limit.load]
 
     @cache
     def shares(users: float) -> dict[str, float]:
-        there = limits(plan.traffic.of_users(users), plan.units, plan.size)
-        return {each.name: each.share for each in there}
+        limits_of_users = limits(plan.traffic.of_users(users), plan.units, plan.size)
+        return {limit.name: limit.share for limit in limits_of_users}
 
     def share_of(name: str) -> Callable[[float], float]:
         return lambda users: shares(users)[name]
 
-    reached = [(each, _crossing(share_of(each.name))) for each in found[: 2 * count]]
-    return sorted(reached, key=lambda pair: pair[1])[:count]
+    # A limit that is less full today may grow faster, so twice as many are looked at.
+    reached = [(limit, _crossing(share_of(limit.name))) for limit in loaded[: 2 * count]]
+    return sorted(reached, key=lambda limit_and_users: limit_and_users[1])[:count]
 
 
 def _crossing(share: Callable[[float], float]) -> float:
@@ -199,18 +207,19 @@ def _crossing(share: Callable[[float], float]) -> float:
 
 
 def operations(plan: CostPlan) -> dict[str, Amounts]:
-    """Return what operators do now and then, each with its units.
+    """Return the work that operators do now and then, each with its amounts.
 
-    Who is forgotten has sent a user's events on each day of the retention, and all are still there: the most
-    there can be. The lake's part, the warehouse's and PostgreSQL's are not counted.
+    A person who is forgotten is counted with a user's events on each day of the retention, all still there:
+    the most there can be. The parts of the lake, the warehouse and PostgreSQL are not counted.
     """
-    traffic, one = plan.traffic, _units(plan.units.paths["erase.1"])
+    traffic, one_event = plan.traffic, _units(plan.units.paths["erase.1"])
+    twenty_events = _units(plan.units.paths["erase.20"])
     sent = traffic.events_per_user * traffic.retention_days
-    more = {name: (units - one[name]) / 19 for name, units in _units(plan.units.paths["erase.20"]).items()}
-    person = {name: one[name] + more[name] * max(0.0, sent - 1) for name in one}
+    an_event_more = {name: (units - one_event[name]) / 19 for name, units in twenty_events.items()}
+    person = {name: one_event[name] + an_event_more[name] * max(0.0, sent - 1) for name in one_event}
     # An event, its claim, its entry; a day and a profile a date.
-    back = 1e6 * (3 + 2 / max(1.0, traffic.events_per_user))
-    found = {
+    restored = 1e6 * (3 + 2 / max(1.0, traffic.events_per_user))
+    work = {
         "move in a million opening positions of one lot and two freezes": _times(
             _units(plan.units.paths["position.lots.1"]), 1e6
         ),
@@ -219,19 +228,19 @@ def operations(plan: CostPlan) -> dict[str, Amounts]:
             _units(plan.units.paths["forgive"]), 1e5
         ),
         "bring back a million events, with claims, entries, days and profiles": {
-            "dynamodb.write": back,
-            "dynamodb.read": back,
+            "dynamodb.write": restored,
+            "dynamodb.read": restored,
         },
     }
     changes, idle = _second_region(plan), plan.size.idle
     stored = sum(plan.gb.values()) * GB
-    found["a second region follows, a month, at most (rule 23)"] = changes
-    found["  its own stack, idle, a month"] = dict(idle)
-    found["  a return to the first one, once; a promotion costs nothing"] = {
+    work["a second region follows, a month, at most (rule 23)"] = changes
+    work["  its own stack, idle, a month"] = dict(idle)
+    work["  a return to the first one, once; a promotion costs nothing"] = {
         "dynamodb.read": 2 * stored / READ_UNIT_BYTES,
         "dynamodb.write": stored / fact("regions.item_bytes"),
     }
-    return found
+    return work
 
 
 def _units(path: Functions) -> Amounts:
@@ -248,7 +257,7 @@ def _second_region(plan: CostPlan) -> Amounts:
     A change is counted as a write unit of the writer, so one of a transaction or an index twice.
     """
     hours = fact("month.hours")
-    written = by_place(plan.day, "write").items()
+    written = by_target(plan.day, "write").items()
     changes = sum(units for table, units in written if table in KEYS) * DAYS_A_MONTH
     batches = min(changes, hours * 3600)
     looked = sum(map(seconds_of, plan.day.values())) * DAYS_A_MONTH / LOOK_SECONDS
@@ -269,10 +278,10 @@ def _second_region(plan: CostPlan) -> Amounts:
 
 
 def leaving(plan: CostPlan) -> dict[str, Mapping[str, float]]:
-    """Return what it costs that old things leave their table, by setting (rule 22).
+    """Return what the deletion of old items costs and saves, by the setting of their age (rule 22).
 
     write, read: units of a day. dollars: of a month in which all that is old enough leaves. kept_dollars: of
-    a month's items, for each month that they stay. Items stay below 1 KB, each is read by itself: the most.
+    a month's items, for each month that they stay. It is the most there can be: each item is read by itself.
     """
     traffic = plan.traffic
     items = {
@@ -280,13 +289,17 @@ def leaving(plan: CostPlan) -> dict[str, Mapping[str, float]]:
         ("PayloadRetentionDays", "Event"): traffic.lead_events,
         ("AnswerTextRetentionDays", "Responses"): traffic.answers,
     }
-    stored = by_place(plan.day, "stored")
-    found: dict[str, Mapping[str, float]] = {}
+    stored = by_target(plan.day, "stored")
+    costs: dict[str, Mapping[str, float]] = {}
     for (setting, table), count in items.items():
         units = {"dynamodb.write": count * DAYS_A_MONTH, "dynamodb.read": count * DAYS_A_MONTH}
         gb = dict.fromkeys(
             ("dynamodb.storage_gb", "dynamodb.backup_gb"), stored.get(table, 0.0) * DAYS_A_MONTH / GB
         )
-        dollars, kept = (sum(plan.prices.dollars(each).values()) for each in (units, gb))
-        found[setting] = {"write": count, "read": count, "dollars": dollars, "kept_dollars": kept}
-    return found
+        costs[setting] = {
+            "write": count,
+            "read": count,
+            "dollars": sum(plan.prices.dollars(units).values()),
+            "kept_dollars": sum(plan.prices.dollars(gb).values()),
+        }
+    return costs

@@ -25,16 +25,12 @@ class UnknownSize(ValueError):
 
 @dataclass(frozen=True)
 class TemplateSize:
-    """A size of the template.
-
-    idle: a month's amounts in which nobody does anything, by the names of prices. settings: what decides how
-    often something is done, and limits. concurrency: executions at once that a function may have or keeps.
-    """
+    """A size of the template."""
 
     name: str
-    idle: Counts
-    settings: Counts
-    concurrency: Counts
+    idle: Counts  # amounts of a month in which nobody does anything, by the names of prices
+    settings: Counts  # they decide how often something is done; and limits
+    concurrency: Counts  # by function: the executions at once that it may have, or that are kept for it
 
     @property
     def has_cache(self) -> bool:
@@ -51,77 +47,77 @@ class MeasuredUnits:
 
     def size(self, name: str) -> TemplateSize:
         """Return a size of the template; `default` is small. Raises UnknownSize."""
-        found = self.sizes.get("small" if name == "default" else name)
-        if found is None:
+        size = self.sizes.get("small" if name == "default" else name)
+        if size is None:
             raise UnknownSize(f"--environment: there is no {name}: there are {', '.join(sorted(self.sizes))}")
-        return found
+        return size
 
     def at(self, stem: str, size: float) -> Spent:
         """Return a path's counts at a size: on a line between the two sizes measured around it.
 
-        Beyond the largest size what has grown grows on. Raises KeyError for a path without sizes.
+        Beyond the largest size, counts that grow go on growing. Raises IndexError for a path without sizes.
         """
-        names = {name: name.removeprefix(f"{stem}.") for name in self.paths if name.startswith(f"{stem}.")}
-        sizes = sorted(int(each) for each in names.values() if each.isdigit())
-        place = bisect_left(sizes, size)
-        if place == 0 or len(sizes) == 1:
+        suffixes = [name.removeprefix(f"{stem}.") for name in self.paths if name.startswith(f"{stem}.")]
+        sizes = sorted(int(suffix) for suffix in suffixes if suffix.isdigit())
+        index = bisect_left(sizes, size)
+        if index == 0 or len(sizes) == 1:
             return add({}, self.paths[f"{stem}.{sizes[0]}"])
-        is_beyond = place == len(sizes)
-        low, high = sizes[place - 1 - is_beyond], sizes[place - is_beyond]
+        is_beyond = index == len(sizes)
+        low, high = sizes[index - 1 - is_beyond], sizes[index - is_beyond]
         slope = add(add({}, self.paths[f"{stem}.{high}"]), self.paths[f"{stem}.{low}"], -1)
         if is_beyond:
             slope = {
-                function: {name: each for name, each in counts.items() if each > 0}
+                function: {name: count for name, count in counts.items() if count > 0}
                 for function, counts in slope.items()
             }
         base = high if is_beyond else low
         return add(add({}, self.paths[f"{stem}.{base}"]), slope, (size - base) / (high - low))
 
 
-def add(to: Spent, functions: Functions, times: float = 1.0) -> Spent:
-    """Add a path's counts, so many times, to others; returns these."""
+def add(sums: Spent, functions: Functions, times: float = 1.0) -> Spent:
+    """Add a path's counts, so many times, to `sums`, which is changed and returned."""
     for function, counts in functions.items():
-        sums = to.setdefault(function, {})
+        function_sums = sums.setdefault(function, {})
         for name, count in counts.items():
-            sums[name] = sums.get(name, 0.0) + times * count
-    return to
+            function_sums[name] = function_sums.get(name, 0.0) + times * count
+    return sums
 
 
-def together(parts: Iterable[tuple[float, Functions]]) -> Spent:
+def sum_of_paths(parts: Iterable[tuple[float, Functions]]) -> Spent:
     """Return the sum of paths, each so many times."""
-    found: Spent = {}
+    sums: Spent = {}
     for times, functions in parts:
-        add(found, functions, times)
-    return found
+        add(sums, functions, times)
+    return sums
 
 
 def load_units(path: Path = UNITS) -> MeasuredUnits:
-    """Read the file."""
-    found = json.loads(path.read_text())
-    sizes = {name: TemplateSize(name, **each) for name, each in found["sizes"].items()}
-    return MeasuredUnits(found["paths"], sizes)
+    """Return what the file of measured units has."""
+    document = json.loads(path.read_text())
+    sizes = {name: TemplateSize(name, **size) for name, size in document["sizes"].items()}
+    return MeasuredUnits(document["paths"], sizes)
 
 
 def total(functions: Functions, kind: str) -> float:
     """Return the sum of all counts of a kind, such as `write`, over all functions and tables."""
-    return sum(by_place(functions, kind).values())
+    return sum(by_target(functions, kind).values())
 
 
-def by_place(functions: Functions, kind: str) -> dict[str, float]:
-    """Return the counts of a kind, such as `write`, by what follows in their names: `table/index`."""
-    found: dict[str, float] = {}
+def by_target(functions: Functions, kind: str) -> dict[str, float]:
+    """Return the counts of a kind, such as `write`, by what follows in their names, such as `table/index`."""
+    sums: dict[str, float] = {}
     for counts in functions.values():
         for name, count in counts.items():
-            head, _, place = name.partition(".")
-            if head == kind:
-                found[place] = found.get(place, 0.0) + count
-    return found
+            count_kind, _, target = name.partition(".")
+            if count_kind == kind:
+                sums[target] = sums.get(target, 0.0) + count
+    return sums
 
 
 def by_table(functions: Functions, kind: str) -> dict[str, float]:
     """Return the counts of a kind by table, those of its indexes included."""
-    found: dict[str, float] = {}
-    for place, count in by_place(functions, kind).items():
-        name = place.partition("/")[0]
-        found[name] = found.get(name, 0.0) + count
-    return found
+    sums: dict[str, float] = {}
+    for target, count in by_target(functions, kind).items():
+        table = target.partition("/")[0]
+        sums[table] = sums.get(table, 0.0) + count
+    return sums

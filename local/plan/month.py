@@ -1,4 +1,7 @@
-"""A day's paths and how often each is taken; the month's amounts of such days, by the names of prices."""
+"""How often each measured path is taken in a day, and the amounts of a month of such days.
+
+Amounts are by the names of prices, such as `dynamodb.write`.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -10,8 +13,8 @@ from local.plan.measured_units import (
     Spent,
     TemplateSize,
     add,
-    by_place,
-    together,
+    by_target,
+    sum_of_paths,
     total,
 )
 from local.plan.price_list import fact
@@ -23,7 +26,7 @@ from rules.outgoing.notices import KEPT
 from rules.turns import NIGHTS
 
 Amounts = dict[str, float]
-Part = tuple[float, Functions]
+Part = tuple[float, Functions]  # how often a path is taken, and the path
 DAYS_A_MONTH = 365 / 12
 SECONDS_A_DAY = 86_400
 HOURS, GB = 24, 10**9
@@ -57,17 +60,17 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
         yield from _read(times, paths[f"board.{path}.160"], hits["board"] if path == "streaks.top" else 0.0)
     pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
     most = size.settings["snapshots_a_day"]
-    counted = units.at("board.snapshot", traffic.accounts)
-    # Invocations are the schedule's, so among the idle ones; a count takes the place of the one before.
-    of_the_schedule = ("invocations", "logs.bytes", "stored.Boards")
-    yield (
-        min(most, timedelta(days=1) / pause if pause else most),
-        {name: {k: n for k, n in each.items() if k not in of_the_schedule} for name, each in counted.items()},
-    )
+    # A schedule's invocations are among the idle amounts. A snapshot replaces the one before it.
+    idle_counts = ("invocations", "logs.bytes", "stored.Boards")
+    snapshot = {
+        function: {name: count for name, count in counts.items() if name not in idle_counts}
+        for function, counts in units.at("board.snapshot", traffic.accounts).items()
+    }
+    yield min(most, timedelta(days=1) / pause if pause else most), snapshot
 
 
 def _read(times: float, path: Functions, hits: float) -> Iterator[Part]:
-    """Yield a read so many times, of which the cache answers a share: these ask no table."""
+    """Yield a path of reads, so many times. hits: the share that the cache answers, without a table."""
     yield times * (1 - hits), path
     yield times * hits, {"UsersApiFunction": {"invocations": 1.0}}
 
@@ -77,8 +80,8 @@ def _leads_and_questions(traffic: Traffic, units: MeasuredUnits) -> Iterator[Par
     paths = units.paths
     yield traffic.lead_events, paths["lead.next"]
     yield traffic.leads / 4, paths["lead.refresh.4"]
-    for what in ("features", "memory", "events"):
-        yield traffic.lead_reads / 3, paths[f"lead.read.{what}"]
+    for resource in ("features", "memory", "events"):
+        yield traffic.lead_reads / 3, paths[f"lead.read.{resource}"]
     yield traffic.questions, paths["question.asked"]
     messages = add(add({}, paths["question.told.4"]), paths["question.asked"], -1)
     yield traffic.questions * traffic.phones / 4, messages
@@ -92,16 +95,20 @@ def _leads_and_questions(traffic: Traffic, units: MeasuredUnits) -> Iterator[Par
 
 def lake_rows(day: Functions) -> dict[str, float]:
     """Return the rows a day that go to the lake, by table."""
-    places = by_place(day, "to").items()
-    return {place.partition(".")[2]: n for place, n in places if place.startswith(PUBLISHER) and n > 0}
+    return {
+        target.partition(".")[2]: rows
+        for target, rows in by_target(day, "to").items()
+        if target.startswith(PUBLISHER) and rows > 0
+    }
 
 
 def a_day(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> Spent:
-    """Return what a day costs, by function. The publisher's rows come in batches as full as they wait for it.
+    """Return the counts of a day, by function.
 
-    A batch waits for the window of its mapping, on each shard of the stream by itself.
+    The publisher gets rows in batches. A batch waits for the window of its mapping, on each shard of the
+    stream by itself; what comes meanwhile fills it.
     """
-    day = together([*_engagement(traffic, units, size), *_leads_and_questions(traffic, units)])
+    day = sum_of_paths([*_engagement(traffic, units, size), *_leads_and_questions(traffic, units)])
     for table, rows in lake_rows(day).items():
         at_once = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
         waiting = rows / SECONDS_A_DAY / fact("dynamodb.stream_shards") * size.settings["publisher_seconds"]
@@ -126,21 +133,22 @@ def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Functions, hot_days
         "IdempotencyKeys": RETENTION.days,
         "BPEvents": hot_days or RETENTION.days,
     }
-    found = {
+    table_sizes = {
         table: size * min(traffic.retention_days, days.get(table, traffic.retention_days))
-        for table, size in by_place(day, "stored").items()
+        for table, size in by_target(day, "stored").items()
         if size > 0
     }
     # A profile for each account, however often it changes.
-    profile = by_place(units.paths["events.first.1"], "stored")["UserStreaks"]
-    return found | {"UserStreaks": traffic.accounts * profile}
+    profile = by_target(units.paths["events.first.1"], "stored")["UserStreaks"]
+    return table_sizes | {"UserStreaks": traffic.accounts * profile}
 
 
 def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping[str, float]) -> Amounts:
     """Return a night's amounts: curation of the day's rows, the pass over the tables, the ledger's root."""
     rows = lake_rows(day)
-    hours = {table: min(float(HOURS), each) for table, each in rows.items()}
-    objects = sum(min(each, hours[table] * size.settings["objects_an_hour"]) for table, each in rows.items())
+    hours = {table: min(float(HOURS), count) for table, count in rows.items()}
+    objects_an_hour = size.settings["objects_an_hour"]
+    objects = sum(min(count, hours[table] * objects_an_hour) for table, count in rows.items())
     ledgers_read = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
     buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** ledgers_read)  # of the proof, each read twice
     seals = len(rows) * min(1.0, traffic.retention_days / NIGHTS)
@@ -180,26 +188,26 @@ def _executions(day: Functions) -> Amounts:
         "lambda.gb_seconds": sum(map(seconds_of, day.values())) * fact("lambda.memory_mb") / 1024,
         "api.requests": requests,
         "traffic.out_gb": requests * fact("api.answer_bytes") / GB,
-        "secrets.calls": by_place(day, "calls").get("secretsmanager", 0.0),
+        "secrets.calls": by_target(day, "calls").get("secretsmanager", 0.0),
         "logs.in_gb": logs / GB,
     }
 
 
 def _services(traffic: Traffic, size: TemplateSize, day: Functions) -> Amounts:
     """Return a day's amounts of all other services."""
-    calls, posts = by_place(day, "calls"), traffic.daily_actives * traffic.posts_per_user
+    calls, posts = by_target(day, "calls"), traffic.daily_actives * traffic.posts_per_user
     statements = calls.get("postgres", 0.0)
     reads = traffic.daily_actives * (traffic.reads_per_user + traffic.boards_per_user)
     ecpus = posts * fact("valkey.ecpu_a_post") + reads * fact("valkey.ecpu_a_read")
-    sent = by_place(day, "sqs")
+    sent = by_target(day, "sqs")
     return {
         "dynamodb.write": total(day, "write"),
         "dynamodb.read": total(day, "read"),
         "sns.requests": calls.get("sns", 0.0),
         # Sends, deliveries from the topic; a receive and a delete for each message: batches are small.
         "sqs.requests": calls.get("sqs", 0.0) + sent.get("delivered", 0.0) + 2 * sent.get("messages", 0.0),
-        "firehose.in_gb": by_place(day, "firehose").get("billed_bytes", 0.0) / GB,
-        "firehose.partitioned_gb": by_place(day, "firehose").get("bytes", 0.0) / GB,
+        "firehose.in_gb": by_target(day, "firehose").get("billed_bytes", 0.0) / GB,
+        "firehose.partitioned_gb": by_target(day, "firehose").get("bytes", 0.0) / GB,
         "firehose.jq_hours": sum(lake_rows(day).values()) / 1e6 * fact("firehose.jq_hours_per_million_rows"),
         "aurora.io": statements * fact("aurora.io_per_statement"),
         "rdsdata.requests": statements if "rdsdata.requests" in size.idle else 0.0,
@@ -211,10 +219,10 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
     """Return the amounts of a month that do not grow with its days."""
     rows, fresh = sum(lake_rows(day).values()), min(traffic.retention_days, ARCHIVED_AFTER_DAYS)
     raw, curated = (rows * fact(f"lake.{kind}_bytes") / GB for kind in ("raw", "curated"))
-    statements = by_place(day, "calls").get("postgres", 0.0)
+    statements = by_target(day, "calls").get("postgres", 0.0)
     awake = statements * size.settings.get("pause_seconds", 0) / SECONDS_A_DAY
-    held = traffic.accounts * fact("valkey.account_bytes") / GB - fact("valkey.gb_min")
-    tables_in_use = {place.partition("/")[0] for place, units in by_place(day, "write").items() if units}
+    cache_gb = traffic.accounts * fact("valkey.account_bytes") / GB - fact("valkey.gb_min")
+    tables_in_use = {target.partition("/")[0] for target, units in by_target(day, "write").items() if units}
     return {
         "dynamodb.storage_gb": sum(tables.values()) / GB,
         "dynamodb.backup_gb": sum(tables.values()) / GB,
@@ -223,7 +231,7 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
         # A cluster that may pause is awake, with the least that it has then, after each statement.
         "aurora.acu_hours": 0.5 * min(1.0, awake) * fact("month.hours"),
         "redshift.storage_gb": curated * traffic.retention_days,
-        "valkey.gb_hours": max(0.0, held) * fact("month.hours") * size.has_cache,
+        "valkey.gb_hours": max(0.0, cache_gb) * fact("month.hours") * size.has_cache,
         # DynamoDB asks KMS for the key of each table that is in use.
         "kms.requests": len(tables_in_use) * fact("kms.requests_a_table_hour") * fact("month.hours"),
         "logs.kept_gb": _executions(day)["logs.in_gb"] * size.settings["log_days"],
@@ -239,13 +247,17 @@ def running(
     day = a_day(traffic, units, size)
     tables = table_bytes(traffic, units, day, hot_days)
     amounts = _stored(traffic, size, day, tables)
-    for some in (_executions(day), _services(traffic, size, day), _night(traffic, size, day, tables)):
-        for name, each in some.items():
-            amounts[name] = amounts.get(name, 0.0) + DAYS_A_MONTH * each
+    for day_amounts in (
+        _executions(day),
+        _services(traffic, size, day),
+        _night(traffic, size, day, tables),
+    ):
+        for name, amount in day_amounts.items():
+            amounts[name] = amounts.get(name, 0.0) + DAYS_A_MONTH * amount
     if 0 < hot_days < traffic.retention_days:  # each event that leaves is read, and deleted
         for name in ("dynamodb.write", "dynamodb.read"):
             amounts[name] += DAYS_A_MONTH * (traffic.events + traffic.answers)
     # A second each is traced, and a share of the others.
     seconds, requests = fact("month.hours") * 3600, amounts["lambda.requests"]
     amounts["xray.traces"] = min(requests, seconds) + max(0.0, requests - seconds) * fact("xray.sampled")
-    return {name: each for name, each in amounts.items() if each}, day
+    return {name: amount for name, amount in amounts.items() if amount}, day

@@ -16,7 +16,7 @@ from ingest.questions.questions import open_questions_key
 from local.operate.functions import invoke
 from local.sign_in import users_of
 from local.smoke import parts
-from local.smoke.parts import asked_id
+from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
 
 Keys = dict[str, tuple[str, ...]]
@@ -71,10 +71,10 @@ def remove_items(subject: Subject) -> tuple[int, int]:
     items = objects = 0
     subject.places |= {(table, key): names for table, names, key in _places(subject)}
     for (table, key), names in subject.places.items():
-        for each in _found(subject, table, names[0], key):
-            objects += _remove_object(subject, each.get(POINTER, {}).get("S", ""))
+        for item in _partition(subject, table, names[0], key):
+            objects += _remove_object(subject, item.get(POINTER, {}).get("S", ""))
             subject.stack.client("dynamodb").delete_item(
-                TableName=subject.stack.tables[table], Key={name: each[name] for name in names}
+                TableName=subject.stack.tables[table], Key={name: item[name] for name in names}
             )
             items += 1
     return items, objects
@@ -86,8 +86,8 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
     lead = _lead(subject, lead_claim)
     groups = [(OF_LEAD, lead)] if lead else []
     if subject.api is not None:
-        question = asked_id(subject)
-        responses = _found(subject, "Responses", "question_id", question)
+        question = question_id(subject)
+        responses = _partition(subject, "Responses", "question_id", question)
         answers = [decode_item(response) for response in responses]
         people = {h for answer in answers for h in (answer["response_id"], *answer.get("older_hashes", ()))}
         groups += [(STATS, person) for person in sorted(people)] + [(OF_QUESTION, question)]
@@ -106,12 +106,13 @@ def _lead(subject: Subject, claim: str) -> str | None:
     )
     if "Item" not in answer:
         return None
-    held: Item = answer["Item"]
-    return str(held["leaf" if "leaf" in held else "target"]["S"]).partition("#")[0]
+    stored: Item = answer["Item"]
+    return str(stored["leaf" if "leaf" in stored else "target"]["S"]).partition("#")[0]
 
 
-def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
-    found = query_all(
+def _partition(subject: Subject, table: str, name: str, key: str) -> list[Item]:
+    """Return the items of a partition. name: of the partition key; key: its value."""
+    items = query_all(
         subject.stack.client("dynamodb"),
         TableName=subject.stack.tables[table],
         KeyConditionExpression="#name = :key",
@@ -119,7 +120,7 @@ def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
         ExpressionAttributeValues=encode_item({":key": key}),
         ConsistentRead=True,
     )
-    return list(found)
+    return list(items)
 
 
 def _remove_object(subject: Subject, url: str) -> int:
@@ -137,14 +138,14 @@ def remove_run_files(subject: Subject) -> int:
     keys = [report_key(run, suffix) for run in runs for suffix in ("json", "md")]
     for run in runs:
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=run_key(run, "")):
-            keys += [each["Key"] for each in page.get("Contents", ())]
+            keys += [stored["Key"] for stored in page.get("Contents", ())]
     for key in keys:
         s3.delete_object(Bucket=bucket, Key=key)
     return len(keys)
 
 
 def _forget_leads(subject: Subject) -> str:
-    """Have PostgreSQL forget the leads; returns what went wrong."""
+    """Have PostgreSQL forget the leads; returns what went wrong, or ""."""
     name = subject.stack.outputs["LeadsFunctionName"]
     reply = invoke(subject.stack, name, {"streakline_forget": subject.name})
     left = reply.answer.get("left") if isinstance(reply.answer, dict) else None

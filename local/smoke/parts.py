@@ -13,7 +13,7 @@ from local.replay import aggregated_records, plain_records
 from local.smoke.steps import Event, StepSkipped, Subject, TooLate, ask, await_profile, must, profile
 from rules.questions.questions import question_ids
 
-FIRST, LATE = (4, 1, 3), (2, 0)  # places in Subject.days, as they are sent
+FIRST_DAYS, LATE_DAYS = (4, 1, 3), (2, 0)  # indexes of Subject.days, in the order of sending
 LARGE = 600  # bytes of properties: too many for an item, so they go to the bucket
 POINTS = 10  # of a contribution; a boost of points multiplies it
 PRICE, TOO_MUCH = 20, 1_000_000
@@ -23,12 +23,12 @@ OPTION, TEXT = 1, "smoke"
 SOUNDS, NO_DATA = "ALARM", "INSUFFICIENT_DATA"  # states of an alarm
 
 
-def event_on(subject: Subject, user: str, place: int, **more: Any) -> Event:
-    """Return an event at noon (UTC) of one of the test's days."""
-    day = subject.days[place].isoformat()
+def event_on(subject: Subject, user: str, day_index: int, **more: Any) -> Event:
+    """Return an event at noon (UTC) of one of the test's days. more: fields besides, or instead."""
+    day = subject.days[day_index].isoformat()
     return {
         "user_id": user,
-        "idempotency_key": f"day-{place}",
+        "idempotency_key": f"day-{day_index}",
         "event_type": "CONTRIBUTION",
         "occurred_at": f"{day}T12:00:00Z",
         "source": "smoke",
@@ -38,7 +38,7 @@ def event_on(subject: Subject, user: str, place: int, **more: Any) -> Event:
 
 def first_events(subject: Subject) -> list[Event]:
     """Return the events that are sent first, unordered; one has properties that go to the bucket."""
-    events = [event_on(subject, subject.name, place) for place in FIRST]
+    events = [event_on(subject, subject.name, day_index) for day_index in FIRST_DAYS]
     return [*events[:-1], {**events[-1], "properties": {"note": "x" * LARGE}}]
 
 
@@ -46,8 +46,8 @@ def sign_in(subject: Subject) -> str:
     """The API runs, and takes the token of an admin."""
     subject.api = Api(subject.stack, subject.name, group=ADMIN)
     ask(subject, "GET", "/v1/health", None, 200)
-    found = profile(subject, subject.name)
-    must(found["balance"] == 0, "a user whom nobody knows", found)
+    answer = profile(subject, subject.name)
+    must(answer["balance"] == 0, "a user whom nobody knows", answer)
     return f"{subject.name}, an admin, is let in"
 
 
@@ -70,7 +70,7 @@ def kinesis_door(subject: Subject) -> str:
     if not name:
         raise StepSkipped("not deployed: the stack has no Kinesis door")
     user = subject.second_user
-    events = [event_on(subject, user, place) for place in (1, 3, 2)]
+    events = [event_on(subject, user, day_index) for day_index in (1, 3, 2)]
     records = [*plain_records(events[:2]), *aggregated_records(events[1:])]
     answer = subject.stack.client("kinesis").put_records(StreamName=name, Records=records)
     must(answer["FailedRecordCount"] == 0, "all records on the stream", answer["Records"])
@@ -85,31 +85,32 @@ def duplicates(subject: Subject) -> str:
     events = first_events(subject)
     results = _post(subject, events, "duplicate")
     listed = ask(subject, "GET", f"/v1/users/{subject.name}/events", None, 200)["events"]
-    stored, answered = {each["event_id"] for each in listed}, {result.get("event_id") for result in results}
+    stored = {event["event_id"] for event in listed}
+    answered = {result.get("event_id") for result in results}
     must(stored == answered, "the ids of the stored events", sorted(map(str, answered)))
     return f"{len(events)} events sent again are duplicates, with their first ids"
 
 
 def conflict(subject: Subject) -> str:
     """A key that was used for another body is refused."""
-    _post(subject, [event_on(subject, subject.name, FIRST[0], event_type="CHECK_IN")], "conflict")
+    _post(subject, [event_on(subject, subject.name, FIRST_DAYS[0], event_type="CHECK_IN")], "conflict")
     return "another body under a used key is refused"
 
 
 def streak(subject: Subject) -> str:
     """Days count in their order, not in that of arrival."""
-    await_profile(subject, subject.name, active_days=len(FIRST), current_streak=2)
+    await_profile(subject, subject.name, active_days=len(FIRST_DAYS), current_streak=2)
     return "3 dates with a gap: a streak of 2"
 
 
 def late_events(subject: Subject) -> str:
     """Late events close the gaps; points, balance and ledger agree."""
-    _post(subject, [event_on(subject, subject.name, place) for place in LATE], "accepted")
-    found = await_profile(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
+    _post(subject, [event_on(subject, subject.name, day_index) for day_index in LATE_DAYS], "accepted")
+    answer = await_profile(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
     entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
     points = sum(entry["points"] for entry in entries)
     must(points >= 5 * POINTS, f"at least {5 * POINTS} points", points)
-    seen = (found["total_bestie_points"], found["balance"])
+    seen = (answer["total_bestie_points"], answer["balance"])
     must(seen == (points, points), f"total and balance {points}, as the entries add up", seen)
     return f"2 late events make it a streak of 5, with {points} points"
 
@@ -119,8 +120,8 @@ def redemption(subject: Subject) -> str:
     before = profile(subject, subject.name)["balance"]
     first, again = (_redeem(subject, PRICE, "mug", 201) for _ in range(2))
     must(first["balance"] == before - PRICE, f"a balance of {before - PRICE} in the entry", first)
-    same = again.get("duplicate") is True and again["entry_id"] == first["entry_id"]
-    must(same, f"the entry {first['entry_id']} again, as a duplicate", again)
+    is_same = again.get("duplicate") is True and again["entry_id"] == first["entry_id"]
+    must(is_same, f"the entry {first['entry_id']} again, as a duplicate", again)
     await_profile(subject, subject.name, balance=before - PRICE)
     return f"{PRICE} of {before} points spent, once"
 
@@ -193,15 +194,15 @@ def features(subject: Subject) -> str:
 
     def look() -> tuple[dict[str, Any] | None, Any]:
         all_features = ask(subject, "GET", f"/v1/leads/{lead}/features", None, 200)["features"]
-        found = {name: all_features.get(name) for name in wanted}
-        return (found if found == wanted else None), found
+        shown = {name: all_features.get(name) for name in wanted}
+        return (shown if shown == wanted else None), shown
 
     subject.until(look, f"features show {wanted}", "lead")
     return f"monetary_total {AMOUNT}, 1 purchase"
 
 
-def asked_id(subject: Subject) -> str:
-    """Return the question's id, which follows from agent and key."""
+def question_id(subject: Subject) -> str:
+    """Return the id of the test's question, which follows from agent and key."""
     return next(question_ids(subject.agent, subject.name))
 
 
@@ -218,21 +219,25 @@ def question(subject: Subject) -> str:
     }
     first = ask(subject, "POST", "/v1/questions", body, 201)
     again = ask(subject, "POST", "/v1/questions", body, 200)
-    seen = {each["question_id"] for each in (first, again)}
-    must(seen == {asked_id(subject)}, f"the question {asked_id(subject)}, twice", seen)
+    seen = {first["question_id"], again["question_id"]}
+    must(seen == {question_id(subject)}, f"the question {question_id(subject)}, twice", seen)
     return f"question {first['question_id']} asked, once"
 
 
 def answer(subject: Subject) -> str:
     """One answer closes the question; a second is refused; the agent reads it; stats count it."""
-    path = f"/v1/questions/{asked_id(subject)}/responses"
-    given = {"selected_option": OPTION, "confidence": 5, "response_time_ms": 1500}
-    receipt = ask(subject, "POST", path, {**given, "fingerprint": subject.name}, 201)
+    path = f"/v1/questions/{question_id(subject)}/responses"
+    body = {"selected_option": OPTION, "confidence": 5, "response_time_ms": 1500}
+    receipt = ask(subject, "POST", path, {**body, "fingerprint": subject.name}, 201)
     must(receipt["status"] == "CLOSED", "a question that is closed by its one answer", receipt)
-    refused = ask(subject, "POST", path, {**given, "fingerprint": f"{subject.name}-second"}, 409)
+    refused = ask(subject, "POST", path, {**body, "fingerprint": f"{subject.name}-second"}, 409)
     must(refused["error"]["code"] == "question_closed", "the code question_closed", refused)
     listed = ask(subject, "GET", path, None, 200)["responses"]
-    must([each["selected_option"] for each in listed] == [OPTION], f"one answer: option {OPTION}", listed)
+    must(
+        [response["selected_option"] for response in listed] == [OPTION],
+        f"one answer: option {OPTION}",
+        listed,
+    )
     person = next(iter(people(subject)), None)
     must(person is not None, "one response in the table", [])
     stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted")
@@ -244,7 +249,7 @@ def people(subject: Subject) -> list[str]:
     rows = subject.stack.client("dynamodb").query(
         TableName=subject.stack.tables["Responses"],
         KeyConditionExpression="question_id = :question",
-        ExpressionAttributeValues=encode_item({":question": asked_id(subject)}),
+        ExpressionAttributeValues=encode_item({":question": question_id(subject)}),
         ConsistentRead=True,
     )["Items"]
     return [str(row["response_id"]["S"]) for row in rows]
@@ -262,9 +267,9 @@ def alarms(subject: Subject) -> str:
         raise StepSkipped("the stack has no alarms")
 
     def look() -> tuple[dict[str, str] | None, Any]:
-        found = alarm_states(subject.stack)
-        waiting = sorted(name for name, state in found.items() if state == NO_DATA)
-        return (None if waiting else found), waiting
+        states = alarm_states(subject.stack)
+        waiting = sorted(name for name, state in states.items() if state == NO_DATA)
+        return (None if waiting else states), waiting
 
     try:
         states = subject.until(look, "alarms have data", "alarm")

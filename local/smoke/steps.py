@@ -1,6 +1,6 @@
-"""Steps of a smoke test, what they act on, and how they ask the API.
+"""What steps of a smoke test are, what they act on, and how they call the API.
 
-Each step proves one part of a deployment, or says why not. One that needs a step that failed is skipped.
+Each step proves one part of a deployment, or says why not. A step that needs one that failed is skipped.
 """
 
 import secrets
@@ -21,7 +21,7 @@ DAYS = 5
 # 5 minutes in Firehose.
 SECONDS_MAX = {"effect": 180.0, "lead": 900.0, "lake": 900.0, "alarm": 300.0}
 LAPTOP_PAUSE_SECONDS, AWS_PAUSE_SECONDS = 0.2, 2.0  # between two looks
-SEEN_MAX = 300  # characters of what a step tells
+SEEN_MAX = 300  # characters of a step's text
 Event = dict[str, Any]
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Subject:
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     api: Api | None = None  # set by the step that signs in
     executions: list[str] = field(default_factory=list)  # the nightly runs that were started
-    # (table, partition) -> names of the table's key, of all that the clean-up has found
+    # The partitions that the clean-up looks at: (table, partition) -> names of the table's key
     places: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Subject:
 
     @property
     def agent(self) -> str:
-        """Whom the API takes for the agent who asks: the user of the token."""
+        """The agent of the test's question: the user of the token."""
         return subject_of(self.signed_in().token)
 
     def signed_in(self) -> Api:
@@ -118,7 +118,7 @@ class StepResult:
     step: SmokeStep
     outcome: StepOutcome
     seconds: float
-    seen: str
+    seen: str  # what the step saw, or why it failed or was skipped
 
     @property
     def name(self) -> str:
@@ -129,11 +129,11 @@ class StepResult:
 def run_steps(
     steps: Iterable[SmokeStep], subject: Subject, tell: Callable[[StepResult], object]
 ) -> list[StepResult]:
-    """Run steps in their order; returns the result of each, and tells it at once."""
+    """Run steps in their order; returns the result of each. tell: gets each result at once."""
     results: list[StepResult] = []
     for step in steps:
-        good = {step_result.name for step_result in results if step_result.outcome is StepOutcome.OK}
-        missing = [name for name in step.needs if name not in good]
+        proven = {earlier.name for earlier in results if earlier.outcome is StepOutcome.OK}
+        missing = [name for name in step.needs if name not in proven]
         if missing:
             result = StepResult(step, StepOutcome.SKIPPED, 0.0, f"needs: {', '.join(missing)}")
         else:
@@ -166,7 +166,7 @@ def ask(subject: Subject, method: str, path: str, body: Any, wanted: int) -> Any
 
 
 def must(holds: bool, wanted: str, seen: Any) -> None:
-    """Raise StepFailed unless it holds."""
+    """Raise StepFailed, with what was wanted and seen, unless a condition holds."""
     if not holds:
         raise StepFailed(f"wanted {wanted}, seen: {seen}")
 
@@ -174,16 +174,16 @@ def must(holds: bool, wanted: str, seen: Any) -> None:
 def profile(subject: Subject, user: str) -> dict[str, Any]:
     """Return a user's profile as of the newest day of the test: the same at any hour."""
     path = f"/v1/users/{user}?as_of={subject.days[-1].isoformat()}"
-    found: dict[str, Any] = ask(subject, "GET", path, None, 200)
-    return found
+    answer: dict[str, Any] = ask(subject, "GET", path, None, 200)
+    return answer
 
 
 def await_profile(subject: Subject, user: str, **wanted: int) -> dict[str, Any]:
     """Wait until a profile shows figures, and return it. Raises TooLate."""
 
     def look() -> tuple[dict[str, Any] | None, Any]:
-        found = profile(subject, user)
-        seen = {name: found.get(name) for name in wanted}
-        return (found if seen == wanted else None), seen
+        answer = profile(subject, user)
+        seen = {name: answer.get(name) for name in wanted}
+        return (answer if seen == wanted else None), seen
 
     return subject.until(look, f"the profile of {user} shows {wanted}")

@@ -13,7 +13,7 @@ import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
 from adapters.regions import FollowedItems
-from local.region_return import Returning
+from local.region_return import RegionReturn
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
 from tests.support.engine import Engine
@@ -43,12 +43,12 @@ def nobody_waits_for_the_last_lease(patch: Patch) -> None:
 
 
 def a_double_spend_is_not_listed(patch: Patch) -> None:
-    real = Returning._ask
-    patch.setattr(Returning, "_ask", lambda *args: real(*args) and "")
+    real = RegionReturn._ask
+    patch.setattr(RegionReturn, "_ask", lambda *args: real(*args) and "")
 
 
 def the_returned_side_overwrites(patch: Patch) -> None:
-    real = Returning.apply
+    real = RegionReturn.apply
 
     def apply(self: Any, found: Any) -> Any:
         for name in ("UserStreaks", "DailyActivity"):
@@ -56,28 +56,28 @@ def the_returned_side_overwrites(patch: Patch) -> None:
                 self.new.table(name).put(each)
         return real(self, found)
 
-    patch.setattr(Returning, "apply", apply)
+    patch.setattr(RegionReturn, "apply", apply)
 
 
 def the_returned_ledger_is_merged(patch: Patch) -> None:
-    real = Returning.apply
+    real = RegionReturn.apply
 
     def apply(self: Any, found: Any) -> Any:
         for each in self.old.items("RewardsLedger"):
             self.new.table("RewardsLedger").put_missing([each])
         return real(self, found)
 
-    patch.setattr(Returning, "apply", apply)
+    patch.setattr(RegionReturn, "apply", apply)
 
 
 def unseen_events_are_forgotten(patch: Patch) -> None:
-    real = Returning.apply
+    real = RegionReturn.apply
 
     def apply(self: Any, found: Any) -> Any:
         found.carried.pop("BPEvents", None)
         return real(self, found)
 
-    patch.setattr(Returning, "apply", apply)
+    patch.setattr(RegionReturn, "apply", apply)
 
 
 def late_changes_are_followed_by_a_writer(patch: Patch) -> None:
@@ -155,11 +155,11 @@ def reversals_leave_no_mark(patch: Patch) -> None:
 
 
 def a_region_follows_without_being_filled(patch: Patch) -> None:
-    patch.setattr(Returning, "fill", lambda *_: None)
+    patch.setattr(RegionReturn, "fill", lambda *_: None)
 
 
 def the_old_ledger_is_not_cut(patch: Patch) -> None:
-    patch.setattr(Returning, "cut", lambda *_: 0)
+    patch.setattr(RegionReturn, "cut", lambda *_: 0)
 
 
 BUGS: list[Callable[[Patch], None]] = [

@@ -12,7 +12,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
-from local.amnesty import Applied, apply
+from local.amnesty import AmnestySummary, apply
 from rules.days import DAY
 from rules.engagement.amnesty import Amnesties, Amnesty, zone_at
 from rules.engagement.reconciliation import profile_of
@@ -42,7 +42,7 @@ def forgiver(town: Town, dynamodb: Any = None) -> AmnestyApplier:
     )
 
 
-def given(town: Town, said: Amnesty) -> Applied:
+def given(town: Town, said: Amnesty) -> AmnestySummary:
     return apply(forgiver(town), users_concerned(town.objects, said), of(said), town.tick())
 
 

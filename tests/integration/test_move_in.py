@@ -21,7 +21,7 @@ from adapters.privacy.tombstones import Tombstones, journal_puts
 from local.cloud.patience import Patience
 from local.event_sources import from_purchases
 from local.move_in.histories import EventsDoor
-from local.move_in.import_command import HistoryMoving, MarkStore, move_in
+from local.move_in.import_command import HistoryFiles, MarkStore, move_in
 from local.move_in.rows import digest_of_file
 from local.verify import expect
 from rules.days import stamp
@@ -80,7 +80,7 @@ class Mover:
             self.api.settle()
             return Patience(0.0, say=lambda _: None)
 
-        moving = HistoryMoving(
+        moving = HistoryFiles(
             EventsDoor(door or Door(self.api), 0.0),
             LedgerStore(dynamodb, "RewardsLedger"),
             BookStore(dynamodb, "RuleBooks").look(),

@@ -18,7 +18,7 @@ from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in
-from local.move_in.positions import PositionImporter, PositionMoving
+from local.move_in.positions import PositionFiles, PositionImporter
 from local.move_in.rows import digest_of_file
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
@@ -39,7 +39,7 @@ class Mover:
         used = dynamodb or real
         accounts = AccountStore(used, "UserStreaks", "DailyActivity", LedgerStore(used, "RewardsLedger"), 4)
         mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"))
-        moving = PositionMoving(mover, BookStore(real, "RuleBooks").look(), NO_ERASURES, lambda: NOW)
+        moving = PositionFiles(mover, BookStore(real, "RuleBooks").look(), NO_ERASURES, lambda: NOW)
         return move_in(
             self.path,
             moving,

@@ -23,6 +23,7 @@ from rules.engagement.lots import held_points, holds_without
 
 COMMAND = "\x1f"  # before a command's key in its claim: no sender's key has this letter
 REDEEM = "redeem:"  # before a redemption's key, likewise
+FREE_FREEZE = "free-freeze:"  # before the month and number of a free freeze, likewise
 CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
 
 

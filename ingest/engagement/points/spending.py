@@ -6,7 +6,14 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.book import BookStore
-from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, check_review
+from ingest.engagement.points.commands import (
+    FREE_FREEZE,
+    REDEEM,
+    Command,
+    CommandResult,
+    Commands,
+    check_review,
+)
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import DATE, KEY, closed_object, text
 from rules.book.book import FreezeRules
@@ -56,7 +63,7 @@ class Rewards:
         terms = self._terms(now)
 
         def command(account: Account) -> Command:
-            keys = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
+            keys = [f"{FREE_FREEZE}{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
             claims = self.commands.claims_of(user_id, keys, now)
             free_key = next((key for key in keys if key not in claims), None)
             price = terms.price(len(claims))

@@ -28,7 +28,7 @@ from adapters.platform.fence import RegionFenced, RegisterStore
 from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES
 from local.region_unseen import Side
-from local.regions import Promoting, Steps
+from local.regions import Promotion, ReturnSteps
 from processors.region_follower import ChangesNotReady
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
@@ -239,7 +239,7 @@ class Failover(Callers):
 
     def promote(self, region: Region) -> None:
         """Promote a region, whoever else is alive; then its consumers are switched on."""
-        Promoting(self.registers, region.name, lambda: len(region.arrived), self._sleep).run(60.0)
+        Promotion(self.registers, region.name, lambda: len(region.arrived), self._sleep).run(60.0)
         region.is_consuming = True
 
     def come_back(self, region: Region) -> None:
@@ -249,10 +249,10 @@ class Failover(Callers):
         self._sleep(QUIET_SECONDS)
         old_side = of_users(region, self.users, self.operators[region.name])
         new_side = of_users(new, self.users, self.operators[new.name])
-        steps = Steps(old_side, new_side, self.registers, self, self._sleep, lambda _: None)
+        steps = ReturnSteps(old_side, new_side, self.registers, self, self._sleep, lambda _: None)
         found = steps.find(NO_ERASURES, now)
         self.found.append(found)
-        self.listed += steps.apply(found).names
+        self.listed += steps.apply(found).listed
         region.events.clear()
         steps.follow(found, self.follows[region.name], now)
 

@@ -15,7 +15,7 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
 from ingest.web.json_schema import USER_ID
-from local.move_in.histories import checked
+from local.move_in.histories import check_row
 from local.move_in.import_command import validate
 from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
@@ -45,7 +45,7 @@ def validated(path: Path) -> Validated:
     found: list[RefusedRow] = []
 
     def check(row: Row) -> object:
-        told = checked(row, BOOKS, NOW, NO_ERASURES)
+        told = check_row(row, BOOKS, NOW, NO_ERASURES)
         if not isinstance(told, RefusedRow):
             taken.append(told)
         return told

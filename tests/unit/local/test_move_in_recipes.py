@@ -12,7 +12,7 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
 from ingest.web.json_schema import USER_ID
-from local.move_in.histories import checked
+from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions
 from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
@@ -39,7 +39,7 @@ def carried_out(recipe: str, written: str) -> list[Row]:
 
 
 def bodies(rows: list[Row]) -> list[Any]:
-    found = [checked(each, Books([shipped_version()]), NOW, NO_ERASURES) for each in rows]
+    found = [check_row(each, Books([shipped_version()]), NOW, NO_ERASURES) for each in rows]
     assert not [each for each in found if isinstance(each, RefusedRow)], found
     return found
 

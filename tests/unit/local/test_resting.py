@@ -53,7 +53,7 @@ def test_who_asked_before_the_last_look_has_been_answered(
     resting: Resting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(resting.waited_for, "wait", waited.append)
+    monkeypatch.setattr(resting.condition, "wait", waited.append)
     module.ask("f", 1.0)
     resting.hear()
     monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
@@ -68,12 +68,12 @@ def test_what_is_half_written_disturbs_nobody(resting: Resting, text: str) -> No
     resting.hear()
     asked().write_text(text)
     resting.hear()
-    assert resting.asked in ({}, {"f": 1.0})
+    assert resting.wait_starts in ({}, {"f": 1.0})
 
 
 def test_who_waits_for_a_function_wakes_no_other(resting: Resting, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(resting.waited_for, "wait", waited.append)
+    monkeypatch.setattr(resting.condition, "wait", waited.append)
     module.ask("f", 9.0)
     resting.hear()
     monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
@@ -94,7 +94,7 @@ def test_a_batch_gathers_records_only_while_nobody_waits(
     assert time.monotonic() - began < LONG / 2
     monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
     waited: list[float] = []
-    monkeypatch.setattr(resting.waited_for, "wait", waited.append)
+    monkeypatch.setattr(resting.condition, "wait", waited.append)
     resting.gather("f", 3.0)
     assert waited
 
