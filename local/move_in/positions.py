@@ -83,7 +83,7 @@ class PositionImporter:
         actions = []
         if position.achievements:
             snapshot = self._with_achievements(position)
-            actions.append(self.achievements.put_of(position.user_id, snapshot))
+            actions.append(self.achievements.put_action(position.user_id, snapshot))
         if decision.entries:
             self.accounts.commit_at_once(decision, also=actions)
         else:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.engagement.amnesty import AmnestyResult
-from local.amnesty import apply, listed
+from local.amnesty import apply, users_in
 from rules.engagement.amnesty import Amnesties
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ class Known:
 def test_a_file_names_users_one_a_line(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "users.txt"
     path.write_bytes(data)
-    assert listed(path) == ["ann", "ben"]
+    assert users_in(path) == ["ann", "ben"]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"ann\n\xff\n"], ids=["empty", "blank", "no UTF-8"])
@@ -38,7 +38,7 @@ def test_a_file_that_names_nobody_is_refused(tmp_path: Path, data: bytes) -> Non
     path = tmp_path / "users.txt"
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match=r"users\.txt"):
-        listed(path)
+        users_in(path)
 
 
 def test_who_is_unknown_is_told_and_stops_nobody() -> None:
