@@ -7,7 +7,7 @@ and the ledger since the month before. Only the first reader of a user reads eve
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.book import BookStore
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
@@ -166,6 +166,15 @@ class AchievementReading:
     is_settled: bool  # the profile has counted all entries of the ledger; if not, a streak may lack a period
 
 
+class _Request(NamedTuple):
+    """What is asked of a user."""
+
+    user: str
+    declared: Mapping[str, DeclaredAchievement]
+    streaks: StreakHistory
+    now: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class AchievementReader:
     """Reads achievements, and keeps a snapshot of them: those that are never withdrawn are nowhere else."""
@@ -190,50 +199,73 @@ class AchievementReader:
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         snapshot = self.store.get(user)
-        if (
-            not is_strong
-            and snapshot.answer_of
-            and snapshot.answer_of == answer_digest(head, declared, streaks)
-        ):
+        if not is_strong and snapshot.answer_of == answer_digest(head, declared, streaks):
             return AchievementReading(
                 snapshot.answer, UserHistory((), snapshot.sums), streaks, is_settled=True
             )
-        request = answer_digest("", declared, streaks)
-        if not is_strong and snapshot.refused == request:  # the same request had too many entries before
-            raise TooManyEntries(ENTRIES_MAX)
-        try:
-            history = self._history(user, snapshot, now, is_strong=is_strong)
-            if not snapshot.is_usable(declared, streaks, history):
-                snapshot = AchievementSnapshot(shown=snapshot.shown)
-                history = self._history(user, snapshot, now, is_strong=is_strong)
-        except TooManyEntries:  # it costs thousands of read units to find out
-            self.store.put(user, replace(self.store.get(user), refused=request))
-            raise
+        request = _Request(user, declared, streaks, now)
+        if is_strong:
+            snapshot, history = self._snapshot_and_history(request, snapshot, None)
+        else:
+            snapshot, history = self._history_or_refusal(request, snapshot)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
-        following = next_snapshot(snapshot, declared, history, streaks, now)
-        is_settled = bool(head) and head >= following.head
-        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
-        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
+        next_kept = next_snapshot(snapshot, declared, history, streaks, now)
+        is_settled = bool(head) and head >= next_kept.head
+        # A snapshot is stored if the profile knows all that it holds, and if it holds something new: the
+        # answer to this question, more of the history, or an achievement that was not shown before.
+        is_answer_new = head == next_kept.head and next_kept.answer_of not in ("", snapshot.answer_of)
+        is_history_new = (next_kept.until, next_kept.shown) != (snapshot.until, snapshot.shown)
         if is_settled and (is_answer_new or is_history_new):
-            self.store.put(user, following)
+            self.store.put(user, next_kept)
         return AchievementReading(achieved, history, streaks, is_settled)
 
-    def _history(
-        self, user_id: str, snapshot: AchievementSnapshot, now: datetime, *, is_strong: bool
-    ) -> UserHistory:
-        """Return the history that the snapshot and the newer entries make; raises TooManyEntries.
+    def _history_or_refusal(
+        self, request: _Request, snapshot: AchievementSnapshot
+    ) -> tuple[AchievementSnapshot, UserHistory]:
+        """Return what _snapshot_and_history does; raises TooManyEntries, and remembers that it did.
 
-        Entries that go into the next snapshot are read strongly.
+        To find out costs thousands of read units. So the next request of the same kind is refused at once.
         """
-        most_of_user = WHOLE_MAX if snapshot.until == date.min else ENTRIES_MAX
-        most = None if is_strong else most_of_user
+        digest = answer_digest("", request.declared, request.streaks)
+        if snapshot.refused == digest:
+            raise TooManyEntries(ENTRIES_MAX)
+        try:
+            return self._snapshot_and_history(request, snapshot, ENTRIES_MAX)
+        except TooManyEntries:
+            # Another request may have stored a snapshot meanwhile.
+            self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
+            raise
+
+    def _snapshot_and_history(
+        self, request: _Request, snapshot: AchievementSnapshot, most: int | None
+    ) -> tuple[AchievementSnapshot, UserHistory]:
+        """Return the user's history, and the snapshot that it was made with.
+
+        A snapshot that does not serve these achievements is left out, but for what was shown.
+        """
+        history = self._history(request, snapshot, most)
+        if snapshot.is_usable(request.declared, request.streaks, history):
+            return snapshot, history
+        only_shown = AchievementSnapshot(shown=snapshot.shown)
+        return only_shown, self._history(request, only_shown, most)
+
+    def _history(self, request: _Request, snapshot: AchievementSnapshot, most: int | None) -> UserHistory:
+        """Return the history that the snapshot and the newer entries make.
+
+        most: how many entries may be read; None: all, strongly consistent. Of a user without a snapshot it is
+        WHOLE_MAX. Entries that go into the next snapshot are read strongly, too. Raises TooManyEntries.
+        """
+        user, now, is_strong = request.user, request.now, most is None
+        if most is not None and snapshot.until == date.min:
+            most = WHOLE_MAX
         place = snapshot.places_from()
-        is_due = snapshot.until < snapshot_until(0, now)
-        entries, _ = self.ledger.after(user_id, place, consistent=is_due or is_strong, most=most)
-        # Of a user with many entries a snapshot is due each day. That shows only now, after a weak read.
+        is_due = snapshot.until < snapshot_until(0, now)  # whatever the number of entries
+        entries, _ = self.ledger.after(user, place, consistent=is_due or is_strong, most=most)
+        # Of a user with many entries a snapshot is due each day. Only the entries show that they are many, so
+        # they are read a second time, strongly.
         if not is_due and not is_strong and snapshot.until < snapshot_until(len(entries), now):
-            entries, _ = self.ledger.after(user_id, place, most=most)
+            entries, _ = self.ledger.after(user, place, consistent=True, most=most)
         return snapshot.history_with(entries)
 
 

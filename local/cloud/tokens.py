@@ -16,7 +16,6 @@ from jwt.algorithms import RSAAlgorithm
 from local.paths import LOCAL
 from local.stack import Stack
 
-ADMIN = "streakline/admin"
 AUDIENCE = "streakline-laptop"
 BUCKET = "streakline-issuer"
 KEY_ID = "laptop"

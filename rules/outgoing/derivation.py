@@ -57,9 +57,8 @@ class UserNoticeState:
     redeemed: str = ""  # place of the newest redemption of a reward that was notified
     changes_at: str = ""  # a stamp, when time alone changes what is shown; "": never
     # achievements to looked_at: of the last look at the user's achievements (achievement_notices.py)
-    achievements: Mapping[str, str] = field(
-        default_factory=dict
-    )  # name -> instant of those that the user had
+    # name -> instant of those that the user had
+    achievements: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] | None = None  # name -> form of those that the book had; None: there was no look
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
@@ -80,21 +79,24 @@ def notices_of_profile(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
-    at: an instant; one before state.as_of counts as that. The notice is profile.changed alone if nothing was
-    sent of a profile that is not new, or if only the past of the profile has changed (rule 20).
+    at: an instant; one before state.as_of counts as that. At the first look at a profile that is not new, and
+    if only its past has changed, profile.changed alone is sent of it (rule 20).
     """
     as_of = max(state.as_of, stamp(at))
     after = profile_view(profile, unstamp(as_of))
     before = state.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
     lost, warned = state.lost, state.warned
     is_past = profile.backfilled == profile.version > state.version  # what happened long ago is no news
-    notices, lost = _streak_notices(before, after, profile, state.lost) if before else ([], lost)
+    changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": after})
+    streak_notices = list[Notice]()
+    if before:
+        streak_notices, lost = _streak_notices(before, after, profile, state.lost)
     if before is None or is_past:
-        notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
+        notices = [changed] if before != after else []
     else:
-        if not notices and _without_points(before) != _without_points(after):
-            notices.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
-        notices += _points_notices(before, after)
+        is_changed = _without_points(before) != _without_points(after)
+        notices = streak_notices or ([changed] if is_changed else [])
+        notices = [*notices, *_points_notices(before, after)]
     if is_at_risk(after, as_of) and warned != after["lapses_at"]:
         warned = after["lapses_at"]
         notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from ingest.web.caller import ADMIN
 from local import replay as order_webhooks
 from local import stack as stack_module
 from local import verify
 from local.api import Api
 from local.cloud import patience
-from local.cloud.tokens import ADMIN, token
+from local.cloud.tokens import token
 from local.event_sources import Purchase, synthetic_crowd
 from local.operate import status
 from local.operate.lead_features import rebuild_features
