@@ -100,11 +100,12 @@ class FeatureStore:
         if change.inputs or before.inputs is not None:
             maps["inputs"] = change.inputs
         for name, entries in maps.items():
-            if before.inputs is None:
-                sets[name] = {key: value for key, value in entries.items() if value is not None}
-                continue
-            sets |= {f"{name}.{key}": value for key, value in entries.items() if value is not None}
-            removes += [f"{name}.{key}" for key, value in entries.items() if value is None]
+            set_entries = {key: value for key, value in entries.items() if value is not None}
+            if before.inputs is None:  # the item has no maps yet, or damaged ones: they are set whole
+                sets[name] = set_entries
+            else:
+                sets |= {f"{name}.{key}": value for key, value in set_entries.items()}
+                removes += [f"{name}.{key}" for key in entries.keys() - set_entries.keys()]
         if before.pending:
             removes.append("pending")
         if change.active_on is None:

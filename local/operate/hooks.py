@@ -75,7 +75,7 @@ secret_option = option(
 
 
 @command(
-    "hook add --organization shop --source stripe",
+    "hook add --organization shop --source ecommerce",
     "hook add --organization shop --source form --origin https://shop.example",
 )
 @organization_source
@@ -121,7 +121,7 @@ def list_hooks(stack: Stack, organization: str | None) -> Any:
     return [_hook_view(stack, hook) for hook in hooks]
 
 
-@command("hook rotate --organization shop --source stripe --overlap-hours 48")
+@command("hook rotate --organization shop --source ecommerce --overlap-hours 48")
 @organization_source
 @secret_option
 @option(
@@ -149,7 +149,7 @@ def rotate(
     return {"url": _url(stack, hook), **secret_view, "old_secret_until": ends[0] if ends else None}
 
 
-@command("hook remove --organization shop --source stripe")
+@command("hook remove --organization shop --source ecommerce")
 @organization_source
 def remove(stack: Stack, organization: str, source: str) -> Any:
     """End an address."""
