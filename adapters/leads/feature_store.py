@@ -105,7 +105,7 @@ class FeatureStore:
                 sets[name] = set_entries
             else:
                 sets |= {f"{name}.{key}": value for key, value in set_entries.items()}
-                removes += [f"{name}.{key}" for key in entries.keys() - set_entries.keys()]
+                removes += [f"{name}.{key}" for key in entries if key not in set_entries]
         if before.pending:
             removes.append("pending")
         if change.active_on is None:
