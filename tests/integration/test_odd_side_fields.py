@@ -85,7 +85,7 @@ CONTENTS = {
             name=words, body=words, response_json=words | st.just('{"opt_out": true, "a": [{"b": "stop"}]}')
         ),
     ),
-    "location": some(latitude=st.floats(), longitude=st.floats(), name=words, address=words),
+    "location": some(latitude=st.floats(-90, 90), longitude=st.floats(-180, 180), name=words, address=words),
     "contacts": st.lists(some(name=odd, phones=odd, org=odd), max_size=2),
     "order": some(catalog_id=words, text=words, product_items=odd),
     "poll_of_tomorrow": odd,

@@ -150,7 +150,7 @@ def test_each_way_to_corrupt_a_ledger_is_found_against_the_root(town: Town) -> N
 def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciliation, "SYSTEMIC_MIN", 3)
+    monkeypatch.setattr(reconciliation, "MANY_MIN", 3)
     kept = town.reconcile("first")["root"]
     forged = town.users[0]
     LEDGER["1000 points more"](town, forged)
