@@ -17,7 +17,7 @@ def _feature(scratch: Scratch) -> None:
         """        "campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays)",
         CAMPAIGN_DAYS_MAX,
     ),
-    Feature("frequency_purchases_7d", A, Aggregate.COUNT, Unit.COUNT, "orders in 7 dates", 7),
+    Feature("frequency_purchases_7d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 7 dates", 7),
 )
 """,
     )
