@@ -78,7 +78,7 @@ ROLES = {
     },
 }
 # Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them;
-# an answer that stood in line, once it is taken; an erasure that is finished. ErasureFunction deletes persons
+# an erasure that is finished. ErasureFunction deletes persons
 # from all tables but those that know none (dynamodb:BatchWriteItem).
 DELETED = {
     "ReceiverFunction": set(FOLLOWED),  # what the other region has deleted
