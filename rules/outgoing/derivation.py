@@ -88,12 +88,10 @@ def notices_of_profile(
     lost, warned = state.lost, state.warned
     is_past = profile.backfilled == profile.version > state.version  # what happened long ago is no news
     changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": after})
-    streak_notices = list[Notice]()
-    if before:
-        streak_notices, lost = _streak_notices(before, after, profile, state.lost)
     if before is None or is_past:
         notices = [changed] if before != after else []
     else:
+        streak_notices, lost = _streak_notices(before, after, profile, state.lost)
         is_changed = _without_points(before) != _without_points(after)
         notices = streak_notices or ([changed] if is_changed else [])
         notices = [*notices, *_points_notices(before, after)]

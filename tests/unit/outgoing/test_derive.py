@@ -292,3 +292,14 @@ def test_what_the_past_alone_has_changed_is_no_news_and_is_told_as_a_whole() -> 
     one.change(START + DAY, streak=fold([*days, FIRST + DAY], Cover()))
     assert one.heard[1:] != []
     assert NoticeType.PROFILE_CHANGED not in one.heard[1:]
+
+
+def test_a_loss_that_nobody_was_told_of_is_never_corrected() -> None:
+    """A streak lapses, and an import of old events is the first look since: the import alone is told."""
+    one = Customer()
+    one.act(noon(0), 0)
+    one.dates.add(FIRST - 30 * DAY)
+    one.change(noon(5), streak=fold(one.dates, Cover()), backfilled=2)
+    assert one.types()[1:] == ["profile.changed"]
+    one.act(noon(5), 1, 2, 3, 4, 5)  # late events bridge what was missed
+    assert one.types()[2:] == ["streak.extended"]
