@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
@@ -29,7 +28,7 @@ from ingest.leads.spelling import named_identity
 from ingest.web.api import ERASED_REASON, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.rate_limit import DAY, RateLimit
 from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind
@@ -193,7 +192,7 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read_settings(PrivacyApiSettings), fence_writer(client("dynamodb"))
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     url = config.identity_url
-    limits = Limits(EngagementCache(""), SharedCounters(dynamodb, config.limits_table))
+    counters = SharedCounters(lambda: dynamodb, config.limits_table)
     return _Parts(
         config,
         database(url) if url else None,
@@ -203,7 +202,7 @@ def _parts() -> _Parts:
         ExportJobs(dynamodb, config.limits_table),
         ExportInvoker(lambda: client("lambda"), config.erasure_function),
         lambda: client("s3"),
-        limits.of_a_day("exports", config.exports_per_day),
+        RateLimit(counters, "exports", config.exports_per_day, window=DAY),
     )
 
 

@@ -29,12 +29,13 @@ PLACE_KEPT = timedelta(days=36_500)
 class SharedCounters:
     """Counts events of a minute or a day. A counter is one small item: adding to it costs one write unit."""
 
-    def __init__(self, dynamodb: Any, table: str) -> None:
+    def __init__(self, dynamodb: Callable[[], Any], table: str) -> None:
+        """dynamodb: returns the client, once something is added. Most processes never add anything."""
         self._dynamodb, self._table = dynamodb, table
 
     def add(self, name: str, count: int, now: datetime, kept_seconds: int) -> int:
         """Add to a counter; returns its value afterwards. It expires so many seconds from now."""
-        answer = self._dynamodb.update_item(
+        answer = self._dynamodb().update_item(
             TableName=self._table,
             Key=encode_item({"counter": name}),
             UpdateExpression="ADD used :count SET expires_at = :until",

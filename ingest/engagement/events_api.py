@@ -27,12 +27,9 @@ from ingest.engagement.events import (
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
 from rules.engagement.events import RIGHT_CLOCK, DeviceClock, skew_of
-
-# So that 20 events a minute cost one write unit.
-EVENTS_BLOCK = 20
 
 app = Api("EventsApi")
 logger = app.logger
@@ -41,12 +38,11 @@ logger = app.logger
 @cache
 def _parts() -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
     config = settings.read_settings(EventsApiSettings)
-    counters = SharedCounters(fence_writer(client("dynamodb")), config.limits_table)
-    limits = Limits(EngagementCache(config.redis_url), counters)
-    limit = limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
-    stretches = StretchStore(
-        fence_writer(client("dynamodb")), config.idempotency_keys_table, config.bp_events_table
-    )
+    dynamodb = fence_writer(client("dynamodb"))
+    counters = SharedCounters(lambda: dynamodb, config.limits_table)
+    redis = EngagementCache(config.redis_url)
+    limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
+    stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
     # It reads the keys when the first receipt comes.
     prove = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
     return acceptor(config), limit, prove, Gauges(config.redis_url)

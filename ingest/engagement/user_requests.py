@@ -38,7 +38,7 @@ from ingest.web.api import Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import day_of, last_date
-from ingest.web.rate_limit import Limits
+from ingest.web.rate_limit import RateLimit
 from ingest.web.routes import text_matching
 from rules.book.goal_rules import NAME
 from rules.privacy.tombstones import user_subject
@@ -88,8 +88,8 @@ class UserServices:
         self.boards = Leaderboards(self.profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis)
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
 
-        limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
-        self.commands = limits.of("commands", config.commands_per_minute)
+        counters = SharedCounters(lambda: dynamodb, config.limits_table)
+        self.commands = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
         self.erased = tombstones_of(config)
 
     def is_erased(self, user_id: str) -> bool:

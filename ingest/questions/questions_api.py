@@ -40,13 +40,11 @@ from ingest.web.api import Api, refuse_erased
 from ingest.web.http import SECURITY_HEADERS, json_response
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
-# A process takes this many relayed answers at a time from the counter that all processes share.
-RELAYED_BLOCK = 20
 STATUS = in_query("status", {"type": "string", "enum": [status.value for status in QuestionStatus]})
 LIMIT = limit_to(LEADERS_MAX)
 AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tags, divided by commas"})
@@ -86,13 +84,13 @@ def _parts() -> _Parts:
     quota = OwnerQuota(dynamodb, config.limits_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    redis = EngagementCache(config.redis_url)
-    limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
+    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     answer_limits = AnswerLimits(
-        # A person answers a question once, so what one process counts is enough.
-        own=Limits(redis, None).of("answers", config.rate_limit_per_minute),
-        relayed=limits.of("relayed answers", config.rate_limit_per_minute, RELAYED_BLOCK),
+        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
+        relayed=RateLimit(
+            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
+        ),
     )
     return _Parts(
         questions,
@@ -100,7 +98,7 @@ def _parts() -> _Parts:
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),
-        limits.of("questions", config.commands_per_minute),
+        RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
         tombstones_of(config),
     )
 

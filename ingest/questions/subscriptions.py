@@ -18,7 +18,7 @@ from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.rate_limit import RateLimit
 from rules.days import UnknownZone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 from rules.zone_names import find_zone
@@ -42,12 +42,12 @@ class _Parts:
 def _parts() -> _Parts:
     config = settings.read_settings(SubscriptionsSettings)
     dynamodb = fence_writer(client("dynamodb"))
-    limits = Limits(EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table))
+    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
     return _Parts(
         SubscriptionStore(dynamodb, config.subscriptions_table),
         SnsPush(client("sns")),
         OwnerQuota(dynamodb, config.limits_table),
-        limits.of("subscriptions", config.commands_per_minute),
+        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
         config.subscriptions_max,
     )
 

@@ -25,7 +25,7 @@ from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import error_response, json_body, json_response
 from ingest.web.json_schema import ANY, Schema
-from ingest.web.rate_limit import RequestLimit
+from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import Parameter, Route, in_path
 from ingest.web.validate import first_problem
 from rules.json_values import Pairs
@@ -44,15 +44,12 @@ ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
 
 
 @cache
-def _parts() -> tuple[RequestLimit, RequestLimit]:
+def _parts() -> tuple[RateLimit, RateLimit]:
     """Return the limits of callers' reads, and of addresses."""
     config = settings.read_settings(Allowance)
-
-    def counters() -> SharedCounters:  # few processes are asked so much that they need them
-        return SharedCounters(fence_writer(client("dynamodb")), config.limits_table)
-
-    reads = RequestLimit(counters, "reads", config.reads_per_minute)
-    return reads, RequestLimit(counters, "requests", REQUESTS_OF_ADDRESS)
+    counters = SharedCounters(lambda: fence_writer(client("dynamodb")), config.limits_table)
+    reads = RateLimit(counters, "reads", config.reads_per_minute, step=CHEAP_STEP)
+    return reads, RateLimit(counters, "requests", REQUESTS_OF_ADDRESS, step=CHEAP_STEP)
 
 
 def check_allowance(
@@ -68,9 +65,9 @@ def check_allowance(
     (reads, requests), context = _parts(), event["requestContext"]
     if not context.get("authorizer"):
         address = network_of(context["http"].get("sourceIp", ""))
-        requests.check(hashlib.sha256(address.encode()).hexdigest()[:32], clock.now())
+        requests.check(hashlib.sha256(address.encode()).hexdigest()[:32], 1, clock.now())
     elif context["http"]["method"] == "GET" and not (caller := caller_of(event)).is_admin:
-        reads.check(caller.user_id, clock.now())
+        reads.check(caller.user_id, 1, clock.now())
     response: Response[Any] = route(app)
     return response
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 import ingest.questions.questions_api
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.limits import SharedCounters
 from ingest.questions.answers import AnswerLimits
-from ingest.web.rate_limit import Limits
+from ingest.web.rate_limit import RateLimit
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
     answer,
@@ -168,19 +170,20 @@ def test_a_wrong_answer_names_its_field(changes: dict[str, Any], field: str) -> 
 
 @pytest.mark.parametrize("has_redis", [False, True])
 def test_a_person_s_answers_a_minute_are_limited(
-    monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
 ) -> None:
-    limit = Limits(EngagementCache(redis_url if has_redis else ""), None).of("answers", 3)
+    counters = SharedCounters(lambda: engine.client("dynamodb"), "Limits")
+    limit = RateLimit(counters, "answers", 3, step=20, redis=EngagementCache(redis_url if has_redis else ""))
     parts = ingest.questions.questions_api._parts()
     limited = replace(parts, answers=replace(parts.answers, limits=AnswerLimits(limit, limit)))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)
     # In the past: a question of the future would be the newest of other tests' lists.
     set_clock(monkeypatch, datetime.now(UTC).replace(second=30) - timedelta(minutes=1))
-    question = ask()
-    replies = [answer(question, "hasty") for _ in range(5)]
+    question, hasty = ask(), f"hasty-{uuid4()}"
+    replies = [answer(question, hasty) for _ in range(5)]
     assert [each.status for each in replies] == [201, 409, 409, 429, 429]
     assert replies[-1].headers["Retry-After"] == "30"
     with requests() as seen:
-        assert answer(question, "hasty").code == "rate_limited"
+        assert answer(question, hasty).code == "rate_limited"
     assert seen.operations == []
     assert answer(question, "calm").status == 201

@@ -26,8 +26,7 @@ def test_each_planned_store_has_an_eraser(kind: PersonKind) -> None:
 
 def test_each_rate_that_counts_a_caller_is_known() -> None:
     text = "".join(each.read_text() for each in (ROOT / "ingest").rglob("*.py"))
-    counted = set(re.findall(r"(?:limits|Limits\(redis, None\))\.of\(\"([a-z ]+)\"", text))
-    counted |= set(
-        re.findall(r"RequestLimit\(\w+, \"(reads)\"", text)
-    )  # requests name an address, by its hash
-    assert counted == set(RATES)
+    counted = set(re.findall(r"RateLimit\(\s*\w+, \"([a-z ]+)\"", text))
+    assert counted - {"requests"} == {*RATES, "exports"}, (
+        "requests name an address, by its hash; exports live a day"
+    )

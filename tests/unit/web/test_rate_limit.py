@@ -8,22 +8,25 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.events_api import EVENTS_BLOCK
 from ingest.web.caller import ApiError
-from ingest.web.rate_limit import NOTED_EACH, USERS_COUNTED_MAX, Limits, RateLimit, RequestLimit
+from ingest.web.rate_limit import CALLERS_MAX, CHEAP_STEP, DAY, RateLimit
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 class Counter:
-    """A cache that counts, or knows nothing."""
+    """A cache that counts; or one that is away."""
 
-    def __init__(self, counts: bool) -> None:
-        self.counts, self.total = counts, 0
+    is_configured = True
 
-    def count_events(self, _: str, events: int, now: datetime) -> int | None:
-        self.total += events
-        return self.total if self.counts else None
+    def __init__(self, is_away: bool = False) -> None:
+        self.totals: dict[tuple[str, int], int] = {}
+        self.is_away = is_away
+
+    def count_events(self, name: str, events: int, now: datetime) -> int | None:
+        key = (name, int(now.timestamp()) // 60)
+        self.totals[key] = self.totals.get(key, 0) + events
+        return None if self.is_away else self.totals[key]
 
 
 class Shared:
@@ -41,12 +44,11 @@ class Shared:
         return self.totals[name]
 
 
-def limit_of(shared: Any, per_minute: int, block: int = 1, with_redis: bool = False) -> RateLimit:
-    cache: Any = Counter(with_redis)
-    return Limits(cache, shared).of("events", per_minute, block)
+def limit_of(shared: Any, most: int, step: int = 1, redis: Any = None, window: int = 60) -> RateLimit:
+    return RateLimit(shared, "events", most, step=step, redis=redis, window=window)
 
 
-def passes(limit: RateLimit, user: str, count: int, at: datetime = NOW) -> bool:
+def passes(limit: RateLimit, user: str, count: int = 1, at: datetime = NOW) -> bool:
     try:
         limit.check(user, count, at)
     except ApiError as refused:
@@ -55,39 +57,50 @@ def passes(limit: RateLimit, user: str, count: int, at: datetime = NOW) -> bool:
     return True
 
 
-@pytest.mark.parametrize("with_redis", [True, False])
-@pytest.mark.parametrize("shared", [None, Shared(), Shared(is_down=True)])
-def test_over_the_limit_the_caller_is_told_when_to_come_again(with_redis: bool, shared: Any) -> None:
-    limit = limit_of(shared, 100, 20, with_redis)
-    limit.check("u", 100, NOW)
+REDIS = [None, Counter(), Counter(is_away=True)]
+
+
+@pytest.mark.parametrize("redis", REDIS)
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("step", [1, 20])
+def test_over_the_limit_the_caller_is_told_when_to_come_again(redis: Any, is_down: bool, step: int) -> None:
+    limit = limit_of(Shared(is_down), 100, step, redis)
+    limit.check("told", 100, NOW)
     with pytest.raises(ApiError) as refused:
-        limit.check("u", 1, NOW + timedelta(seconds=20))
+        limit.check("told", 1, NOW + timedelta(seconds=20))
     assert refused.value.status == 429
     assert refused.value.headers == {"Retry-After": "40"}
+    if redis:
+        redis.totals.clear()
 
 
-@pytest.mark.parametrize("shared", [None, Shared(), Shared(is_down=True)])
-def test_users_and_minutes_are_counted_apart(shared: Any) -> None:
-    limit = limit_of(shared, 100, 20)
+def test_a_limit_of_a_day_ends_at_midnight() -> None:
+    limit = limit_of(Shared(), 2, window=DAY)
+    assert [passes(limit, "u", at=NOW + timedelta(hours=each)) for each in (0, 5, 11)] == [True, True, False]
+    with pytest.raises(ApiError, match="over 2 events a day") as refused:
+        limit.check("u", 1, NOW + timedelta(hours=11))
+    assert refused.value.headers == {"Retry-After": "3600"}
+    assert passes(limit, "u", at=NOW + timedelta(hours=12))
+
+
+@pytest.mark.parametrize("redis", REDIS)
+@pytest.mark.parametrize("is_down", [True, False])
+def test_users_and_minutes_are_counted_apart(redis: Any, is_down: bool) -> None:
+    limit = limit_of(Shared(is_down), 100, 20, redis)
     for user, moment in (("u2", NOW), ("v2", NOW), ("u2", NOW + timedelta(minutes=1))):
         assert passes(limit, user, 100, moment)
+    if redis:
+        redis.totals.clear()
 
 
-def test_twenty_events_a_user_and_minute_cost_one_write() -> None:
+@pytest.mark.parametrize("redis", REDIS)
+def test_a_flood_of_refused_requests_writes_nothing_more(redis: Any) -> None:
     shared = Shared()
-    limit = limit_of(shared, 1200, EVENTS_BLOCK)
-    for user in range(50):
-        for minute in range(3):
-            for _ in range(20):
-                assert passes(limit, f"u{user}", 1, NOW + timedelta(minutes=minute))
-    assert shared.writes / (50 * 3 * 20) <= 0.05
-
-
-def test_a_flood_of_refused_requests_writes_nothing_more() -> None:
-    shared = Shared()
-    limit = limit_of(shared, 20, 1)
-    assert sum(passes(limit, "u", 1) for _ in range(5_000)) == 20
-    assert shared.writes == 21
+    limit = limit_of(shared, 20, 1, redis)
+    assert sum(passes(limit, "flood") for _ in range(5_000)) == 20
+    assert shared.writes <= 21
+    if redis:
+        assert redis.totals.popitem()[1] == 21
 
 
 @given(
@@ -95,75 +108,61 @@ def test_a_flood_of_refused_requests_writes_nothing_more() -> None:
     st.integers(1, 40),
     st.lists(st.tuples(st.integers(0, 9), st.integers(1, 30)), max_size=200),
 )
-def test_processes_together_let_at_most_a_fifth_more_pass(
-    per_minute: int, block: int, requests: list[tuple[int, int]]
+def test_nobody_is_refused_below_the_limit_and_each_process_lets_less_than_a_step_more_pass(
+    most: int, step: int, requests: list[tuple[int, int]]
 ) -> None:
     shared = Shared()
-    processes = [limit_of(shared, per_minute, block) for _ in range(10)]
-    passed = sum(count for process, count in requests if passes(processes[process], "u", count))
-    assert passed <= 1.2 * per_minute
+    processes = [limit_of(shared, most, step) for _ in range(10)]
+    asked = passed = 0
+    for process, count in requests:
+        asked += count
+        if passes(processes[process], "u", count):
+            passed += count
+        else:
+            assert asked > most
+    used = len({process for process, _ in requests})
+    assert passed <= most + used * (max(1, min(step, most // 5)) - 1)
 
 
-@given(st.integers(1, 300), st.integers(1, 40), st.integers(1, 300))
-def test_one_process_alone_lets_the_whole_limit_pass(per_minute: int, block: int, wanted: int) -> None:
-    limit = limit_of(Shared(), per_minute, block)
-    passed = sum(passes(limit, "u", 1) for _ in range(wanted))
-    assert min(per_minute, wanted) <= passed <= 1.2 * per_minute
-
-
-def asks(limit: RequestLimit, who: str = "u", at: datetime = NOW) -> bool:
-    try:
-        limit.check(who, at)
-    except ApiError as refused:
-        assert (refused.status, refused.code) == (429, "rate_limited")
-        assert refused.headers["Retry-After"] == str(60 - at.second)
-        return False
-    return True
-
-
-@given(
-    st.integers(100, 300), st.lists(st.tuples(st.integers(0, 9), st.integers(1, 90)), min_size=1, max_size=60)
-)
-def test_a_read_costs_a_twentieth_of_a_unit_and_each_process_lets_at_most_19_more_pass(
-    most: int, bursts: list[tuple[int, int]]
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 90)), min_size=1, max_size=60))
+def test_what_is_cheap_costs_a_twentieth_of_a_write_and_those_who_come_seldom_cost_nothing(
+    bursts: list[tuple[int, int]],
 ) -> None:
-    shared: Any = Shared()
-    processes = [RequestLimit(lambda: shared, "reads", most) for _ in range(10)]
-    passed = refused = 0
+    shared = Shared()
+    processes = [limit_of(shared, 300, CHEAP_STEP) for _ in range(10)]
     for process, count in bursts:
         for _ in range(count):
-            if asks(processes[process]):
-                passed += 1
-            else:
-                refused += 1
-    used = len({process for process, _ in bursts})
-    assert passed <= most + used * (NOTED_EACH - 1)
-    assert not refused or passed > most - NOTED_EACH, "nobody is refused below the limit"
-    assert shared.writes <= (passed + refused) / NOTED_EACH
+            passes(processes[process], "u")
+    assert shared.writes <= sum(count for _, count in bursts) / CHEAP_STEP
 
 
-def test_who_is_over_the_limit_costs_nothing_more_until_the_next_minute() -> None:
-    shared: Any = Shared()
-    limit = RequestLimit(lambda: shared, "reads", 100)
-    assert sum(asks(limit, at=NOW + timedelta(milliseconds=each)) for each in range(5_000)) == 119
-    assert shared.writes == 6
-    assert asks(limit, "another")
-    assert asks(limit, at=NOW + timedelta(minutes=1))
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(1, 400))
+def test_one_process_alone_lets_exactly_the_limit_pass(most: int, step: int, wanted: int) -> None:
+    limit = limit_of(Shared(), most, step)
+    assert sum(passes(limit, "u") for _ in range(wanted)) == min(most, wanted)
+
+
+@pytest.mark.parametrize("step", [1, 20])
+def test_with_redis_all_processes_together_let_exactly_the_limit_pass(step: int) -> None:
+    shared, redis = Shared(), Counter()
+    processes = [limit_of(shared, 100, step, redis) for _ in range(10)]
+    assert sum(passes(processes[each % 10], "u") for each in range(1_000)) == 100
+    assert shared.writes == 0
 
 
 def test_a_process_counts_alone_while_the_table_is_away() -> None:
-    down: Any = Shared(is_down=True)
-    limit = RequestLimit(lambda: down, "reads", 100)
-    assert sum(asks(limit) for _ in range(1_000)) == 119
+    shared = Shared(is_down=True)
+    limit = limit_of(shared, 100, CHEAP_STEP)
+    assert sum(passes(limit, "u") for _ in range(1_000)) == 100
+    assert shared.writes <= 6
 
 
 def test_a_process_remembers_so_many_and_forgets_who_has_not_asked_for_longest() -> None:
-    shared: Any = Shared()
-    limit = RequestLimit(lambda: shared, "requests", 100)
+    limit = limit_of(Shared(), 100, CHEAP_STEP)
     for _ in range(200):
-        asks(limit, "flood")
-    for each in range(3 * USERS_COUNTED_MAX):
-        assert asks(limit, f"stranger {each}")
+        passes(limit, "flood")
+    for each in range(3 * CALLERS_MAX):
+        assert passes(limit, f"stranger {each}")
         if each % 100 == 0:
-            assert not asks(limit, "flood")
-    assert len(limit._asked) <= USERS_COUNTED_MAX
+            assert not passes(limit, "flood")
+    assert len(limit._counts) <= CALLERS_MAX
