@@ -21,8 +21,9 @@ A, B, C = (Identity("email", f"{name}@x") for name in "abc")
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was waited, in seconds, without waiting. Time goes on by it."""
     waited: list[float] = []
-    monkeypatch.setattr("adapters.platform.aws.time.sleep", waited.append)
     clock = SimpleNamespace(sleep=waited.append, monotonic=lambda: 1000 + sum(waited))
+    # The module's name for `time`, and not time.sleep itself: others in this process wait too.
+    monkeypatch.setattr("adapters.platform.aws.time", clock)
     monkeypatch.setattr("adapters.postgresql.rds_data.time", clock)
     return waited
 
