@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from adapters.leads.feature_store import LEADS_MAX
+from adapters.leads.feature_refresh import LEADS_MAX
 from adapters.platform.queues import PoisonMessage
 from rules.days import stamp, unstamp
 from rules.leads.feature_changes import AHEAD_MAX

@@ -4,7 +4,7 @@ A rebuild, which an operator asks for, makes features what the stored events say
 
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
 and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. The state knows
-some events by their *marks*; the others have *notes* (adapters/leads/feature_store.py). A lead is *joining*
+some events by their *marks*; the others have *notes* (adapters/leads/counted_events.py). A lead is *joining*
 while leaves that came to it are *pending*: not yet in its state. What is to be written is decided in
 rules/leads/feature_changes.py.
 
@@ -19,7 +19,9 @@ from functools import partial
 from typing import Any
 
 from adapters import settings
-from adapters.leads.feature_store import CountedEvents, FeatureItemChanged, FeatureRepair, FeatureStore
+from adapters.leads.counted_events import CountedEvents
+from adapters.leads.feature_repair import FeatureRepair
+from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import GroupMemory, LeadContended, MemoryStore
 from adapters.leads.persons import PersonEvents

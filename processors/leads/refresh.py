@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.feature_store import ActiveLeads, FeatureQueue
+from adapters.leads.feature_refresh import ActiveLeads, FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer

@@ -3,7 +3,7 @@
 A series of purchases or of sentiment has totals, the first and the last date that counts, and sums by
 date for the dates that a window may still need. It also has the marks of a few events, by which an event
 that comes again is recognised. When a mark leaves, a note of its event is stored
-(adapters.leads.feature_store.CountedEvents). A note is looked up only for events as old as that. Activity
+(adapters.leads.counted_events.CountedEvents). A note is looked up only for events as old as that. Activity
 needs its first and last date alone, which a repeated event does not change.
 
 Apart from marks, a state follows from the set of events, whatever their order, and from its newest date.

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.feature_store import CountedEvents, FeatureRepair, FeatureStore
+from adapters.leads.counted_events import CountedEvents
+from adapters.leads.feature_repair import FeatureRepair
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import GroupMemory, MemoryStore

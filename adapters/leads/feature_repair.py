@@ -1,0 +1,111 @@
+"""Makes items of the Feature table readable again that are damaged or gone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from adapters import clock
+from adapters.leads.feature_store import ID, FeatureStore, feature_item_from
+from adapters.platform.items import Item, decode_item, encode_item, encode_value
+from rules.days import stamp, unstamp
+from rules.leads.feature_items import FeatureItem
+from rules.leads.features import Input
+
+# What reading a damaged item raises.
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# The group_changes of an item whose own number is lost. Only 0 would be wrong: it lets leaves' events unread.
+CHANGES_UNKNOWN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRepair:
+    """Makes items readable that are damaged or gone, so that a rebuild can go on from them.
+
+    What an item says of its group is kept, where it can be read. All else is left out: it follows from
+    events.
+    """
+
+    dynamodb: Any
+    table: str
+    store: FeatureStore  # of the same table
+
+    def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
+        """Return the leads' items, strongly consistent; writes damaged ones anew, with what can be read.
+
+        is_anew: every root's item counts as damaged. For a lead without an item it returns one that is not
+        stored. An item that another writer changes meanwhile is left out.
+        """
+        ids = list(dict.fromkeys(leads))
+        stored = self.store.stored(ids)
+        items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
+        for lead, item in stored.items():
+            if is_readable(item) and not (is_anew and "merged_into" not in item):
+                items[lead] = feature_item_from(item)
+            elif (salvaged := self._put_salvaged(item)) is not None:
+                items[lead] = salvaged
+        return items
+
+    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
+        """Replace an item by what can be read of it, and return that; None: another writer was first."""
+        salvaged = salvaged_item(stored)
+        if "pending" in salvaged:  # only leaves that name this root
+            lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
+            salvaged["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
+        if "version" in stored:
+            condition = {
+                "ConditionExpression": "version = :read",
+                "ExpressionAttributeValues": {":read": stored["version"]},
+            }
+        try:
+            self.dynamodb.put_item(TableName=self.table, Item=salvaged, **condition)
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return feature_item_from(salvaged)
+
+
+def is_readable(stored: Item) -> bool:
+    """Return whether an item has only what live processing writes, so that all its readers can read it."""
+    try:
+        if any("M" not in stored[name] for name in MAPS if name in stored):
+            return False
+        item = feature_item_from(stored)
+        item.state()
+        item.unanswered_campaigns()
+        moments = [moment for moment in (item.computed_at, *item.as_of.values()) if moment is not None]
+        texts = (item.root, *item.pending, *(item.inputs or {}).values())
+        return (
+            _is_version(item.version)
+            and _is_number(item.topology)
+            and _is_number(item.group_changes)
+            and all(stamp(unstamp(moment)) == moment for moment in moments)
+            and all(isinstance(text, str) for text in texts)
+            and {*item.as_of} <= {*Input}
+        )
+    except UNREADABLE:
+        return False
+
+
+def salvaged_item(stored: Item) -> Item:
+    """Return what stays of an unreadable item: its lead, its group, and a version beyond its own."""
+    fields = decode_item(stored)
+    version, pending, root = fields.get("version"), fields.get("pending"), fields.get("merged_into")
+    salvaged: dict[str, Any] = {ID: fields[ID], "regrouped": CHANGES_UNKNOWN}
+    salvaged["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
+    if _is_number(topology := fields.get("topology")):
+        salvaged["topology"] = topology
+    if isinstance(root, str):
+        salvaged["merged_into"] = root
+    if isinstance(pending, list):
+        salvaged["pending"] = [leaf for leaf in pending if isinstance(leaf, str)] or None
+    return encode_item(salvaged)
+
+
+def _is_version(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 < value < VERSION_MAX
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and value >= 0
