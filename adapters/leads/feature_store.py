@@ -75,20 +75,10 @@ class FeatureStore:
 
     def write(self, before: FeatureItem, change: Change) -> None:
         """Write a change in one UpdateItem; raises FeatureItemChanged if the item is not what was read."""
-        sets: dict[str, Any] = {"computed_at": change.computed_at}
+        sets, removes = _map_changes(before, change)
+        sets["computed_at"] = change.computed_at
         if not before.version and before.group_changes:  # an item that was lost: leaves may have come to it
             sets["regrouped"] = before.group_changes
-        removes: list[str] = []
-        maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
-        if change.inputs or before.inputs is not None:
-            maps["inputs"] = change.inputs
-        for name, entries in maps.items():
-            set_entries = {key: value for key, value in entries.items() if value is not None}
-            if before.inputs is None:  # the item has no maps yet, or damaged ones: they are set whole
-                sets[name] = set_entries
-            else:
-                sets |= {f"{name}.{key}": value for key, value in set_entries.items()}
-                removes += [f"{name}.{key}" for key in entries if key not in set_entries]
         if before.pending:
             removes.append("pending")
         if change.active_on is None:
@@ -103,6 +93,27 @@ class FeatureStore:
             self._dynamodb.exceptions.TransactionConflictException,
         ):
             raise FeatureItemChanged(before.lead_organization_id) from None
+
+
+def _map_changes(before: FeatureItem, change: Change) -> tuple[dict[str, Any], list[str]]:
+    """Return what to set and what to remove in the item's maps, by path, such as `features.visits_7d`.
+
+    An entry that has become None is removed. An item without maps, or with damaged ones, gets whole maps:
+    DynamoDB sets no path within a map that is not there.
+    """
+    maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
+    if change.inputs or before.inputs is not None:
+        maps["inputs"] = change.inputs
+    sets: dict[str, Any] = {}
+    removes: list[str] = []
+    for name, entries in maps.items():
+        present = {key: value for key, value in entries.items() if value is not None}
+        if before.inputs is None:
+            sets[name] = present
+        else:
+            sets |= {f"{name}.{key}": value for key, value in present.items()}
+            removes += [f"{name}.{key}" for key in entries if key not in present]
+    return sets, removes
 
 
 def update_action(
