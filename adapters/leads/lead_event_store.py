@@ -1,14 +1,12 @@
-"""The Event table (LeadEventStore): what leads did, each event once, kept for good. And orders of shops
-(OrderStore), from which events of orders are derived.
+"""The Event table: what leads did, each event once, kept for good.
 
-An event, or an order, is stored together with its claim in the table IdempotencyKeys, which says that its id
-is taken.
+An event is stored together with its claim in the table IdempotencyKeys, which says that its id is taken.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -18,7 +16,6 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
-from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
@@ -53,7 +50,7 @@ class LeadEventStore:
     """Stored events of all leads, and their claims in the table of idempotency keys."""
 
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
-        """claims_table: only put_new, orders and claimed need it."""
+        """claims_table: only put_new and claimed need it."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
         self._organizations: dict[str, str] = {}
 
@@ -63,17 +60,13 @@ class LeadEventStore:
         If it has, nothing is written. Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
         actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
-        reasons = _write_together(self._dynamodb, actions)
+        reasons = write_together(self._dynamodb, actions)
         if reasons is None:
             return StoreOutcome.STORED
         if "Item" in reasons[0]:  # the claim that refused the event
             return _outcome(reasons[0]["Item"], body_hash)
         # If there is no claim, another event has this event's key in the table. That should never happen.
         return self.claimed(event.source, event.external_event_id, body_hash) or StoreOutcome.CONFLICT
-
-    def orders(self) -> "OrderStore":
-        """Return the store of what is known of orders, in the same tables."""
-        return OrderStore(self._dynamodb, self._table, self._claims, CLAIM_KEY)
 
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return DUPLICATE or CONFLICT for an event whose id has been claimed; None if it has not."""
@@ -191,53 +184,7 @@ class LeadEventStore:
         return (row for row in map(decode_item, stored) if row[SORT_KEY] != page.until)
 
 
-@dataclass(frozen=True, slots=True)
-class OrderRecord:
-    """An order of a source, as all its webhooks so far say."""
-
-    source: str  # "acme/ecommerce"
-    order_id: str  # "7"
-    state: OrderState
-    body_hash: str  # of the webhook that said how the order was placed, or else made the record
-    # Whose order it is. "": nobody's, while the order counts nothing or no webhook has named anybody
-    leaf: str = ""
-    root_id: str = ""
-    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
-
-
-class OrderStore:
-    """The record of each order, in the table IdempotencyKeys."""
-
-    def __init__(self, dynamodb: Any, event_table: str, claims_table: str, claim_key: str) -> None:
-        self._dynamodb, self._events, self._claims = dynamodb, event_table, claims_table
-        self._claim_key = claim_key
-
-    def read(self, source: str, order_id: str) -> OrderRecord | None:
-        """Return an order, strongly consistent; None if nothing is known of it."""
-        key = encode_item(self._key(source, order_id))
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
-        return _order_record(source, order_id, answer["Item"]) if "Item" in answer else None
-
-    def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
-        """Store an order and the events that report its change, in one request.
-
-        False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
-        decide; it is safe to repeat.
-        """
-        claim = _order_claim(self._key(record.source, record.order_id), record)
-        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
-        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        request += [
-            {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
-            for event in events
-        ]
-        return _write_together(self._dynamodb, request) is None
-
-    def _key(self, source: str, order_id: str) -> dict[str, str]:
-        return {"user_id": f"{source}#order:{order_id}", "idempotency_key": self._claim_key}
-
-
-def _write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+def write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
     """Write all or nothing; returns the reason of each action if a condition has refused, else None.
 
     Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
@@ -316,26 +263,3 @@ def _put(table: str, attributes: Item) -> dict[str, Any]:
 def event_item(event: LeadEvent) -> Item:
     """Return the event as the table holds it."""
     return encode_item(to_item(event))
-
-
-def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
-    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
-
-
-def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
-    if before is None:
-        return {"ConditionExpression": "attribute_not_exists(user_id)"}
-    return {
-        "ConditionExpression": "#order = :order AND leaf = :leaf",
-        "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": encode_item({":order": to_text(before.state), ":leaf": before.leaf}),
-    }
-
-
-def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
-    fields = decode_item(stored)
-    state = from_text(fields["order"])
-    return OrderRecord(
-        source, order_id, state, fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"]
-    )

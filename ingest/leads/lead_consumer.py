@@ -22,6 +22,7 @@ from adapters.leads.identity_store import (
 )
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
+from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client
@@ -69,6 +70,7 @@ class LeadConsumer:
     identities: IdentityStore
     cache: IdentityCache
     events: LeadEventStore
+    orders: OrderStore
     payloads: LeadPayloads
     currency: str  # currency, phone_regions: the settings
     phone_regions: str = ""
@@ -127,8 +129,7 @@ class LeadConsumer:
         """
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
-        orders = self.events.orders()
-        records = (orders.read(sent.context.source, order_id) for order_id in erasure.order_ids)
+        records = (self.orders.read(sent.context.source, order_id) for order_id in erasure.order_ids)
         leaves = dict.fromkeys(record.leaf for record in records if record and record.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
@@ -151,7 +152,7 @@ class LeadConsumer:
         """
         digest, organization = part_digest(part), sent.context.organization_id
         if event.order is not None:
-            intake = OrderIntake(self.events.orders(), self.payloads)
+            intake = OrderIntake(self.orders, self.payloads)
             return intake.store(event, part, sent, lambda: self._lead_of(event, sent, now))
         lead = self._cached_lead(organization, event)
         if lead is None:
@@ -265,6 +266,7 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
         IdentityStore(identities),
         IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
+        OrderStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),
         config.currency,
         config.phone_regions,

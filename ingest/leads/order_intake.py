@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from adapters.leads.identity_store import Resolution
-from adapters.leads.lead_event_store import OrderRecord, OrderStore, StoreOutcome
+from adapters.leads.lead_event_store import StoreOutcome
 from adapters.leads.lead_queue import LeadPayloads
+from adapters.leads.order_store import OrderRecord, OrderStore
 from adapters.platform.aws import pauses
 from ingest.leads.lead_accept import Envelope, part_digest, stored_event
 from ingest.leads.payloads import DecodedEvent, OrderPart, PayloadPart, amount_in

@@ -10,9 +10,10 @@ from typing import Any
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_repair import FeatureRepair
 from adapters.leads.feature_store import FeatureStore
+from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.memory_store import GroupMemory, MemoryStore
+from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import PersonEvents
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all

@@ -6,6 +6,7 @@ from uuid import uuid4
 from adapters.leads.identity_store import IdentityCache
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_queue import LeadPayloads
+from adapters.leads.order_store import OrderStore
 from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all
 from ingest.leads import sources
@@ -70,6 +71,7 @@ class Site:
             identities,
             cache,
             LeadEventStore(Mortal(self.dynamodb, self.life), "Event", "IdempotencyKeys"),
+            OrderStore(Mortal(self.dynamodb, self.life), "Event", "IdempotencyKeys"),
             LeadPayloads(lambda: mortal_s3, "payloads"),
             "USD",
         )

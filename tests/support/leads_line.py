@@ -9,6 +9,7 @@ from typing import Any
 from adapters.leads.identity_store import IdentityCache, IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_queue import LeadPayloads
+from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, SourceQueue
@@ -60,8 +61,9 @@ class LeadsLine:
 
     def connect(self, url: str) -> None:
         events = LeadEventStore(self.dynamodb, "Event", "IdempotencyKeys")
+        orders = OrderStore(self.dynamodb, "Event", "IdempotencyKeys")
         payloads = LeadPayloads(lambda: None, "payloads")
-        self.leads = LeadConsumer(Broken(Postgres(url)), IdentityCache(""), events, payloads, "USD")
+        self.leads = LeadConsumer(Broken(Postgres(url)), IdentityCache(""), events, orders, payloads, "USD")
 
     def send(self, payload: Any) -> None:
         message = {"organization_id": "acme", "source": "email_campaign", "payload": payload}
