@@ -29,7 +29,7 @@ from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
 # Readers settle what is older (adapters/engagement/goals). Little comes as late: a backfill, or what waited
 # in a device (rule 16).
-SETTLED_AFTER = timedelta(days=7)
+PAST_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
 DATE_LENGTH = len("2026-05-01")
 
@@ -253,7 +253,7 @@ def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
 def _is_of_the_past(entry: Entry) -> bool:
     """Whether an entry counts for a date that readers may have settled already."""
     when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
-    return when < unstamp(entry.created_at).date() - SETTLED_AFTER
+    return when < unstamp(entry.created_at).date() - PAST_AFTER
 
 
 def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:

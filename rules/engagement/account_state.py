@@ -78,7 +78,7 @@ class Profile:
     applied_through: str = ""
     holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
     expiry: Expiry = field(default_factory=Expiry)  # which points expire next
-    past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.SETTLED_AFTER)
+    past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.PAST_AFTER)
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
     backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)
 
