@@ -4,19 +4,18 @@ In this order:
 
 - a user's history, as achievements read it;
 - the entry at which an achievement became true;
-- what is kept of a user's achievements, so that nobody reads a whole ledger twice;
-- from when the streaks and achievements of a published version count.
+- the snapshot of a user's achievements that is stored, so that nobody reads a whole ledger twice.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
-from rules.book.book import Book, Books, Version
+from rules.book.book import Books
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.events import amounts, day_key, with_measures
 from rules.engagement.goals import (
@@ -24,7 +23,6 @@ from rules.engagement.goals import (
     PastPeriods,
     fold_periods,
     is_rewritten,
-    midnight,
     rule_of,
     settled_until,
 )
@@ -418,74 +416,3 @@ def next_snapshot(
         return following
     answer_of = answer_digest(following.head, declared, streaks)
     return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())
-
-
-@dataclass(frozen=True, slots=True)
-class StreakBeginning:
-    """The first period of a new streak, by its first and last date."""
-
-    first: date
-    last: date
-    counted_from: datetime  # what occurs at this instant or later adds to it
-
-
-def streak_beginning(before: Books, version: Version, rule: StreakRule) -> StreakBeginning:
-    """Return from when a streak counts that a version declares. before: the versions without that one.
-
-    What occurred before counts, too, as far back within the period as these measured all that the streak
-    needs: what an event adds is fixed when it is accepted.
-    """
-    begun = max(version.effective_at, version.published_at)
-    opening = midnight(rule.per.first(version.effective_at.date()))
-    counted_from = begun
-    for each in reversed(before.between(opening, begun)):
-        since, until = before.in_force(each)
-        if since in (until, begun):
-            continue  # it was never in force, or is not any more
-        if not _is_measured(each.book, rule):
-            break
-        counted_from = since
-    counted_from = max(opening, counted_from)
-    first = rule.per.first(max(version.effective_at, counted_from).date())
-    return StreakBeginning(first, rule.per.last(first), counted_from)
-
-
-def _is_measured(book: Book, rule: StreakRule) -> bool:
-    """Whether all that a streak needs of events is noted of those that a book judges."""
-    for kind in rule.event_types & book.event_types.keys():
-        summed = book.measured(kind)
-        if summed is None or (rule.need.kind is NeedKind.SUM and rule.need.property not in summed):
-            return False
-    return True
-
-
-def beginnings(books: Books, version: Version) -> Iterator[str]:
-    """Yield a line for each streak and achievement that a version adds or changes: from when it counts.
-
-    books: all versions, this one among them.
-    """
-    before = Books(each for each in books.versions if each.number != version.number)
-    old, new = before.at(version.effective_at).book, version.book
-    for name, rule in new.streaks.items():
-        if name not in old.streaks:
-            found = streak_beginning(before, version, rule)
-            begins = f"first period {found.first} to {found.last}"
-            yield f"{name}: {begins}, counted from {_instant(found.counted_from)}"
-        elif rule != old.streaks[name]:
-            first = rule.per.first(version.effective_at.date())
-            first = first if midnight(first) == version.effective_at else rule.per.after(first)
-            yield f"{name}: changed for periods from {first} on"
-    declared = declared_achievements(books, version.effective_at)
-    for name, achievement in new.achievements.items():
-        if achievement == old.achievements.get(name):
-            continue
-        what = "" if name not in old.achievements else "changed; "
-        since = declared[name].since
-        meaning = "all of history counts, and may date it"
-        if not achievement.of_history:
-            meaning = f"dated at {since} or later; what happened before counts towards it"
-        yield f"{name}: {what}{meaning}"
-
-
-def _instant(at: datetime) -> str:
-    return f"{at:%Y-%m-%d}" if at == midnight(at.date()) else f"{at:%Y-%m-%d %H:%M} UTC"
