@@ -239,7 +239,7 @@ def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
     return {
         event.event_id: event.created_at
         for _, event in pairs
-        if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
+        if event.created_at <= head and not is_beyond(event.stream_position, profile.applied_through)
     }
 
 

@@ -21,12 +21,12 @@ from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import bump_version, decide
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.earnings import monday_of
 from rules.engagement.lots import Position, Settlement, settlement_of
 from rules.engagement.points import (
     Slot,
     balancing_entries,
     entries_of_weeks,
-    monday_of,
     place_before,
     shortfalls,
 )
