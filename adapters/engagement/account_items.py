@@ -18,7 +18,8 @@ from rules.engagement.archive import (
     unpack_spans,
 )
 from rules.engagement.boards import partition_of
-from rules.engagement.ledger import Entry, Head, carried_drafts, carried_text, draft_from, draft_values
+from rules.engagement.carriers import carried_drafts, carried_text
+from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
