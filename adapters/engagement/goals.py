@@ -259,7 +259,7 @@ class AchievementReader:
         user, now, is_strong = request.user, request.now, most is None
         if most is not None and snapshot.until == date.min:
             most = WHOLE_MAX
-        place = snapshot.places_from()
+        place = snapshot.place_before_later()
         is_due = snapshot.until < snapshot_until(0, now)  # whatever the number of entries
         entries, _ = self.ledger.after(user, place, consistent=is_due or is_strong, most=most)
         # Of a user with many entries a snapshot is due each day. Only the entries show that they are many, so
