@@ -1,5 +1,5 @@
 """A user's account over its three tables: how it is read, and how a decision about it is written (rules 6
-and 7). Two indexes list the accounts under review and those with points to expire.
+and 7).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,6 @@ from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import (
-    EXPIRY_SHARDS,
-    UNDER_REVIEW,
     day_attributes,
     day_from,
     profile_from,
@@ -319,52 +317,3 @@ class AccountStore:
             self._dynamodb.put_item(**self.day_put(before, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
-
-
-class ReviewIndex:
-    """The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it."""
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def waiting(self, after: str, limit: int) -> list[dict[str, Any]]:
-        """Return up to `limit` accounts after a user id ("": from the first), as attributes of the index.
-
-        They may be some seconds old.
-        """
-        page: dict[str, Any] = {}
-        if after:
-            page["ExclusiveStartKey"] = encode_item({"user_id": after, "review_state": UNDER_REVIEW})
-        answer = self._dynamodb.query(
-            TableName=self._table,
-            IndexName="UnderReview",
-            KeyConditionExpression="review_state = :open",
-            ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
-            Limit=limit,
-            **page,
-        )
-        return [decode_item(each) for each in answer["Items"]]
-
-
-class ExpiryIndex:
-    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
-        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
-
-        They may be some seconds old. first_shard: where to begin, so that runs take turns.
-        """
-        for number in range(EXPIRY_SHARDS):
-            items = query_all(
-                self._dynamodb,
-                TableName=self._table,
-                IndexName="ByExpiry",
-                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
-                ExpressionAttributeValues=encode_item(
-                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
-                ),
-            )
-            yield from (item["user_id"]["S"] for item in items)

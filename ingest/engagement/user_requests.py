@@ -6,7 +6,8 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.account_indexes import ReviewIndex
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
