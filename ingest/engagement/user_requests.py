@@ -51,15 +51,15 @@ class UserServices:
     def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
         redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
         ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
         accounts = AccountStore(
             dynamodb,
             config.user_streaks_table,
             config.daily_activity_table,
             ledger,
             config.leaderboard_shards,
+            amnesties.recent,
         )
-        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
-        accounts.amnesties = amnesties.recent
         self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
 
         settler = Settler(accounts, books)
