@@ -1,4 +1,4 @@
-"""Claims of idempotency keys: the first attempt to claim (user, key) decides what the key stands for (rule 4)."""
+"""Claims of idempotency keys: the first to claim (user, key) decides what the key stands for (rule 4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
