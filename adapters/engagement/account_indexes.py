@@ -4,9 +4,12 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
-from adapters.engagement.account_items import EXPIRY_SHARDS, UNDER_REVIEW
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import get_all, query_all
+
+# The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
+UNDER_REVIEW = "open"
+EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
 
 
 class ReviewIndex:

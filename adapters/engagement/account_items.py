@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from adapters.engagement.account_indexes import EXPIRY_SHARDS, UNDER_REVIEW
 from adapters.platform.items import Item, decode_item, encode_item
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
@@ -23,9 +24,6 @@ from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
-# The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
-UNDER_REVIEW = "open"
-EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
 # A user has three more items in DailyActivity, with a word in place of a date (kept_items.py): the archive,
 # and the settled part of streaks and of achievements. The words sort after all dates.
 ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")

@@ -206,7 +206,7 @@ class LedgerStore:
         self.store_new(carried)
 
     def store_new(self, entries: Iterable[Entry]) -> None:
-        """Put carried entries that are not stored yet. A stored one may have a mark of its reversal already."""
+        """Put carried entries that are not stored yet. A stored one may be marked as reversed."""
         for entry in entries:
             with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
                 self._dynamodb.put_item(**self._put(entry)["Put"])

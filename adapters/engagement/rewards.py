@@ -1,4 +1,4 @@
-"""The table Rewards: redemptions, how many of each reward a user has, and how many were taken of its stock."""
+"""The table Rewards: redemptions, how many of each reward a user has, and how many its stock has given."""
 
 import random
 from collections.abc import Iterable

@@ -117,7 +117,7 @@ class StretchStore:
         return UsedStretches(tuple(map(stretch_from_text, fields["stretches"])), fields["version"])
 
     def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
-        """Write stretches in place of the version that was read; returns False if another was written since."""
+        """Write stretches in place of the version that was read; returns False if another is stored now."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
