@@ -124,8 +124,8 @@ class LedgerStore:
     def newest(self, account_id: str) -> Entry | None:
         """Return the active head, or None for an account without entries.
 
-        Reads the newest two entries, strongly consistent. A query is no transaction: during a write it may
-        see neither as active, and then reads again. Raises HeadMoved if that happens in all attempts.
+        Reads the newest two entries, strongly consistent. During a write the newest one may not be active
+        yet, while the one before still is. If neither is, it reads again. Raises HeadMoved after all attempts.
         """
         entries: list[Entry] = []
         for _ in pauses(ATTEMPTS_MAX):
