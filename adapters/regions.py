@@ -20,7 +20,8 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, get_all
-from rules.engagement.ledger import Entry, unfold_carrier
+from rules.engagement.carriers import unfold_carrier
+from rules.engagement.ledger import Entry
 from rules.regions.changes import (
     FOLLOWED,
     GONE,

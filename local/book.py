@@ -27,7 +27,7 @@ from rules.book.book import differences
 from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused
 from rules.days import parse_moment
-from rules.engagement.achievements import beginnings
+from rules.engagement.beginnings import beginnings
 
 NodePath = tuple[str | int, ...]  # the keys and indexes that lead to a value of a document
 FILE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX  # more than a document may have: a file has comments and blanks, too

@@ -24,7 +24,8 @@ from local.command import FILE, FILE_OUT, command, option, show
 from local.stack import Stack
 from local.stores import accounts_of, lake_of, warehouse_of
 from rules.days import stamp
-from rules.engagement.ledger import Entry, entry_id, with_carried
+from rules.engagement.carriers import with_carried
+from rules.engagement.ledger import Entry, entry_id
 from rules.engagement.proof import (
     DROPPED,
     LedgerFault,

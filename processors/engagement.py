@@ -1,9 +1,9 @@
-"""BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
+"""Applies events of the table BPEvents to ledger, days and profiles, each exactly once (rule 7).
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
-same time. It looks into the ledger only for events that may be applied already (maybe_applied), or if the
-ledger has another head. Events of erased users are passed over, and a region that has lost the lead writes
-nothing (fence_writer). The handler then writes the new profiles and days to Redis, too.
+same time. It reads the ledger only for events that may be applied already (maybe_applied), or if the ledger
+has another head. It skips events of erased users, and a region that has lost the lead writes nothing
+(fence_writer). The handler then writes the new profiles and days to Redis, too.
 """
 
 from collections import Counter
@@ -63,14 +63,14 @@ class EngagementSettings(ConsumerSettings):
 
 @dataclass(slots=True)
 class AppliedBatch(BatchResult):
-    """What became of a batch. counts: events applied, duplicates, and those of erased users."""
+    """The result of a batch. counts: applied, duplicates, and erased, the events of erased users."""
 
     profiles: dict[str, Profile] = field(default_factory=dict)  # by user, as written
     days: dict[tuple[str, date], Day] = field(default_factory=dict)  # by user and date, as written
     event_ids: dict[str, list[str]] = field(default_factory=dict)  # by user, of the events that are applied
 
     def add(self, other: Self) -> None:
-        """Add what became of other records."""
+        """Add the result of other records."""
         BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
@@ -101,7 +101,7 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        """Apply the events that the cache does not know as applied, several users at the same time."""
+        """Apply the events that are not applied according to the cache, several users at the same time."""
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
@@ -134,15 +134,15 @@ class EngagementProcessor:
 
         def attempt(chosen: Pairs) -> None:
             current = account
-            if len(chosen) < len(pairs):  # the attempt of all of them failed, and may have written
+            if len(chosen) < len(pairs):  # the attempt with all pairs failed, and may have written some
                 current, _ = self.accounts.load(user, _dates_needed(event for _, event in chosen))
-            outcome.add(self._apply_once(current, chosen, now))
+            outcome.add(self._apply_pairs(current, chosen, now))
 
         outcome.attempt(pairs, attempt, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
-    def _apply_once(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
-        """Apply a user's events. The usual case, in which all of them are new, does not read the ledger."""
+    def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+        """Apply a user's events. In the usual case all of them are new, and the ledger is not read."""
         applied_long_ago = self._applied_long_ago(account, pairs)
         if not applied_long_ago and not maybe_applied(account.profile, pairs):
             with suppress(HeadMoved, ProjectionMoved):
@@ -199,11 +199,15 @@ def _parts(config: EngagementSettings) -> EngagementProcessor:
     dynamodb = fence_writer(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
+        dynamodb,
+        config.user_streaks_table,
+        config.daily_activity_table,
+        ledger,
+        config.leaderboard_shards,
+        AmnestyStore(dynamodb, config.rule_books_table).recent,
     )
-    redis = EngagementCache(config.redis_url)
-    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).recent
-    return EngagementProcessor(accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config))
+    cache = EngagementCache(config.redis_url)
+    return EngagementProcessor(accounts, cache, WRITERS, Gauges(config.redis_url), tombstones_of(config))
 
 
 @stream_consumer(CONSUMER, logger)
@@ -239,7 +243,7 @@ def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
     return {
         event.event_id: event.created_at
         for _, event in pairs
-        if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
+        if event.created_at <= head and not is_beyond(event.stream_position, profile.applied_through)
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from adapters.engagement.account_indexes import EXPIRY_SHARDS, UNDER_REVIEW
 from adapters.platform.items import Item, decode_item, encode_item
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
@@ -18,15 +19,13 @@ from rules.engagement.archive import (
     unpack_spans,
 )
 from rules.engagement.boards import partition_of
-from rules.engagement.ledger import Entry, Head, carried_drafts, carried_text, draft_from, draft_values
+from rules.engagement.carriers import carried_drafts, carried_text
+from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
-# The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
-UNDER_REVIEW = "open"
-EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
-# In the place of a date, and after all of them, a user's days also have what is kept beside the profile: what
-# it has put away, and what readers have settled of streaks and of achievements (KeptItems).
+# A user has three more items in DailyActivity, with a word in place of a date (kept_items.py): the archive,
+# and the settled part of streaks and of achievements. The words sort after all dates.
 ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 
@@ -34,8 +33,8 @@ PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
     """Return a profile as plain attributes.
 
-    shards: of a region in the index StreakLeaderboard; 0: without what is for the index alone, as in Redis. A
-    profile without a streak is not in it.
+    shards: of a region in the index StreakLeaderboard; 0: without the index's attribute, as in Redis. A
+    profile without a streak is not in the index.
     """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
@@ -73,7 +72,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
 
 
 def _chain_text(head: Head) -> str:
-    """Return a head's hash with its seq: a version that knows no hashes leaves it as it was."""
+    """Return a head's hash, with the seq that it is of. _chain_from ignores one of another seq."""
     return f"{head.seq} {b64encode(head.chain).decode()}" if head.chain else ""
 
 
@@ -108,10 +107,10 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
 
 
 def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return a profile's attributes, lowered: current_streak 0, and out of the leaderboard's index.
+    """Return the attributes of a profile whose streak has lapsed: 0, and not in the leaderboard's index.
 
-    run_length keeps the length, so that profile_from reads the same profile. The next write of the profile
-    has the common form again.
+    run_length has the length, so that profile_from reads the same profile. The next write of the profile
+    removes it again.
     """
     run = attributes["current_streak"]
     return {**attributes, PARTITION: None, "current_streak": 0, "run_length": run}
@@ -121,8 +120,13 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
     head = None
     if "ledger_head" in attributes:
-        place, seq = attributes["ledger_head"], attributes["ledger_seq"]
-        head = Head(place, seq, attributes["balance"], _chain_from(attributes.get("chain") or "", seq))
+        seq = attributes["ledger_seq"]
+        head = Head(
+            created_at=attributes["ledger_head"],
+            seq=seq,
+            balance=attributes["balance"],
+            chain=_chain_from(attributes.get("chain") or "", seq),
+        )
     return Profile(
         user_id=attributes["user_id"],
         version=attributes["version"],

@@ -1,5 +1,5 @@
 """A user's account over its three tables: how it is read, and how a decision about it is written (rules 6
-and 7). Two indexes list the accounts under review and those with points to expire.
+and 7).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,6 @@ from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import (
-    EXPIRY_SHARDS,
-    UNDER_REVIEW,
     day_attributes,
     day_from,
     profile_from,
@@ -47,14 +45,21 @@ class AccountContended(Exception):
 class AccountStore:
     """Profiles (UserStreaks), days (DailyActivity) and the ledger.
 
-    profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard.
+    profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard. amnesties:
+    returns the amnesties that decisions apply (rule 17); a process that applies events needs them.
     """
 
-    def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 (three tables, and what decisions need)
+        self,
+        dynamodb: Any,
+        profiles: str,
+        days: str,
+        ledger: LedgerStore,
+        shards: int,
+        amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES,
+    ) -> None:
         self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
-        self.ledger, self.archives = ledger, ArchiveStore(dynamodb, days)
-        # Returns the amnesties that decisions apply (rule 17). A process that applies events sets it.
-        self.amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES
+        self.ledger, self.archives, self._amnesties = ledger, ArchiveStore(dynamodb, days), amnesties
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
@@ -72,7 +77,7 @@ class AccountStore:
         return {user: by_user.get(user) or Profile(user) for user in users}
 
     def all_profiles(self) -> Iterator[Profile]:
-        """Yield all users' profiles, as they are now.
+        """Yield all users' profiles, strongly consistent.
 
         A profile that somebody has damaged is left out; the nightly run repairs it.
         """
@@ -166,10 +171,11 @@ class AccountStore:
     def load(
         self, user_id: str, dates: Iterable[date] = (), since: str = ""
     ) -> tuple[Account, AppliedEvents]:
-        """Read an account with its pending entries: those that a writer who died has not counted in.
+        """Read an account with its pending entries: those whose writer died before it counted them.
 
-        dates: of the days needed. since: a place in the ledger. Also returns date and points of all events
-        whose entries are newer than that place or the profile's watermark, whichever is older.
+        dates: of the days that the caller needs. since: a place in the ledger. Also returns the date and the
+        points of all events whose entries are newer than that place, or than the profile's watermark if that
+        is older.
         """
         profile = self.profile(user_id)
         dates = set(dates)
@@ -190,7 +196,7 @@ class AccountStore:
         touched = {
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
-        # The dates beside them show whether one between them was flown over.
+        # The days beside them show whether a flight left out a date between them (flight_gap_dates).
         unread = dates_beside(touched) - set(account.days)
         other_days = self.days((profile.user_id, day) for day in unread)
         days = {**account.days, **{day: other_days.get((profile.user_id, day)) for day in unread}}
@@ -204,7 +210,7 @@ class AccountStore:
         amnesties: None for those of the store. Raises AccountContended if the profile has changed since it
         was read.
         """
-        account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
+        account = replace(account, amnesties=self._amnesties() if amnesties is None else amnesties)
         # The first entry of an account begins its chain of hashes with a salt of its own (rule 19).
         salt = b"" if account.profile.head else token_bytes(SALT_BYTES)
         try:
@@ -252,8 +258,9 @@ class AccountStore:
     ) -> None:
         """Write a command's entries, profile and days in one transaction, so that all reads agree at once.
 
-        reversed_entry: the entry that the command reverses, which gets its mark. also: further actions.
-        Raises HeadMoved if nothing was written; in its `failed`, 0 is the profile, and 1 and up are `also`.
+        reversed_entry: the entry that the command reverses; the transaction marks it. also: further actions.
+        Raises HeadMoved if nothing was written. Its `failed` has the index 0 for the profile, and 1 and up
+        for `also`.
         """
         put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
         days = [
@@ -319,52 +326,3 @@ class AccountStore:
             self._dynamodb.put_item(**self.day_put(before, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
-
-
-class ReviewIndex:
-    """The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it."""
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def waiting(self, after: str, limit: int) -> list[dict[str, Any]]:
-        """Return up to `limit` accounts after a user id ("": from the first), as attributes of the index.
-
-        They may be some seconds old.
-        """
-        page: dict[str, Any] = {}
-        if after:
-            page["ExclusiveStartKey"] = encode_item({"user_id": after, "review_state": UNDER_REVIEW})
-        answer = self._dynamodb.query(
-            TableName=self._table,
-            IndexName="UnderReview",
-            KeyConditionExpression="review_state = :open",
-            ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
-            Limit=limit,
-            **page,
-        )
-        return [decode_item(each) for each in answer["Items"]]
-
-
-class ExpiryIndex:
-    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
-        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
-
-        They may be some seconds old. first_shard: where to begin, so that runs take turns.
-        """
-        for number in range(EXPIRY_SHARDS):
-            items = query_all(
-                self._dynamodb,
-                TableName=self._table,
-                IndexName="ByExpiry",
-                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
-                ExpressionAttributeValues=encode_item(
-                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
-                ),
-            )
-            yield from (item["user_id"]["S"] for item in items)

@@ -23,7 +23,7 @@ from rules.engagement.amnesty import NO_AMNESTIES, Amnesties, Amnesty
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import lapse_date, shown_streak
 
-FRESH_SECONDS = 30  # a process decides by amnesties that it has read so long ago
+FRESH_SECONDS = 30  # a process uses the amnesties that it has read for so long
 PARTITION = "amnesties"
 
 
@@ -43,10 +43,10 @@ class AmnestyStore:
         self._amnesties, self._refresh = NO_AMNESTIES, Refresh()
 
     def recent(self) -> Amnesties:
-        """Return all amnesties as they were half a minute ago at most.
+        """Return all amnesties, half a minute old at most.
 
-        While the table cannot be read, these are the ones that the process has read before. Raises what the
-        reading raises if it has read none.
+        While the table cannot be read, the ones that this process has read before. If it has read none, the
+        error of the reading is raised.
         """
         self._refresh.renew_if_over(self.look)
         return self._amnesties
@@ -88,7 +88,7 @@ class AmnestyStore:
         return declared
 
     def revoke(self, number: int, now: datetime) -> Amnesty:
-        """Revoke an amnesty, and return it; one that is revoked stays as it is. Raises NoAmnesty."""
+        """Revoke an amnesty, and return it. One that is revoked already does not change. Raises NoAmnesty."""
         self.get(number)
         self._dynamodb.update_item(
             TableName=self._table,
@@ -101,14 +101,14 @@ class AmnestyStore:
 
 @dataclass(frozen=True, slots=True)
 class AmnestyResult:
-    """What became of an account."""
+    """The result of applying amnesties to an account."""
 
     user_id: str
     is_changed: bool
     before: int = 0  # the length of the streak as it shows before the amnesty
     after: int = 0  # the same after it
-    freezes: int = 0  # given back; below 0: used
-    is_known: bool = True  # False for somebody without an account
+    freezes: int = 0  # how many freezes the account gets back; below 0: how many it uses more
+    is_known: bool = True  # False for a user without an account
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class AmnestyApplier:
     def forgive(
         self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False
     ) -> AmnestyResult:
-        """Apply amnesties to an account, the ones in `named` to all their dates. is_dry: write nothing.
+        """Apply amnesties to an account, those in `named` with all of their dates. is_dry: write nothing.
 
-        An account that would be the same afterwards is not written. Raises AccountContended.
+        An account that does not change materially is not written. Raises AccountContended.
         """
         for _ in pauses(ATTEMPTS_MAX):
             account, _applied = self.accounts.load(user_id)
@@ -156,22 +156,23 @@ def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
 
 
 def _is_material(decision: Decision, now: datetime) -> bool:
-    """Whether a decision changes an account: its streak, now or when it lapses, its days or its ledger.
+    """Whether a decision changes an account: its days, its ledger, its streak now, or when the streak lapses.
 
-    A revoked amnesty that is taken off an account is a change in any case.
+    Taking a revoked amnesty off an account is a change in any case.
     """
     before, after = decision.before.profile, decision.profile
     numbers_after = {number for number, _dates in after.amnesties}
     is_taken_off = any(number not in numbers_after for number, _dates in before.amnesties)
     if decision.entries or decision.days or is_taken_off:
         return True
-    return _outcome(before, now) != _outcome(after, now)
+    return _streak_state(before, now) != _streak_state(after, now)
 
 
-def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
-    """Return the streak as it shows now and when it lapses, without the dates that freezes cover by now.
+def _streak_state(profile: Profile, now: datetime) -> tuple[object, ...]:
+    """Return the streak as it shows now, as it is stored, and when it lapses.
 
-    Those dates are not stored before the next event, and how many freezes are left says what changes.
+    The dates that freezes cover since the last activity are left out. They are stored with the next event
+    only, and the number of unused freezes already shows a change.
     """
     if profile.streak is None:
         return ()

@@ -37,16 +37,18 @@ from rules.engagement.boards import (
 SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST_KEY = encode_item({"board": "manifest", "part": "newest"})
 # A snapshot is made each five minutes; of many users less often (rules.engagement.boards).
-OLD = timedelta(minutes=10)
-# A process answers so long without looking for a newer generation.
+OLD_AFTER = timedelta(minutes=10)
+# A process uses the newest snapshot that it knows for so long, before it looks for a newer one.
 FRESH_SECONDS = 30
-# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
-# Beyond these it is left to chance who of many with the same streak is listed.
+# Rows that a list reads of a partition at most: the first 100, and those that tie with the last of them. If
+# more users have the same streak, chance decides who of them is listed.
 READ_MAX = 2000
 NAMES_KEPT = timedelta(minutes=1)
-# Of the table of profiles, read at the same time: one is decoded while others are on their way.
+# Segments of the table of profiles that are read at the same time: one is decoded while others are on their
+# way.
 SEGMENTS = 4
-# What is read of a profile. `timezone` is a word of DynamoDB's own, so it has another name here.
+# The attributes that are read of a profile. `timezone` is a reserved word of DynamoDB, so it has another
+# name.
 COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 Scores = list[tuple[str, int]]  # users with their scores, best first
@@ -63,8 +65,8 @@ class BoardManifest:
     index: dict[str, bytes]  # by "board#region", the packed first scores of its chunks
 
     def is_old(self, now: datetime) -> bool:
-        """Whether the snapshot was made longer ago than ordinarily."""
-        return now - self.as_of > max(OLD, 2 * pause_between(self.users))
+        """Whether a newer snapshot should have been made."""
+        return now - self.as_of > max(OLD_AFTER, 2 * pause_between(self.users))
 
 
 class BoardSnapshots:
@@ -93,14 +95,14 @@ class BoardSnapshots:
             self._manifest, self._parts = manifest, {}
 
     def top(self, manifest: BoardManifest, region: str) -> list[Standing] | None:
-        """Return a snapshot's best rows by points, [] where nobody has any; None if they are gone."""
+        """Return a region's best rows by points, [] if no user has points; None if the rows were deleted."""
         if f"points#{region}" not in manifest.index:
             return []
         data = self._part(manifest, f"points#{region}", "top")
         return None if data is None else unpack_rows(data)
 
     def count_above(self, manifest: BoardManifest, board: str, region: str, score: int) -> int | None:
-        """Return how many had a higher score; None if that part of the snapshot is gone."""
+        """Return how many users had a higher score; None if that part of the snapshot was deleted."""
         number = chunk_of(manifest.index.get(f"{board}#{region}", b""), score)
         if number is None:
             return 0
@@ -108,7 +110,7 @@ class BoardSnapshots:
         return None if data is None else count_above(data, score)
 
     def _part(self, manifest: BoardManifest, board: str, name: str) -> bytes | None:
-        """Return a part's data; None if it is gone, which only somebody's hand could do."""
+        """Return a part's data; None if it was deleted, which only an operator can do."""
         part = f"{manifest.generation}#{name}"
         if (board, part) not in self._parts:
             key = encode_item({"board": board, "part": part})
@@ -143,7 +145,7 @@ class LeaderboardIndex:
         return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
 
     def count_above(self, region: str, score: int, now: datetime) -> int | None:
-        """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
+        """Return how many users have a longer streak; None if a partition has more than a page of them."""
         above = 0
         for partition in self._partitions(region):
             query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
@@ -158,7 +160,7 @@ class LeaderboardIndex:
         return [partition for name in regions for partition in partitions_of(name, self._shards)]
 
     def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
-        """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
+        """Yield a partition's best 100 streaks that have not lapsed, and all that tie with the last one."""
         query = self._partition_query(partition, now)
         items = query_all(self._dynamodb, **query, ScanIndexForward=False, Limit=LISTED_MAX)
         last_streak = 0
@@ -173,7 +175,8 @@ class LeaderboardIndex:
     ) -> dict[str, Any]:
         """Return a query of a partition's streaks that have not lapsed.
 
-        A streak that has lapsed stands there until the night lowers it. condition: of the key, with values.
+        A streak that has lapsed stays in the index until the night lowers it. condition, values: a further
+        condition on the key.
         """
         all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
         return {
@@ -219,7 +222,7 @@ class BoardNames:
 
 
 def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
-    """Count all users' scores. The reads are weak, at half the price: scores are about a second old.
+    """Count all users' scores. The reads are eventually consistent, at half the price.
 
     A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
     monotonic second `until`.
@@ -242,9 +245,9 @@ def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = mat
 
 
 def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
-    """Write a generation, then the manifest; returns whether it is the newest now.
+    """Write the parts of a snapshot, then the manifest that names them; returns whether it is the newest now.
 
-    Raises Unprocessed; then nobody sees what has been written.
+    Raises Unprocessed before the manifest is written. Then nobody sees the parts.
     """
     as_of = stamp(standings.as_of)
     generation = f"{as_of}-{uuid4().hex[:8]}"

@@ -1,6 +1,4 @@
-"""Claims of idempotency keys: the first to claim (user, key) decides what it stands for (rule 4). The time
-zones that users have set, read without all else that their profiles say.
-"""
+"""Claims of idempotency keys: the first to claim (user, key) decides what the key stands for (rule 4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ from rules.engagement.events import to_item as to_attributes
 
 ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
+# Attributes of an event that follow from the service's clock and book, and not from the body alone.
 DERIVED = (
     *("activity_date", "zone", "points_awarded", "source"),
     *("rules_version", "cap", "is_passive", "by_server", "expiry", "measures", "offline_since"),
@@ -25,14 +24,14 @@ DERIVED = (
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyClaim:
-    """What a key stands for."""
+    """A key, and the event or ledger entry that it stands for."""
 
     user_id: str
     idempotency_key: str
     body_hash: str
     target: str  # an event_id, or a ledger entry's created_at
     created_at: str
-    derived: Mapping[str, Any] = field(default_factory=dict)  # see `derived`
+    derived: Mapping[str, Any] = field(default_factory=dict)  # see derived_fields
 
     @property
     def key(self) -> tuple[str, str]:
@@ -41,24 +40,24 @@ class IdempotencyClaim:
 
 
 def derived_fields(event: Event) -> dict[str, Any]:
-    """Return what an event's body alone does not contain."""
+    """Return the attributes of an event that its body alone does not determine."""
     attributes = to_attributes(event)
     corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
     return corrected | {name: attributes[name] for name in DERIVED if name in attributes}
 
 
 def claimed_event(event: Event, claim: IdempotencyClaim) -> Event:
-    """Return the event of a later attempt as the attempt that won the key derived it."""
-    fixed = dict(claim.derived)
-    # The device's clock may have been off by something else then.
-    said = event.device_time or event.occurred_at
-    fixed["device_time"] = said if "occurred_at" in fixed else None
-    fixed.setdefault("occurred_at", said)
-    fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
-    fixed["cap"] = Cap.of(fixed.get("cap"))
-    fixed |= {name: fixed.get(name) for name in ("expiry", "measures", "offline_since")}
-    fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
-    return replace(event, event_id=claim.target, created_at=claim.created_at, **fixed)
+    """Return the event of a later attempt with the derived attributes of the attempt that won the key."""
+    derived = dict(claim.derived)
+    # The two attempts may have corrected the device's clock differently.
+    sent_time = event.device_time or event.occurred_at
+    derived["device_time"] = sent_time if "occurred_at" in derived else None
+    derived.setdefault("occurred_at", sent_time)
+    derived["activity_date"] = date.fromisoformat(derived["activity_date"])
+    derived["cap"] = Cap.of(derived.get("cap"))
+    derived |= {name: derived.get(name) for name in ("expiry", "measures", "offline_since")}
+    derived |= {name: bool(derived.get(name)) for name in ("is_passive", "by_server")}
+    return replace(event, event_id=claim.target, created_at=claim.created_at, **derived)
 
 
 def to_item(claim: IdempotencyClaim) -> Item:
@@ -99,8 +98,8 @@ class ClaimStore:
 
     def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
         """Read claims by (user, key); an expired claim counts as gone."""
-        wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
-        found = (decode_item(each) for each in get_all(self._dynamodb, self._table, wanted))
+        item_keys = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
+        found = (decode_item(each) for each in get_all(self._dynamodb, self._table, item_keys))
         return {
             (each["user_id"], each["idempotency_key"]): IdempotencyClaim(
                 each["user_id"],
@@ -119,47 +118,49 @@ class ClaimStore:
     ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
         """Claim keys; no key may occur twice in the list.
 
-        Returns the claim that holds for each key, and the keys that this call has won.
-        Raises Unprocessed if DynamoDB would not decide.
+        Returns the claim that is valid for each key, and the keys that this call has won. Raises Unprocessed
+        if DynamoDB keeps throttling.
         """
-        held: dict[tuple[str, str], IdempotencyClaim] = {}
+        valid: dict[tuple[str, str], IdempotencyClaim] = {}
         won: set[tuple[str, str]] = set()
         for chunk in chunks(claims, WRITE_MAX):
             taken = {claim.key for claim in self._insert(chunk)}
             won |= {claim.key for claim in chunk} - taken
-            held |= self.get(taken, now)
-            expired = [claim for claim in chunk if claim.key in taken and claim.key not in held]
+            valid |= self.get(taken, now)
+            expired = [claim for claim in chunk if claim.key in taken and claim.key not in valid]
             won |= {claim.key for claim in expired if self._replace_expired(claim, now)}
-            held |= {claim.key: claim for claim in chunk if claim.key in won}
-            held |= self.get({claim.key for claim in expired} - won, now)
-        return held, won
+            valid |= {claim.key: claim for claim in chunk if claim.key in won}
+            # Another process was first to replace these.
+            valid |= self.get({claim.key for claim in expired} - won, now)
+        return valid, won
 
     def _insert(self, claims: Sequence[IdempotencyClaim]) -> list[IdempotencyClaim]:
         """Put the claims whose key has none; returns those whose key is taken."""
-        lost: list[IdempotencyClaim] = []
+        taken: list[IdempotencyClaim] = []
         for _ in pauses(ATTEMPTS_MAX):
             answer = self._dynamodb.batch_execute_statement(
                 Statements=[self._statement(claim) for claim in claims]
             )
-            again: list[IdempotencyClaim] = []
+            throttled: list[IdempotencyClaim] = []
             for claim, response in zip(claims, answer["Responses"], strict=True):
                 code = response.get("Error", {}).get("Code")
                 if code == "DuplicateItem":
-                    lost.append(claim)
+                    taken.append(claim)
                 elif code in THROTTLES:
-                    again.append(claim)
+                    throttled.append(claim)
                 elif code:
                     raise RuntimeError(f"{self._table}: {code}: {response['Error'].get('Message')}")
-            if not again:
-                return lost
-            claims = again
+            if not throttled:
+                return taken
+            claims = throttled
         raise Unprocessed(f"{self._table}: keys left unclaimed")
 
     def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:
+        """Return a PartiQL statement, because a batch of writes takes conditions only as statements."""
         attributes = to_item(claim)
-        places = ", ".join(f"'{name}': ?" for name in attributes)
+        values = ", ".join(f"'{name}': ?" for name in attributes)
         return {
-            "Statement": f'INSERT INTO "{self._table}" VALUE {{{places}}}',
+            "Statement": f'INSERT INTO "{self._table}" VALUE {{{values}}}',
             "Parameters": list(attributes.values()),
         }
 
@@ -169,18 +170,3 @@ class ClaimStore:
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
-
-
-class ZoneStore:
-    """The zones in the table of profiles (UserStreaks)."""
-
-    def __init__(self, dynamodb: Any, profiles: str) -> None:
-        self._dynamodb, self._profiles = dynamodb, profiles
-
-    def chosen(self, user_ids: Iterable[str]) -> dict[str, str | None]:
-        """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
-        users = sorted(set(user_ids))
-        keys = [{"user_id": user} for user in users]
-        stored = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
-        found = {each["user_id"]: each.get("timezone_chosen") for each in stored}
-        return {user: found.get(user) for user in users}

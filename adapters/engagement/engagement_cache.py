@@ -1,4 +1,4 @@
-"""What Redis holds of the engagement path. It is never the truth.
+"""The cache of the engagement path in Redis. The tables have the truth.
 
 | key | holds | lives |
 |---|---|---|
@@ -29,13 +29,13 @@ DAY_SECONDS = 24 * 3600
 PROCESSED_KEPT = timedelta(days=1)
 # An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
-# A minute, and what the next refresh may be late.
+# A minute, and some seconds by which the next refresh may be late.
 TOP_LIST_SECONDS = 75
 # KEYS: streak:{user}. ARGV: version, JSON, seconds. Redis runs a script with nothing in between. So an older
 # profile never replaces a newer one.
 KEEP = """
-local held = redis.call('GET', KEYS[1])
-if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
+local stored = redis.call('GET', KEYS[1])
+if stored and cjson.decode(stored).version > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
@@ -79,7 +79,7 @@ class EngagementCache:
         days: Iterable[Day] = (),
         processed: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        """Cache what was written, in one round trip: profiles, days, event ids per user."""
+        """Cache profiles and days that were written, and ids of applied events by user, in one round trip."""
         if not self.is_configured:
             return
         stale: list[str] = []
@@ -138,14 +138,14 @@ def top_list_key(region: str) -> str:
 
 
 def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return event ids by the key that holds them: that of the ten minutes in which they occurred.
+    """Return event ids by their key, which is of the ten minutes in which they occurred.
 
-    A key per user would never expire as long as the user goes on, and would hold all ids of years.
+    With one key for each user, the key of an active user would never expire, and would hold the ids of years.
     """
-    found: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for event_id in event_ids:
-        found.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
-    return found
+        by_key.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
+    return by_key
 
 
 def recent_keys(user_id: str, now: datetime) -> list[str]:
@@ -163,11 +163,11 @@ def _keep_command(profile: Profile) -> Command:
 
 
 class CacheConnection:
-    """One process's connection to Redis: what to do while Redis is away, and what to make good afterwards.
+    """One process's connection to Redis, which may be away for some time.
 
-    After a failure Redis is left alone for some seconds, so that it slows nothing down. Keys whose new values
-    were lost meanwhile are remembered. They are deleted first when Redis is back, one command a key. Until a
-    key is deleted, nobody reads it here. url: "" if there is no Redis.
+    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
+    values were lost meanwhile are remembered. When Redis is back, these keys are deleted first, one command a
+    key. Until a key is deleted, this process does not read it. url: "" if there is no Redis.
     """
 
     def __init__(self, url: str) -> None:
@@ -200,9 +200,9 @@ class CacheConnection:
         return None
 
     def _recover(self, redis: Redis) -> None:
-        """Delete what is stale. A key whose deletion is refused stays remembered, and holds up no other.
+        """Delete the remembered keys. A key whose deletion is refused stays remembered, and delays no other.
 
-        Raises RedisError if Redis is away again; what has been deleted is done with.
+        Raises RedisError if Redis is away again. Keys that were deleted until then are forgotten.
         """
         if not self._dropped or time.monotonic() < self._recover_at:
             return

@@ -1,7 +1,7 @@
 """A user's streaks and achievements that the book declares.
 
-What is settled of them is kept in two items of DailyActivity. A reader adds the days of the last two months,
-and the ledger since the month before. Only the first reader of a user reads everything.
+Their settled part is stored in two items of DailyActivity. A reader adds the days of the last two months, and
+the ledger since the month before. Only the first reader of a user reads everything.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,14 +40,15 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 
-# Settled streaks are renewed when they are this much older than they could be.
+# Settled streaks are renewed if days have settled for so long since. More often, the writes would cost more
+# than the reads that they save.
 RENEWED_AFTER = timedelta(days=28)
-ENTRIES_MAX = 10_000  # that one request reads of a user whose totals are kept
-WHOLE_MAX = 50_000  # that one request reads of a user of whom nothing is kept yet
+# One request reads at most so many entries of a user: with a stored snapshot, and without one.
+ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
 
 
 class GoalStore:
-    """The settled part of users' streaks, and the days that streaks follow from (the table DailyActivity)."""
+    """The settled part of users' streaks, and the days that streaks follow from. days: the table's name."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
         self._dynamodb, self._days = dynamodb, days
@@ -62,7 +63,7 @@ class GoalStore:
         self._dynamodb.put_item(**self._items.put(user_id, settled.text))
 
     def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
-        """Return what each date between two, both included, adds to streaks; dates without are left out."""
+        """Return the measures of the dates between two, both included. A date may have none."""
         if first > last:
             return {}
         items = query_all(
@@ -108,7 +109,7 @@ def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
 
 @dataclass(frozen=True, slots=True)
 class StreakReader:
-    """Reads periods of streaks, and stores what is settled of them."""
+    """Reads periods of streaks, and stores their settled part."""
 
     accounts: AccountStore
     store: GoalStore
@@ -119,21 +120,21 @@ class StreakReader:
     ) -> tuple[Profile, KnownPeriods]:
         """Return a user's full profile, and all periods up to a date.
 
-        first: the first date of the earliest period whose days are asked for. Raises AccountContended if the
-        profile's archive is damaged.
+        first: the first date of the earliest period whose days the caller needs. Raises AccountContended if
+        the profile's archive is damaged.
         """
         profile = self.accounts.full_profile(profile)
         books, stored = self.book_store.books(), self.store.get(profile.user_id)
         goals = stored if stored and is_usable(stored, profile, books) else unsettled_goals(books)
-        settled_to, needed_from = settled_until(now), first_date_needed(goals)
-        is_renewed = settled_to - goals.until > RENEWED_AFTER and profile.head is not None
-        read_to = max(last, settled_to) if is_renewed else last
-        days = self.store.days(
-            profile.user_id, min(first, needed_from), read_to, is_strong=is_renewed or is_strong
-        )
-        if is_renewed and profile.head:
+        settled_to, first_needed = settled_until(now), min(first, first_date_needed(goals))
+        is_renewal_due = settled_to - goals.until > RENEWED_AFTER
+        if is_renewal_due and profile.head:
+            # What is stored must be right, so it follows from a strong read.
+            days = self.store.days(profile.user_id, first_needed, max(last, settled_to), is_strong=True)
             goals = KnownPeriods(goals, books, days).settled(settled_to, profile.head.created_at)
             self.store.put(profile.user_id, goals)
+        else:
+            days = self.store.days(profile.user_id, first_needed, last, is_strong=is_strong)
         days_to_last = {day: measures for day, measures in days.items() if day <= last}
         return profile, KnownPeriods(goals, books, days_to_last)
 
@@ -163,21 +164,23 @@ class AchievementReading:
     achieved: Mapping[str, str]  # by name, the instant at which the user achieved it
     history: UserHistory
     streaks: StreakHistory
-    is_settled: bool  # the profile has counted all entries of the ledger; if not, a streak may lack a period
+    # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
+    is_complete: bool
 
 
 class _Request(NamedTuple):
-    """What is asked of a user."""
+    """A read of a user's achievements."""
 
     user: str
     declared: Mapping[str, DeclaredAchievement]
     streaks: StreakHistory
     now: datetime
+    is_strong: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementReader:
-    """Reads achievements, and keeps a snapshot of them: those that are never withdrawn are nowhere else."""
+    """Reads achievements, and stores a snapshot of them."""
 
     streaks: StreakReader
     store: AchievementStore
@@ -191,81 +194,76 @@ class AchievementReader:
         *,
         is_strong: bool = False,
     ) -> AchievementReading:
-        """Return a user's achievements. is_strong: as of all that is written; else some moments old.
+        """Return a user's achievements, some moments old.
 
-        Raises AccountContended if the profile's archive is damaged. Raises TooManyEntries, unless is_strong,
-        for a user with more entries than one request may read.
+        is_strong: with all that is written, and whatever the number of entries. Raises AccountContended if
+        the profile's archive is damaged. Raises TooManyEntries, unless is_strong, for a user with more
+        entries than one request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
-        snapshot = self.store.get(user)
-        if not is_strong and snapshot.answer_of == answer_digest(head, declared, streaks):
-            return AchievementReading(
-                snapshot.answer, UserHistory((), snapshot.sums), streaks, is_settled=True
-            )
-        request = _Request(user, declared, streaks, now)
-        if is_strong:
-            snapshot, history = self._snapshot_and_history(request, snapshot, None)
-        else:
-            snapshot, history = self._history_or_refusal(request, snapshot)
+        stored = self.store.get(user)
+        if not is_strong and stored.answer_of == answer_digest(head, declared, streaks):
+            return AchievementReading(stored.answer, UserHistory((), stored.sums), streaks, is_complete=True)
+        request = _Request(user, declared, streaks, now, is_strong)
+        snapshot, history = self._history_or_refusal(request, stored)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
-        next_kept = next_snapshot(snapshot, declared, history, streaks, now)
-        is_settled = bool(head) and head >= next_kept.head
-        # A snapshot is stored if the profile knows all that it holds, and if it holds something new: the
-        # answer to this question, more of the history, or an achievement that was not shown before.
-        is_answer_new = head == next_kept.head and next_kept.answer_of not in ("", snapshot.answer_of)
-        is_history_new = (next_kept.until, next_kept.shown) != (snapshot.until, snapshot.shown)
-        if is_settled and (is_answer_new or is_history_new):
-            self.store.put(user, next_kept)
-        return AchievementReading(achieved, history, streaks, is_settled)
+        following = next_snapshot(snapshot, declared, history, streaks, now)
+        is_complete = bool(head) and head >= following.head
+        # A snapshot is stored if the profile has counted all of its entries, and if it has something new: the
+        # answer to this request, more of the history, or an achievement that was not shown before.
+        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
+        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
+        if is_complete and (is_answer_new or is_history_new):
+            self.store.put(user, following)
+        return AchievementReading(achieved, history, streaks, is_complete)
 
     def _history_or_refusal(
         self, request: _Request, snapshot: AchievementSnapshot
     ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return what _snapshot_and_history does; raises TooManyEntries, and remembers that it did.
+        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
 
-        To find out costs thousands of read units. So the next request of the same kind is refused at once.
+        A read that is refused in the end costs thousands of read units. So the next request of the same kind
+        is refused at once.
         """
         digest = answer_digest("", request.declared, request.streaks)
-        if snapshot.refused == digest:
+        if snapshot.refused == digest and not request.is_strong:
             raise TooManyEntries(ENTRIES_MAX)
         try:
-            return self._snapshot_and_history(request, snapshot, ENTRIES_MAX)
+            return self._snapshot_and_history(request, snapshot)
         except TooManyEntries:
-            # Another request may have stored a snapshot meanwhile.
+            # Another request may have stored a snapshot meanwhile, so it is read again.
             self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
             raise
 
     def _snapshot_and_history(
-        self, request: _Request, snapshot: AchievementSnapshot, most: int | None
+        self, request: _Request, snapshot: AchievementSnapshot
     ) -> tuple[AchievementSnapshot, UserHistory]:
         """Return the user's history, and the snapshot that it was made with.
 
-        A snapshot that does not serve these achievements is left out, but for what was shown.
+        That is the stored one; or if it is stale, one that has only its `shown`.
         """
-        history = self._history(request, snapshot, most)
+        history = self._history(request, snapshot)
         if snapshot.is_usable(request.declared, request.streaks, history):
             return snapshot, history
         only_shown = AchievementSnapshot(shown=snapshot.shown)
-        return only_shown, self._history(request, only_shown, most)
+        return only_shown, self._history(request, only_shown)
 
-    def _history(self, request: _Request, snapshot: AchievementSnapshot, most: int | None) -> UserHistory:
-        """Return the history that the snapshot and the newer entries make.
-
-        most: how many entries may be read; None: all, strongly consistent. Of a user without a snapshot it is
-        WHOLE_MAX. Entries that go into the next snapshot are read strongly, too. Raises TooManyEntries.
-        """
-        user, now, is_strong = request.user, request.now, most is None
-        if most is not None and snapshot.until == date.min:
-            most = WHOLE_MAX
-        place = snapshot.places_from()
-        is_due = snapshot.until < snapshot_until(0, now)  # whatever the number of entries
-        entries, _ = self.ledger.after(user, place, consistent=is_due or is_strong, most=most)
-        # Of a user with many entries a snapshot is due each day. Only the entries show that they are many, so
-        # they are read a second time, strongly.
-        if not is_due and not is_strong and snapshot.until < snapshot_until(len(entries), now):
-            entries, _ = self.ledger.after(user, place, consistent=True, most=most)
+    def _history(self, request: _Request, snapshot: AchievementSnapshot) -> UserHistory:
+        """Return the history of a snapshot's totals and the entries after them. Raises TooManyEntries."""
+        user, now, limit = request.user, request.now, None
+        if not request.is_strong:
+            limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
+        place = snapshot.place_before_later()
+        # Entries that go into the next snapshot are read strongly. Whether one is due is known beforehand if
+        # it is due whatever the number of entries. It may also be due because there are many entries. Then
+        # the first read shows it, and they are read again.
+        is_due = snapshot.until < snapshot_until(0, now)
+        is_strong = is_due or request.is_strong
+        entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
+        if not is_strong and snapshot.until < snapshot_until(len(entries), now):
+            entries, _ = self.ledger.after(user, place, consistent=True, most=limit)
         return snapshot.history_with(entries)
 
 

@@ -1,11 +1,12 @@
 """Items that a user has beside the profile, in the table DailyActivity with a word in place of a date.
 
-`archive` has what the profile has put away of the past (rules.engagement.archive). `goals` and `totals` have
-what readers have settled of streaks and achievements (adapters/engagement/goals.py).
+`archive` has the old protection of the streak (rules.engagement.archive). `goals` and `totals` have the
+settled part of streaks and achievements, which readers store (adapters/engagement/goals.py).
 
-A profile whose item comes close to a kilobyte, which is where a write begins to cost another unit, puts away
-what is settled. Profile and archive are written in one transaction, and the profile names its archive by a
-digest. So a reader who finds another archive knows that the profile has changed since it was read.
+A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
+moves old protection into the archive. Profile and archive are written in one transaction, and the profile
+names its archive by a digest. So a reader who finds another archive knows that the profile has changed since
+it was read.
 """
 
 import zlib
@@ -20,10 +21,10 @@ from rules.engagement.account_state import Profile
 from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
 from rules.engagement.streak import resumed_streak
 
-# What a month adds before the next one can be put away has to fit below 1,024.
+# The protection of one more month has to fit below 1,024, because only whole months are archived.
 PROFILE_BYTES_MAX = 800
-# No more is put away than brings a profile below this part of it. So questions about the last years, which
-# are most, do not need the archive.
+# Archiving stops when the profile is below this part of it. Most reads of the past are of the last years, and
+# need no archive then.
 PART_KEPT = 0.75
 Value = TypeVar("Value")
 
@@ -35,7 +36,7 @@ class KeptItems:
         self._dynamodb, self._days, self._sort_key = dynamodb, days, sort_key
 
     def get(self, user_id: str, read: Callable[[str], Value], *, is_strong: bool = False) -> Value | None:
-        """Return what a user's item says; None if there is none, or it is damaged.
+        """Return the content of a user's item; None if there is none, or it is damaged.
 
         read: reads the item's text; raises ValueError for a text of another form.
         """
@@ -71,7 +72,7 @@ class ArchiveStore:
         return self._items.get(user_id, Archive.of, is_strong=True)
 
     def full_profile(self, profile: Profile) -> Profile:
-        """Return a profile with all that it has put away; raises ArchiveMoved."""
+        """Return a profile together with its archive; raises ArchiveMoved."""
         mark = profile.cover.archived
         if mark is None or profile.streak is None:
             return profile
@@ -91,7 +92,7 @@ class ArchiveStore:
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
         """Return a profile's item; and a put of its archive if that has to be written with it.
 
-        shards: see profile_attributes. Raises nothing for an archive that is damaged: then the profile grows
+        shards: see profile_attributes. If the archive is damaged, nothing is archived, and the profile grows
         until the archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))

@@ -11,23 +11,17 @@ from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import put_all, query_all
 from rules.days import EPOCH, stamp, unstamp
+from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, RETENTION
-from rules.engagement.ledger import (
-    OPENED_AT,
-    AppliedEvents,
-    Entry,
-    Head,
-    applied_events,
-    split_carriers,
-    unfold_carrier,
-    with_carried,
-)
+from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, Head, applied_events
 
 ATTEMPTS_MAX = 8
-WAITED_MAX = timedelta(days=30)  # an event may have waited so long, in the stream and in the failure queue
-PAGE_SIZE = 100  # entries, from the newest back: a batch that comes twice is among them
-CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
+WAITED_MAX = timedelta(days=30)  # an event waits at most so long in the stream and in the failure queue
+# Entries in a page, read from the newest back. Those of a batch that is delivered twice are usually in the
+# first.
+PAGE_SIZE = 100
+CONTENDED = THROTTLES | {"ConditionalCheckFailed"}  # codes of a transaction that another one was faster than
 
 
 class TooManyEntries(Exception):
@@ -57,8 +51,8 @@ class LedgerStore:
     ) -> tuple[list[Entry], list[Entry]]:
         """Return the entries newer than a place, oldest first, and those of them not stored yet.
 
-        Strongly consistent, or at half the price some moments old. A carried entry counts from the moment
-        that its carrier is stored. Raises TooManyEntries if more than `most` are stored.
+        consistent: strongly consistent; if not, some moments old, at half the price. A carried entry is among
+        them as soon as its carrier is stored. Raises TooManyEntries if more than `most` are stored.
         """
         stored = self.stored_after(account_id, created_at, consistent)
         entries, missing = with_carried(map(entry_from, stored if most is None else _at_most(stored, most)))
@@ -78,11 +72,11 @@ class LedgerStore:
         )
 
     def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> AppliedEvents:
-        """Return date and points of those events that were applied before their keys expired.
+        """Return date and points of those events that were applied before their idempotency keys expired.
 
-        arrivals: event id -> created_at, by the clock of the door that found the key expired. When it was
-        claimed first, the event had occurred, or was about to within five minutes. Reads entries only for
-        events that occurred so long ago: an entry is later than its event.
+        Such an event has arrived a second time under a key that was claimed anew. arrivals: event id -> when
+        it arrived now. When its key was claimed first, it had occurred, or was to occur within five minutes.
+        So entries are read only for events that occurred longer ago than a key lives.
         """
         newest = unstamp(max(arrivals.values(), default=OPENED_AT))
         latest = stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX)
@@ -102,10 +96,10 @@ class LedgerStore:
         return {event_id: applied[event_id] for event_id in old_ids if event_id in applied}
 
     def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> AppliedEvents:
-        """Return date and points of those events that have an entry up to a place.
+        """Return date and points of those events that have an entry up to the place `until`.
 
-        arrivals: event id -> created_at. An entry is later than its event's arrival, so the walk from the
-        newest entry back ends at the oldest arrival that is still looked for.
+        arrivals: event id -> created_at. Entries are read from the newest back. An entry is later than its
+        event's arrival. So reading ends at the oldest arrival of the events that are not found yet.
         """
         applied: AppliedEvents = {}
         unseen = dict(arrivals)  # events that no entry has been found for yet
@@ -131,7 +125,7 @@ class LedgerStore:
         """Return the active head, or None for an account without entries.
 
         Reads the newest two entries, strongly consistent. During a write the newest one may not be active
-        yet, and the one before it is. If neither is, it reads again. Raises HeadMoved if that goes on.
+        yet, while the one before still is. If neither is, it reads again. Raises HeadMoved after all attempts.
         """
         entries: list[Entry] = []
         for _ in pauses(ATTEMPTS_MAX):
@@ -184,8 +178,8 @@ class LedgerStore:
 
         reversed_entry: an earlier entry that a new one reverses; an entry can be reversed once. also:
         further actions for the transaction, after the ledger's own. The carried entries are put after the
-        transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
-        Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
+        transaction. If the process dies before that, readers rebuild them, and `after` returns them as
+        missing. Raises HeadMoved, with the indices in `also` whose condition failed, if nothing was written.
         """
         carriers, carried = split_carriers(entries)
         writer = carriers[-1]
@@ -212,7 +206,7 @@ class LedgerStore:
         self.store_new(carried)
 
     def store_new(self, entries: Iterable[Entry]) -> None:
-        """Put carried entries that are not there yet: one that is there may have been reversed since."""
+        """Put carried entries that are not stored yet. A stored one may be marked as reversed."""
         for entry in entries:
             with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
                 self._dynamodb.put_item(**self._put(entry)["Put"])

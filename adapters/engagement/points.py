@@ -21,17 +21,18 @@ from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import bump_version, decide
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.earnings import monday_of
 from rules.engagement.lots import Position, Settlement, settlement_of
 from rules.engagement.points import (
     Slot,
     balancing_entries,
     entries_of_weeks,
-    monday_of,
     place_before,
     shortfalls,
 )
 
-# Entries of one transaction when rating: it writes as many days, and takes 100 actions.
+# A rating appends so many entries in one transaction. It may write as many carriers and as many days, and
+# takes 100 actions.
 ENTRIES_MAX = 20
 
 
@@ -47,13 +48,13 @@ def is_due(profile: Profile, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settler:
-    """Settles what has expired of an account."""
+    """Settles the expiry of accounts."""
 
     accounts: AccountStore
-    books: BookStore  # by which rules points expire
+    books: BookStore  # with the rules by which points expire
 
     def settle(self, user_id: str, now: datetime) -> Profile:
-        """Write what has expired by now, and return the profile. Raises AccountContended."""
+        """Write the entries of all expired points, and return the profile. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.finish_pending(user_id, now)
             due = self._due_settlement(account.profile, now)
@@ -70,8 +71,8 @@ class Settler:
     def _write(self, account: Account, due: Settlement, now: datetime) -> Profile:
         profile = account.profile
         if not due.drafts:
-            # No transaction notices here that somebody has written entries: their days may have been read,
-            # and the profile does not count them yet.
+            # The profile alone is written. So no condition fails if somebody has written entries whose lots
+            # were read, but which this profile has not counted.
             newest = self.accounts.ledger.newest(profile.user_id)
             if newest and (profile.head is None or newest.created_at != profile.head.created_at):
                 raise HeadMoved(())
@@ -85,7 +86,7 @@ class Settler:
         return decision.profile
 
     def _due_settlement(self, profile: Profile, now: datetime) -> Settlement:
-        """Return what is to be written of an account none of whose entries are pending."""
+        """Return the settlement that is due. profile: of an account without pending entries."""
         if not is_due(profile, now):
             return Settlement([], profile.expiry)
         return settlement_of(self._position(profile, now), clock_of(profile, now))
@@ -109,7 +110,7 @@ class Settler:
         Lots are read in the order in which they were earned. The reading ends where no lot that is earned
         later can expire before that first date, by any rule of the books.
         """
-        # A lot of a version that this process does not know yet would be passed over, and never expire.
+        # The newest books are needed: a lot by a version that this process does not know would never expire.
         rules = expiry_rules(self.books.look())
         longest = max(map(lifetime_days_max, rules), default=DAYS_MAX)
         lots: Counter[date] = Counter()
@@ -120,7 +121,7 @@ class Settler:
             for expiry, points in points_by_expiry.items():
                 if expiry >= first:
                     lots[expiry] += points
-                # A lot that was emptied (rule 12) says nothing of what follows.
+                # A lot that a reversal has emptied (rule 12) does not expire.
                 if expiry > until and points > 0:
                     following = min(following, expiry)
         return lots
@@ -136,8 +137,8 @@ class Rerating:
     """A rating of all dates from a Monday on."""
 
     first: date  # the Monday
-    books: Books  # by which dates are rated
-    reason: str  # of the entries
+    books: Books  # the versions that dates are rated by
+    reason: str  # the reason that the appended entries give
 
     @classmethod
     def since(cls, day: date, books: Books, reason: str) -> "Rerating":
@@ -152,7 +153,7 @@ class Rerating:
 
 @dataclass(frozen=True, slots=True)
 class RatingResult:
-    """What became of an account."""
+    """The result of rating an account."""
 
     user_id: str
     points: int  # the sum of the appended entries
@@ -163,11 +164,10 @@ class RatingResult:
 
 @dataclass(frozen=True, slots=True)
 class Rerater:
-    """Rates accounts, one at a time: appends to their ledgers what these lack by the book (rule 12).
+    """Rates accounts, one at a time: appends to a ledger the points that it lacks by the book (rule 12).
 
-    What a ledger lacks follows from its entries and the book alone. Each transaction appends some of it, on
-    condition that nobody else has written. So a run that died goes on where it was, and a second run writes
-    nothing.
+    These follow from its entries and the book alone. Each transaction appends a part of them, on condition
+    that nobody else has written. So a run that died can be repeated, and a second run writes nothing.
     """
 
     accounts: AccountStore
@@ -175,9 +175,9 @@ class Rerater:
     cache: EngagementCache
 
     def preview(self, profile: Profile, rating: Rerating) -> RatingResult:
-        """Return what would become of an account, as far as its events are applied; write nothing.
+        """Return the result that a rating would have, and write nothing.
 
-        Points that the rating would let expire are left out.
+        Events that are not applied yet are left out, and so is the expiry of points after the rating.
         """
         changes = self._missing_points(profile, rating)
         points = sum(changes.values())
@@ -185,7 +185,7 @@ class Rerater:
         return RatingResult(profile.user_id, points, len(changes), balance, balance + points)
 
     def rate(self, user_id: str, rating: Rerating, now: datetime) -> RatingResult:
-        """Append what an account lacks, then the expiry of what has expired. Raises AccountContended."""
+        """Append the points that an account lacks, then settle its expiry. Raises AccountContended."""
         before: int | None = None
         points = entries = 0
         for _ in pauses(ATTEMPTS_MAX):

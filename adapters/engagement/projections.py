@@ -1,4 +1,4 @@
-"""Reads profiles and days as they are stored, even damaged ones, and puts them right.
+"""Reads profiles and days as items, even damaged ones, and repairs them.
 
 A writer who changes an item changes its marks, such as a profile's version. A repair is written on condition
 that the marks are as they were read, whatever their type. So it never overwrites another writer's change.
@@ -11,7 +11,7 @@ from adapters.engagement.account_items import ARCHIVE
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks, get_all, query_all
 
-# Of these attributes a writer changes at least one whenever it changes a profile, or a day.
+# Every writer of a profile or a day changes at least one of these attributes.
 PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
 DAY_MARKS = ("ledger_head", "events_count", "points_earned")
 
@@ -48,21 +48,21 @@ class Projections:
 
     def profile(self, user_id: str) -> Item | None:
         """Read one profile, strongly consistent."""
-        found: Item | None = self._dynamodb.get_item(
+        item: Item | None = self._dynamodb.get_item(
             TableName=self._profiles, Key=encode_item({"user_id": user_id}), ConsistentRead=True
         ).get("Item")
-        return found
+        return item
 
     def days(self, user_id: str) -> dict[str, Item]:
         """Read a user's days by date, strongly consistent."""
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date < :archive",
             ExpressionAttributeValues=encode_item({":user": user_id, ":archive": ARCHIVE}),
             ConsistentRead=True,
         )
-        return {each["activity_date"]["S"]: each for each in found}
+        return {item["activity_date"]["S"]: item for item in items}
 
     def put_profile(self, new: Item, before: Item | None) -> None:
         """Put a profile in place of the one that was read; raises ProjectionChanged."""

@@ -1,4 +1,4 @@
-"""The table Rewards: redemptions, how many of each reward a user has, and what was taken of its stock."""
+"""The table Rewards: redemptions, how many of each reward a user has, and how many its stock has given."""
 
 import random
 from collections.abc import Iterable
@@ -17,7 +17,8 @@ from rules.book.rewards import (
     slice_size,
 )
 
-# Begins the sort keys of what a user owns. Those of redemptions begin with a year, and so they come before.
+# Begins the sort keys of a user's counts of limited rewards. Those of redemptions begin with a year, so they
+# sort before.
 OWN = "of/"
 
 
@@ -36,7 +37,7 @@ class RedemptionStore:
         return redemption_from(item) if item else None
 
     def newest(self, user_id: str, before: str, limit: int) -> list[Redemption]:
-        """Return up to `limit` redemptions that are older than a place, newest first; some moments old."""
+        """Return up to `limit` redemptions before a stamp, newest first; eventually consistent."""
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place < :before",
@@ -90,7 +91,7 @@ class RedemptionStore:
         return int(decode_item(item)["taken"]) if item else 0
 
     def all_owned(self, user_id: str) -> dict[str, int]:
-        """Return how many a user has of each limited reward, some moments old."""
+        """Return how many a user has of each limited reward; eventually consistent."""
         items = query_all(
             self._dynamodb,
             TableName=self._table,
@@ -120,10 +121,9 @@ class RedemptionStore:
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
-    def _item(self, user_id: str, place: str) -> Item | None:
-        answer = self._dynamodb.get_item(
-            TableName=self._table, Key=encode_item({"holder": user_id, "place": place}), ConsistentRead=True
-        )
+    def _item(self, user_id: str, sort_key: str) -> Item | None:
+        key = encode_item({"holder": user_id, "place": sort_key})
+        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         item: Item | None = answer.get("Item")
         return item
 
@@ -151,30 +151,30 @@ def redemption_from(item: Item) -> Redemption:
     """Return the redemption of an item; raises KeyError or ValueError for an item that is none."""
     attributes = decode_item(item)
     return Redemption(
-        attributes["holder"],
-        attributes["place"],
-        attributes["reward_id"],
-        attributes["brand"],
-        attributes["price_points"],
-        attributes["rules_version"],
-        bool(attributes.get("from_stock")),
-        bool(attributes.get("is_limited")),
-        Fulfilment(attributes["fulfilment"]),
-        attributes.get("changed_at"),
-        attributes.get("title", ""),
+        user_id=attributes["holder"],
+        created_at=attributes["place"],
+        reward_id=attributes["reward_id"],
+        brand=attributes["brand"],
+        price_points=attributes["price_points"],
+        rules_version=attributes["rules_version"],
+        from_stock=bool(attributes.get("from_stock")),
+        is_limited=bool(attributes.get("is_limited")),
+        fulfilment=Fulfilment(attributes["fulfilment"]),
+        changed_at=attributes.get("changed_at"),
+        title=attributes.get("title", ""),
     )
 
 
 class RewardStock:
     """How many were taken of each reward's stock (why in slices: rules.book.rewards).
 
-    | holder | place | holds |
+    | holder | place | attribute |
     |---|---|---|
     | mug/2 | 006 | taken: how many were taken of a slice; it only grows |
-    | mug/spares | - | spares: how many have come back and were not taken again |
+    | mug/spares | - | spares: how many were given back and not taken again |
 
-    Holders have a slash, which no user id has: a user's redemptions are in the same table. A process
-    remembers which slices are full: they stay so while the stock is the same.
+    These holders have a slash, which no user id has. So they are apart from users' redemptions. A process
+    remembers the slices that are full, because they stay full while the stock is the same.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -198,7 +198,7 @@ class RewardStock:
         return SPARES if self._spares(reward_id, is_strong=True) > 0 else None
 
     def left(self, reward_id: str, stock: int) -> int:
-        """Return how many are left, as it was some moments ago."""
+        """Return how many are left; eventually consistent."""
         taken = self._taken_by_slice(reward_id, is_strong=False)
         return pieces_left(stock, taken, self._spares(reward_id, is_strong=False))
 
@@ -212,7 +212,7 @@ class RewardStock:
         )
 
     def give_back_action(self, reward_id: str) -> dict[str, Any]:
-        """Return an action that puts one to the spares."""
+        """Return an action that adds one to the spares."""
         return self._stock_action(reward_id, SPARES, "ADD spares :change", "", 1)
 
     def _stock_action(

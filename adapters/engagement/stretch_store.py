@@ -1,8 +1,8 @@
-"""The stretches that a user was offline (rule 16): one item beside the user's claims. Also what contradicts
-them: events that came meanwhile.
+"""The stretches that a user's devices were offline (rule 16), and the contacts that contradict them.
 
-Few batches come here: one with a receipt, and with events of more than 72 hours ago, reads the item. If it
-begins a stretch, it also reads the events and writes the item.
+Stretches are one item beside the user's claims. Contacts are events that arrived meanwhile. Only a batch with
+a receipt and with events of more than 72 hours ago reads the item. If it begins a stretch, it also reads the
+events, and writes the item.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,8 @@ from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_fr
 # The item's key. No client's key has a control character (ingest.web.json_schema.KEY).
 KEY = "\x1foffline"
 ATTEMPTS_MAX = 8
-# At most this many events are read. Beyond that the oldest one read counts as a contact: then a receipt
-# proves less than it might, never more.
+# At most this many events are read. If there are more, the oldest one read counts as a contact. Then a
+# receipt proves less than it might, never more.
 EVENTS_READ_MAX = 5_000
 
 
@@ -47,10 +47,10 @@ class StretchStore:
         choose: Callable[[Sequence[Stretch]], tuple[Stretch, bool]],
         now: datetime,
     ) -> tuple[Stretch, tuple[Stretch, ...]]:
-        """Return the stretch that `choose` finds or begins, and all of the user's; stores a new one.
+        """Return the stretch that `choose` returns, and all stretches of the user; stores a new one.
 
-        choose: gets the user's stretches; returns one, and whether it is new. It is called again if somebody
-        else has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
+        choose: takes the user's stretches; returns one, and whether it is new. It is called again if another
+        process has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
         """
         for _ in pauses(ATTEMPTS_MAX):
             before = self._read(user_id)
@@ -65,13 +65,12 @@ class StretchStore:
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
         """Return when the user was in touch after `since`: when events arrived.
 
-        Of contacts that are older than 72 hours only the newest is sure to be among them, of later ones all:
-        more is not asked for. An event that only servers declare is no contact, nor is one that arrived more
-        than 72 hours late.
+        All contacts of the last 72 hours are among them, and the newest older one; others may be missing. An
+        event that only servers declare is no contact, nor is one that arrived more than 72 hours late.
 
-        Events are read from the newest that occurred back. Whatever arrived after the newest old contact, and
-        in time, occurred at most 72 hours before it: so reading stops there. It also stops after
-        EVENTS_READ_MAX events; then the time of the oldest one read is the last contact in the list.
+        Events are read in the order in which they occurred, the newest first. An event that arrived in time
+        after the newest old contact occurred at most 72 hours before that contact. So reading stops there. It
+        also stops after EVENTS_READ_MAX events; then the time of the oldest one read is the last in the list.
         """
         contacts: list[datetime] = []
         newest_old = EPOCH  # the newest contact that is older than 72 hours
@@ -118,7 +117,7 @@ class StretchStore:
         return UsedStretches(tuple(map(stretch_from_text, fields["stretches"])), fields["version"])
 
     def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
-        """Write stretches in place of the version that was read; returns False if it is there no more."""
+        """Write stretches in place of the version that was read; returns False if another is stored now."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,

@@ -1,15 +1,15 @@
 """The table Notifications: notifications, and the lanes in which they wait for endpoints.
 
-| holder | place | holds |
+| holder | place | content |
 |---|---|---|
-| ann | told | the state that Ann's notifications have reported; when time alone gives one |
-| lead/{id}, question/{id} | told | the same of a lead, and of a question; a question's ends after a month |
+| ann | told | the state that Ann's notifications have reported; when the next one is due by time alone |
+| lead/{id}, question/{id} | told | the same for a lead or a question; a question's item ends after a month |
 | ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
-| ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
-| worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or must have none |
+| ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
+| worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
 
-OutboxStore writes notifications and the state after them in one transaction. BacklogStore and WorkerLeases
-are for the function that delivers, which DeliveryInvoker wakes.
+A writer has OutboxStore, which writes notifications and the state after them in one transaction. The function
+that delivers has BacklogStore, the lanes, and WorkerLeases. DeliveryInvoker wakes it.
 """
 
 import json
@@ -28,9 +28,11 @@ from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, Us
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
 
 NoticeState = UserNoticeState | ItemNoticeState
-STATE, LOG, BACKLOG = "told", "log/", "to/"
+STATE, LOG, BACKLOG = "told", "log/", "to/"  # of sort keys: the first is one, the others begin some
 STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
-LEASE = timedelta(minutes=3)  # longer than a function may run; after it the lane is due again
+LEASE = timedelta(
+    minutes=3
+)  # longer than a function may run; then the lane of a worker that died is due again
 BACKLOGS_READ = 32  # lanes in a query
 LOG_READ = 20  # items in a page of a query
 WORKER = "worker"
@@ -45,10 +47,10 @@ class OutboxWrite:
     """A holder's new state, and the notifications that lead to it."""
 
     state: NoticeState
-    revision: int  # as read
+    revision: int  # of the state that was read
     due: datetime | None  # when time alone gives another notification
     notifications: Sequence[Notification]
-    endpoints: Iterable[str]  # the ids of those that are to get the notifications
+    endpoints: Iterable[str]  # the ids of the endpoints that get the notifications
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,9 @@ class OutboxStore:
     def lane_action(
         self, holder: str, endpoint_id: str, first: int, last: int, now: datetime
     ) -> dict[str, Any]:
-        """Return a transaction's action that adds notifications to a lane.
+        """Return a transaction's action that adds notifications to a lane, which is due at once.
 
-        A lane in which others wait already stays due when it was.
+        If other notifications wait in the lane, its due time does not change: it may be in a pause.
         """
         names = ("due_at", "due_shard", "arrived")
         new_lane = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
@@ -142,7 +144,7 @@ class OutboxStore:
 
 
 class BacklogStore:
-    """The lanes, for the function that delivers what waits in them."""
+    """The lanes, for the function that delivers the notifications in them."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -174,7 +176,7 @@ class BacklogStore:
         return self.wait(lane, now + LEASE)
 
     def wait(self, lane: Backlog, until: datetime, **changes: Any) -> Backlog | None:
-        """Change a lane, and set when it is due; returns None if it is no longer as it was read.
+        """Change a lane, and set when it is due; returns None if another worker has changed it.
 
         changes: new values of arrived, failures, failing_since.
         """
@@ -196,7 +198,7 @@ class BacklogStore:
         return backlog_from(answer["Attributes"])
 
     def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
-        """Give back a lane that was taken. It is deleted if nothing has come meanwhile, else it is due."""
+        """Give back a lane whose notifications have arrived: delete it, or if new ones wait, make it due."""
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,
@@ -214,7 +216,7 @@ class BacklogStore:
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
             ExpressionAttributeValues=encode_item(
-                {":user": holder, ":after": log_place(after + 1), ":end": log_place(10**15 - 1)}
+                {":user": holder, ":after": log_key(after + 1), ":end": log_key(10**15 - 1)}
             ),
             ConsistentRead=True,
             Limit=LOG_READ,
@@ -222,7 +224,7 @@ class BacklogStore:
             yield from (notification for notification in log_from(item) if notification.number > after)
 
     def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
-        """Let a lane begin again with an earlier notification. A worker that has the lane loses it."""
+        """Move a lane back to an earlier notification, for a replay. A worker that has the lane loses it."""
         until = int((now + KEPT).timestamp())
         shard = backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS))
         values = {
@@ -250,13 +252,13 @@ class BacklogStore:
 
 
 class WorkerLeases:
-    """Leases: a share of an endpoint has one worker at most, and none during a pause after failures."""
+    """Leases: a share of an endpoint has at most one worker, and none during a pause after failures."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def begin(self, endpoint_id: str, share: int, now: datetime) -> int | None:
-        """Take the lease; returns how many rounds failed in a row. None: it is taken, or there is a pause."""
+        """Take the lease; returns how many rounds failed in a row. None: another worker or a pause has it."""
         values = {":now": stamp(now), ":until": stamp(now + LEASE)}
         try:
             answer = self._dynamodb.update_item(
@@ -286,13 +288,13 @@ def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
 
 
 class TrialMessages:
-    """Messages that test an endpoint. They are of no user, and are delivered as all notifications are."""
+    """Messages that test an endpoint. They have a holder of their own, and are delivered like all others."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def put(self, endpoint: Endpoint, now: datetime) -> Notification:
-        """Let a test message wait for an endpoint; returns it."""
+        """Add a test message to the endpoint's lane; returns it."""
         number = int(now.timestamp() * 1_000)
         notice = Notice(NoticeType.TEST, {"endpoint_id": endpoint.endpoint_id})
         notification = Notification(TEST_HOLDER + endpoint.endpoint_id, number, stamp(now), notice)
@@ -307,14 +309,14 @@ class TrialMessages:
 
 
 class DeliveryInvoker:
-    """Wakes the function that delivers. What it misses, the next sweep delivers."""
+    """Wakes the function that delivers. If a call fails, the next sweep delivers."""
 
     def __init__(self, functions: Callable[[], Any], name: str) -> None:
         """functions: returns the client of Lambda. name: of the function. Its answer is not waited for."""
         self._functions, self._name = functions, name
 
     def wake(self, shares: Iterable[EndpointShard]) -> None:
-        """Let what waits in shares of endpoints be delivered."""
+        """Have the lanes of these shares of endpoints delivered now."""
         for endpoint_id, share in sorted(set(shares)):
             payload = json.dumps({"endpoint_id": endpoint_id, "share": share})
             try:
@@ -334,7 +336,7 @@ def shard_of(name: str, shards: int) -> int:
 
 
 def state_shard(holder: str) -> str:
-    """Return the partition of the index ByDue for what time alone will change of a user."""
+    """Return a user's partition in the index ByDue, for notifications that are due by time alone."""
     return f"{STATE}#{shard_of(holder, STATE_SHARDS)}"
 
 
@@ -344,7 +346,7 @@ def backlog_shard(endpoint_id: str, number: int) -> str:
 
 
 def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
-    """Return a holder's state as an item. A question's expires, because it is notified once."""
+    """Return a holder's state as an item. A question's item expires, because a question is notified once."""
     state, due = write.state, write.due
     content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
@@ -389,27 +391,29 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
     if not is_user(holder):
         item_state = ItemNoticeState(fields["version"], fields["number"], fields["as_of"], content["shown"])
         return item_state, fields["revision"]
-    lost = content["lost"] and LostStreak(date.fromisoformat(content["lost"][0]), content["lost"][1])
-    holds = tuple(HoldState(*values) for values in content["holds"])
+    lost = None
+    if content["lost"]:
+        last, length = content["lost"]
+        lost = LostStreak(date.fromisoformat(last), length)
     state = UserNoticeState(
-        fields["version"],
-        fields["number"],
-        fields["as_of"],
-        content["shown"],
-        lost,
-        content["warned"],
-        holds,
-        content["redeemed"],
-        content["changes_at"],
-        content.get("achievements", {}),
-        content.get("asked"),
-        content.get("book", 0),
-        content.get("looked_at", ""),
+        version=fields["version"],
+        number=fields["number"],
+        as_of=fields["as_of"],
+        shown=content["shown"],
+        lost=lost,
+        warned=content["warned"],
+        holds=tuple(HoldState(*values) for values in content["holds"]),
+        redeemed=content["redeemed"],
+        changes_at=content["changes_at"],
+        achievements=content.get("achievements", {}),
+        asked=content.get("asked"),
+        book=content.get("book", 0),
+        looked_at=content.get("looked_at", ""),
     )
     return state, fields["revision"]
 
 
-def log_place(number: int) -> str:
+def log_key(number: int) -> str:
     """Return the sort key of the notifications of one change, the last of which has this number."""
     return f"{LOG}{number:015}"
 
@@ -423,7 +427,7 @@ def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     ]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
-    fields = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
+    fields = encode_item({"holder": last.holder, "place": log_key(last.number), "expires_at": until})
     return {**fields, "packed": {"B": packed}}
 
 
@@ -441,11 +445,11 @@ def backlog_from(stored: Item) -> Backlog:
     """Read a lane's item."""
     fields = decode_item(stored)
     return Backlog(
-        fields["holder"],
-        fields["place"].removeprefix(BACKLOG),
-        fields["arrived"],
-        fields["newest"],
-        fields["due_at"],
-        fields.get("failures", 0),
-        fields.get("failing_since", ""),
+        holder=fields["holder"],
+        endpoint_id=fields["place"].removeprefix(BACKLOG),
+        arrived=fields["arrived"],
+        newest=fields["newest"],
+        due_at=fields["due_at"],
+        failures=fields.get("failures", 0),
+        failing_since=fields.get("failing_since", ""),
     )

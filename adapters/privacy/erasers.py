@@ -1,7 +1,9 @@
-"""Erasers: each finds what one store holds of a person, and deletes it (rule 10).
+"""Erasers: each finds the items that one store has of a person, and deletes them (rule 10).
 
-PartitionEraser and KeyEraser find items by their keys. The others find answers, phones, and identities.
-LeadErasureStarter begins the erasure of a lead when a source asks for it.
+An eraser has `find`, which returns keys or items to delete; `remove`, which deletes them; and, if an export
+needs its store, `items`, which yields the items themselves. PartitionEraser and KeyEraser find items by their
+keys. The others find answers, phones, and identities. LeadErasureStarter begins the erasure of a lead when a
+source asks for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -28,7 +30,7 @@ Keys = Callable[[Person], Iterable[dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionEraser:
-    """All items of a person's partitions in one table."""
+    """Erases all items of a person's partitions in one table."""
 
     dynamodb: Any
     table: str
@@ -36,12 +38,13 @@ class PartitionEraser:
     partitions: Partitions
 
     def items(self, person: Person) -> Iterator[Item]:
-        """Yield the whole items, strongly consistent."""
+        """Yield the items, strongly consistent."""
         for partition in self.partitions(person):
             yield from query_all(self.dynamodb, **self._query(partition))
 
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys."""
+        # Names are given as placeholders, because some are reserved words of DynamoDB.
         names = {f"#k{index}": name for index, name in enumerate(self.key)}
         projection = {"ExpressionAttributeNames": names, "ProjectionExpression": ", ".join(names)}
         keys = []
@@ -66,19 +69,19 @@ class PartitionEraser:
 
 @dataclass(frozen=True, slots=True)
 class KeyEraser:
-    """Items whose whole keys follow from the person."""
+    """Erases items whose whole keys follow from the person."""
 
     dynamodb: Any
     table: str
-    keys: Keys  # may name items that are not there
+    keys: Keys  # returns keys of a person; some may have no item
 
     def items(self, person: Person) -> Iterator[Item]:
-        """Yield the whole items, strongly consistent."""
+        """Yield the items, strongly consistent."""
         for keys in chunks(self._distinct_keys(person), WRITE_MAX):
             yield from get_all(self.dynamodb, self.table, keys)
 
     def find(self, person: Person) -> list[Item]:
-        """Return the keys of the items that are there."""
+        """Return the keys that have an item."""
         keys = self._distinct_keys(person)
         names = list(keys[0]) if keys else []
         return [{name: item[name] for name in names} for item in get_all(self.dynamodb, self.table, keys)]
@@ -105,7 +108,7 @@ def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEraser:
-    """A person's answers, found by the index of their hashes."""
+    """Erases a person's answers, which an index finds by the person's hashes."""
 
     dynamodb: Any
     table: str
@@ -113,7 +116,7 @@ class ResponseEraser:
     def find(self, person: Person) -> list[Item]:
         """Return the keys of the answers.
 
-        An answer that was given a moment ago may be missing, because the index follows the table. A later
+        An answer of the last moments may be missing, because the index is eventually consistent. A later
         sweep of the erasure finds it.
         """
         keys = []
@@ -129,7 +132,7 @@ class ResponseEraser:
         return keys
 
     def items(self, person: Person) -> Iterator[Item]:
-        """Yield the whole items."""
+        """Yield the answers' items."""
         keys = [{name: value["S"] for name, value in key.items()} for key in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
 
@@ -140,7 +143,7 @@ class ResponseEraser:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEraser:
-    """A user's phones. The user's counter in the table Limits lists them."""
+    """Erases a user's phones. The user's counter in the table Limits lists them."""
 
     dynamodb: Any
     sns: Callable[[], Any]
@@ -161,7 +164,10 @@ class SubscriptionEraser:
         return list(self.items(person))
 
     def remove(self, items: Sequence[Item]) -> None:
-        """Delete the phones' endpoints, then the subscriptions with their markers, their own items last."""
+        """Delete the phones' endpoints, then the subscriptions with their markers.
+
+        A subscription's own item goes last: as long as it exists, a repeated erasure finds the rest.
+        """
         for item in items:
             subscription = subscription_from(decode_item(item))
             if subscription.endpoint_arn:
@@ -173,25 +179,25 @@ class SubscriptionEraser:
 
 @dataclass(frozen=True, slots=True)
 class IdentityEraser:
-    """The identities of leads, in PostgreSQL (sql/identity/0001_identity.sql)."""
+    """Erases the identities of leads in PostgreSQL (sql/identity/0001_identity.sql)."""
 
     database: Database
 
-    def person(self, known: Person) -> Person:
-        """Return a lead with all leaves and identities that are stored now, and those that `known` has."""
+    def person(self, named: Person) -> Person:
+        """Return a lead with the leaves and identities of `named`, and all that are stored with them."""
         call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
-        stored = self.database.run(lambda connection: call_in_pieces(connection, call, _values(known)))
-        leads = dict.fromkeys([*known.leads, *stored["leads"]])
-        identities = dict.fromkeys(
-            [*known.identities, *((channel, name) for channel, name in stored["identities"])]
-        )
-        organization = known.organization or stored["organization"] or ""
+        stored = self.database.run(lambda connection: call_in_pieces(connection, call, _values(named)))
+        leads = dict.fromkeys([*named.leads, *stored["leads"]])
+        stored_identities = [(channel, name) for channel, name in stored["identities"]]
         return Person(
-            known.digest, organization=organization, leads=tuple(leads), identities=tuple(identities)
+            named.digest,
+            organization=named.organization or stored["organization"] or "",
+            leads=tuple(leads),
+            identities=tuple(dict.fromkeys([*named.identities, *stored_identities])),
         )
 
     def find(self, person: Person) -> list[Person]:
-        """Return the person as often as the database has rows of them: the length is what is counted."""
+        """Return the person once for each row in the database: an erasure counts what `find` returns."""
         if not person.leads:
             return []
         call = "person_rows(%s::text[], %s::text, %s::text[], %s::text[])"
@@ -215,7 +221,7 @@ def _values(person: Person) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LeadErasureStarter:
-    """Begins the erasure of a lead by its organization's names of it. ErasureFunction goes on with it."""
+    """Begins the erasure of a lead that an organization names. ErasureFunction continues it."""
 
     identities: IdentityEraser
     jobs: ErasureJobs
@@ -224,30 +230,29 @@ class LeadErasureStarter:
     def begin(
         self, organization: str, identities: Collection[Identity], leaves: Iterable[str], now: datetime
     ) -> str | None:
-        """Begin an erasure; returns its id, or None if nobody is known and no customer is named.
+        """Begin an erasure; returns its id, or None if no lead is found and no customer's id is given.
 
-        organization: whose lead it is. identities: what the source names. leaves: leads of it that are known
-        by their orders. Raises ErasureMoved, and what the stores raise.
+        organization: the one that the lead belongs to. identities: as the source names the lead. leaves:
+        leads that the lead's orders have already led to. Raises ErasureMoved, and the errors of the stores.
 
-        The best of the identities that leads to somebody says who it is: the customer's id, else the
-        address, and a number only if nothing else is named. A household shares a number, and nobody else of
-        it may be erased. Tombstones are for the person's stored identities, and for the customer's id even if
-        nobody is known by it.
+        The person is found by the customer's id, else by the address. A phone number is used only if the
+        source gives neither: a household shares a number, and nobody else of it may be erased. Tombstones are
+        set for the person's stored identities, and for the customer's id even if no lead has it.
         """
         customers, emails, phones = (
             _of_channel(identities, channel) for channel in ("customer", "email", "phone")
         )
         leads = self._lead(organization, leaves=tuple(leaves)).leads
         for candidates in (customers, emails, () if customers or emails else phones):
-            if known_leads := self._lead(organization, identities=candidates).leads:
-                leads = tuple(dict.fromkeys([*leads, *known_leads]))
+            if stored_leads := self._lead(organization, identities=candidates).leads:
+                leads = tuple(dict.fromkeys([*leads, *stored_leads]))
                 break
-        stored = self._lead(organization, leaves=leads).identities
+        stored_identities = self._lead(organization, leaves=leads).identities
         person = Person(
-            "",
+            "",  # begin_erasure computes the digests
             organization=organization,
             leads=leads,
-            identities=tuple(dict.fromkeys([*stored, *customers])),
+            identities=tuple(dict.fromkeys([*stored_identities, *customers])),
         )
         if not person.leads and not person.identities:
             return None
@@ -260,6 +265,7 @@ class LeadErasureStarter:
         leaves: tuple[str, ...] = (),
         identities: tuple[tuple[str, str], ...] = (),
     ) -> Person:
+        """Return the stored lead of these leaves and identities. It needs no digest for that."""
         return self.identities.person(
             Person("", organization=organization, leads=leaves, identities=identities)
         )

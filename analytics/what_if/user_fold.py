@@ -14,11 +14,11 @@ from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
-from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates
+from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
-from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
+from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
 from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
 CAPTURE = "CAPTURE"  # the kind of a step: what was held before is spent

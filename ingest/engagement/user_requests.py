@@ -6,7 +6,8 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.account_indexes import ReviewIndex
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
@@ -50,15 +51,15 @@ class UserServices:
     def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
         redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
         ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
         accounts = AccountStore(
             dynamodb,
             config.user_streaks_table,
             config.daily_activity_table,
             ledger,
             config.leaderboard_shards,
+            amnesties.recent,
         )
-        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
-        accounts.amnesties = amnesties.recent
         self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
 
         settler = Settler(accounts, books)

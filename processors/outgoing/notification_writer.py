@@ -119,7 +119,7 @@ class NoticeSteps:
             except AccountContended:
                 logger.exception("achievements not read")
                 return [], state
-            if not reading.is_settled and (profile.head or reading.history.head):
+            if not reading.is_complete and (profile.head or reading.history.head):
                 return [], state
             achieved = dict(reading.achieved)
         notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), achieved)

@@ -27,9 +27,9 @@ from rules.engagement.ledger import (
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-# Readers settle what is older (adapters/engagement/goals). Little comes as late: a backfill, or what waited
-# in a device (rule 16).
-SETTLED_AFTER = timedelta(days=7)
+# Readers store results for older dates (adapters/engagement/goals), and few entries still change one: those
+# of a backfill, or of events that waited in a device (rule 16). Such an entry becomes Profile.past_entry.
+PAST_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
 DATE_LENGTH = len("2026-05-01")
 
@@ -40,16 +40,16 @@ class _Observation:
 
     pending: Profile  # the stored profile with the pending entries counted in
     profile: Profile  # the same, with the zones, clocks and flights that events show
-    days: Mapping[date, Day | None]  # all that were read, with the pending entries counted in
-    changed_days: Mapping[date, Day]  # those of them that the pending entries changed
-    events: Sequence[Event]  # those to apply, each with the date that it earns
-    earned: Sequence[Draft]  # what they earn
-    lost: Collection[date]  # dates that are active no more, but for these events
+    days: Mapping[date, Day | None]  # all days that were read, with the pending entries counted in
+    changed_days: Mapping[date, Day]  # the days that the pending entries changed
+    events: Sequence[Event]  # the events to apply, each with the date that it earns
+    earned: Sequence[Draft]  # the entries that the events earn
+    lost: Collection[date]  # dates whose last event was reversed; one of the new events may be on them
 
     def first_folded(self, account: Account) -> date:
         """Return the first date that may count differently than before; date.max if there is none."""
-        came = (event.activity_date for event in self.events if not event.is_passive)
-        return min([*came, *active_dates(account.pending), *self.lost], default=date.max)
+        event_dates = (event.activity_date for event in self.events if not event.is_passive)
+        return min([*event_dates, *active_dates(account.pending), *self.lost], default=date.max)
 
 
 def decide(
@@ -83,15 +83,15 @@ def _observe(
     days = {**account.days, **changed_days}
     events = assign_dates(events, days)
     earned = earnings(events, days)
-    opened = _active_events([*(entry.draft for entry in account.pending), *earned])
+    active_events = _active_events([*(entry.draft for entry in account.pending), *earned])
     profile = observe_events(pending, [*events, *observed])
-    profile = with_skipped(profile, flight_gap_dates(opened, days))
+    profile = with_skipped(profile, flight_gap_dates(active_events, days))
     lost = lost_dates(days, account.pending, commands)
     return _Observation(pending, profile, days, changed_days, events, earned, lost)
 
 
 def _apply(account: Account, observation: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
-    """Return what events and commands make of an account. The profile still has its version of before."""
+    """Return the decision about events and commands. Its profile still has the version of the stored one."""
     streak = _streak_with(account, observation, with_freezes(observation.profile.cover, commands))
     freezes = freeze_drafts(journalled_freezes(account.profile, account.pending), streak)
     drafts = [*commands, *freezes, *observation.earned]
@@ -108,7 +108,7 @@ def _apply(account: Account, observation: _Observation, commands: Sequence[Draft
 
 
 def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
-    """Return a changed profile as its next version; the one before if nothing has changed."""
+    """Return a changed profile as its next version, or `before` itself if nothing has changed."""
     if changed == before:
         return before
     return replace(changed, version=before.version + 1, updated_at=stamp(now))
@@ -129,7 +129,7 @@ def release_account(profile: Profile, now: datetime) -> Profile:
 
 
 def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
-    """Count entries into the days that they are of; returns the days that changed.
+    """Count entries into their days; returns the days that changed.
 
     An entry that is not newer than its day's watermark has been counted already, and is skipped.
     """
@@ -142,7 +142,7 @@ def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> 
         day = changed.get(when) or days.get(when)
         if day is None:
             if draft.kind is not EntryKind.EARN or draft.event_id is None:
-                continue  # what is taken back was earned before, so there is no such ledger
+                continue  # no ledger has this: only points that were earned are taken back
             day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
         if entry.created_at <= day.ledger_head:
             continue
@@ -179,7 +179,7 @@ def _with_lot(lots: Mapping[str, int], draft: Draft) -> Mapping[str, int]:
 
 
 def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
-    """Return a day's first and last event with one more. Passive ones count while there are no others."""
+    """Return the ids of a day's first and last event, with a draft's. Passive ones count while alone."""
     event_id = draft.event_id or ""
     if draft.kind is not EntryKind.EARN:
         return day.first_event_id, day.last_event_id
@@ -191,9 +191,9 @@ def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
 def lost_dates(
     days: Mapping[date, Day | None], pending: Iterable[Entry], commands: Iterable[Draft]
 ) -> set[date]:
-    """Return the dates that are active no more, because the last of their events is reversed.
+    """Return the dates that are no longer active, because their last event is reversed.
 
-    days: with what is pending counted in, and without the commands.
+    days: with the pending entries counted in, and the commands not.
     """
     reversals = Counter(
         date.fromisoformat(command.activity_date)
@@ -253,16 +253,17 @@ def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
 def _is_of_the_past(entry: Entry) -> bool:
     """Whether an entry counts for a date that readers may have settled already."""
     when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
-    return when < unstamp(entry.created_at).date() - SETTLED_AFTER
+    return when < unstamp(entry.created_at).date() - PAST_AFTER
 
 
 def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
-    """Return entries, the last of which says how far into the stream all events are applied with it.
+    """Return entries, with the newest stream position up to which all events are applied on the last one.
 
-    Once that is not known of an account it stays so: nobody knows the positions of its earlier events.
+    If an account has entries and no such position, it never gets one: the positions of its earlier events are
+    unknown.
     """
     is_known = bool(before.applied_through) or before.head is None
-    positions = [*filter(None, [before.applied_through]), *(event.place for event in events)]
+    positions = [*filter(None, [before.applied_through]), *(event.stream_position for event in events)]
     through = newest_position(positions) if is_known and positions else ""
     return [*entries[:-1], *(replace(entry, applied_through=through) for entry in entries[-1:])]
 
@@ -286,7 +287,7 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
 
 
 def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
-    """Return a profile for which these dates, too, are no misses: the user never had them."""
+    """Return a profile for which these dates are no misses either: the user never had them."""
     skipped = profile.cover.skipped.union(dates)
     if skipped == profile.cover.skipped:
         return profile
@@ -310,15 +311,15 @@ def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
 def _streak_with(account: Account, observation: _Observation, cover: Cover) -> Streak | None:
     """Return the streak with the dates of pending entries and of the events added, under a cover."""
     lost = observation.lost
-    # Days may have counted pending entries in, and the streak has not.
-    pending = active_dates(account.pending).difference(lost)
-    changed = [*pending, *lost, *_changed_before_the_last(account.profile, cover)]
+    # The days that were read may have the pending entries counted in already. The streak does not have them.
+    pending_dates = active_dates(account.pending).difference(lost)
+    changed = [*pending_dates, *lost, *_changed_before_the_last(account.profile, cover)]
     event_dates = {event.activity_date for event in observation.events if not event.is_passive}
-    new = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
+    new_dates = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
     history = account.history
     if history and lost:
         history = replace(history, dates=[day for day in history.dates if day not in lost])
-    return streak_after(account.profile.streak, cover, new | pending, history, changed)
+    return streak_after(account.profile.streak, cover, new_dates | pending_dates, history, changed)
 
 
 def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:

@@ -1,4 +1,4 @@
-"""One user's account as it is read and written: profile, days, and what is decided about them."""
+"""One user's account: its profile and days, and the decision about them that is written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ from rules.engagement.streak import Cover, Streak
 class Day:
     """What a user did on one date.
 
-    Counts and points leave out events that were reversed. The ids of the first and the last event do not: an
-    event that comes later must not find another day, whether it comes before or after the reversal.
+    Counts and points leave out events that were reversed. The ids of the first and the last event do not: so
+    the date of a later event is the same whether it arrives before or after the reversal.
     """
 
     user_id: str
     activity_date: date
-    first_event_id: str  # of the events that keep the streak; of all while none does
+    first_event_id: str  # the first event that keeps the streak; if none does, the first of all
     events_count: int  # with the passive ones
     points_earned: int
     points_by_cap: Mapping[str, int]  # by event type and its cap: `CHECK_IN 5/day` (rule 5)
     ledger_head: str  # the day's watermark: place of the newest entry counted in
     created_at: str
-    last_event_id: str = ""  # as first_event_id
-    passive_events: int = 0  # those of events_count that keep no streak
+    last_event_id: str = ""  # the last event, in the same way
+    passive_events: int = 0  # how many of events_count keep no streak
     lots: Mapping[str, int] = field(default_factory=dict)  # points by the date on which they expire
-    reversed_events: int = 0  # reversed ones that kept the streak
-    # What events add to streaks (rules/engagement/events.py)
+    reversed_events: int = 0  # how many events that kept the streak were reversed
+    # How much the events add to streaks, by rules.engagement.events.day_key
     measures: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -41,7 +41,7 @@ class Day:
 
     @property
     def was_active(self) -> bool:
-        """Whether it does, or did until its events were reversed."""
+        """Whether the date counts for the streak, or did before its events were reversed."""
         return self.is_active or self.reversed_events > 0
 
 
@@ -52,12 +52,12 @@ def is_active(day: Day | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a user."""
+    """A user's state as it is stored."""
 
     user_id: str
     version: int = 0  # counts the writes; 0: nothing is stored
     head: Head | None = None  # the profile's watermark: the newest entry counted in
-    total_points: int = 0  # ever earned
+    total_points: int = 0  # all points ever earned
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
     timezone: str | None = None  # the zone that the user set
@@ -67,18 +67,18 @@ class Profile:
     observed_at: str = ""
     tz_changes: tuple[tuple[str, str], ...] = ()  # zones that the user set, each with when
     zones_seen: tuple[tuple[str, str], ...] = ()  # zones that events named, each with when it began
-    skews_seen: tuple[tuple[str, str], ...] = ()  # by how many minutes a device's clock was wrong, since when
+    skews_seen: tuple[tuple[str, str], ...] = ()  # since when a device's clock was wrong, by how many minutes
     tz_review: bool = False  # redemptions wait until an admin releases the account (review.py)
     review_since: str = ""
     review_evidence: tuple[str, ...] = ()  # why, in words
     released_at: str = ""  # when the last review ended
     alias: str | None = None  # the name that the user chose for the boards
     updated_at: str = ""
-    # Every event up to this place in the stream of events is applied (rules.engagement.events); "": unknown.
+    # Every event up to this stream position is applied (rules.engagement.events); "": unknown.
     applied_through: str = ""
     holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
     expiry: Expiry = field(default_factory=Expiry)  # which points expire next
-    past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.SETTLED_AFTER)
+    past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.PAST_AFTER)
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
     backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)
 
@@ -112,13 +112,13 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was read of a user before deciding."""
+    """The state of a user that a decision is based on."""
 
     profile: Profile
-    days: Mapping[date, Day | None]  # those that the decision needs; None for a date without activity so far
+    days: Mapping[date, Day | None]  # the days that the decision needs; None for a date without activity
     pending: Sequence[Entry] = ()  # entries newer than the profile's watermark, oldest first
     history: History | None = None  # None: it was not read
-    amnesties: Amnesties = NO_AMNESTIES  # those that are known
+    amnesties: Amnesties = NO_AMNESTIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Decision:
     """What to write, in this order: new entries, changed days, the profile."""
 
     before: Account
-    head: Head | None  # what the new entries build on
+    head: Head | None  # the entry that the new entries follow; None: they begin the ledger
     entries: Sequence[Entry]
     days: Mapping[date, Day]
     profile: Profile

@@ -4,19 +4,18 @@ In this order:
 
 - a user's history, as achievements read it;
 - the entry at which an achievement became true;
-- what is kept of a user's achievements, so that nobody reads a whole ledger twice;
-- from when the streaks and achievements of a published version count.
+- the snapshot of a user's achievements that is stored, so that nobody reads a whole ledger twice.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
-from rules.book.book import Book, Books, Version
+from rules.book.book import Books
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.events import amounts, day_key, with_measures
 from rules.engagement.goals import (
@@ -24,7 +23,6 @@ from rules.engagement.goals import (
     PastPeriods,
     fold_periods,
     is_rewritten,
-    midnight,
     rule_of,
     settled_until,
 )
@@ -32,19 +30,21 @@ from rules.engagement.ledger import EARNING, Entry, EntryKind
 from rules.engagement.streak import Cover, cover_until
 
 Position = tuple[date, str]  # the date that an event counts for, and the event's id, which its instant begins
-Step = tuple[Position, Mapping[str, int]]  # an entry, and what it adds to totals
+Step = tuple[Position, Mapping[str, int]]  # an entry's position, and the amounts that it adds to totals
 POINTS = ""  # the key of points earned among totals
-# In place of a position: it is already true by the totals, whose entries are not there.
+# Stands for a position that is unknown: the totals alone make it true, and their entries were not read.
 WITHIN_TOTALS: Position = (date.min, "")
 
 DIGEST_LENGTH = 8
-# An entry's place is later than its event, whose instant lies within a day of its date.
-PLACES_BEFORE = timedelta(days=2)
+# An entry is later than its event, and the event's instant lies within a day of the date that it counts for.
+# So entries for a date are not earlier than this before it.
+ENTRIES_BEFORE_DATE_MAX = timedelta(days=2)
 WEEK = timedelta(days=7)
-# If more entries than this were read, totals go up to the newest settled date, not only to its month's first.
+# If more entries than this were read, totals go up to the newest settled date, else to the first of its
+# month.
 MANY_ENTRIES = 1_000
-# If more entries than this were read, the answer is kept: it spares about 20 read units, what writing it
-# costs.
+# If more entries than this were read, the answer is stored. Storing it costs about as much as reading them
+# once more, about 20 units.
 ANSWERED_ENTRIES = 200
 
 
@@ -52,30 +52,30 @@ ANSWERED_ENTRIES = 200
 class UserHistory:
     """A user's history: totals of all dates before `since`, and the entries of later dates, in order.
 
-    Entries of some days before `since` are among them, too: for weeks that began there.
+    Entries of the last days before `since` are among them, too, because a week may have begun there.
     """
 
     entries: Sequence[Entry]
-    totals: Mapping[str, int] = field(default_factory=dict)  # by keys as a day's measures have, and POINTS
+    totals: Mapping[str, int] = field(
+        default_factory=dict
+    )  # by POINTS and by rules.engagement.events.day_key
     since: date = date.min
     head: str = ""  # the newest entry of the ledger that was read
     head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
 
     @cached_property
     def counted(self) -> Sequence[Step]:
-        """What the entries add to the totals: those from `since` on."""
-        return [
-            (position(entry), added_totals(entry))
-            for entry in self.entries
-            if position(entry)[0] >= self.since
-        ]
+        """The entries from `since` on, with the amounts that they add to the totals."""
+        steps = ((position(entry), added_totals(entry)) for entry in self.entries)
+        return [(at, added) for at, added in steps if date_of(at) >= self.since]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
         """Return the totals of all dates before one; by default of all dates."""
         sums = dict(self.totals)
         for at, added in self.counted:
-            for key, amount in added.items() if at[0] < until else ():
-                sums[key] = sums.get(key, 0) + amount
+            if date_of(at) < until:
+                for key, amount in added.items():
+                    sums[key] = sums.get(key, 0) + amount
         return sums
 
 
@@ -84,30 +84,44 @@ def position(entry: Entry) -> Position:
     return date.fromisoformat(entry.draft.activity_date or ""), entry.draft.event_id or ""
 
 
+def date_of(at: Position) -> date:
+    """Return the date of a position."""
+    day, _event_id = at
+    return day
+
+
 def instant(at: Position) -> str:
     """Return when the event of a position occurred, as a stamp."""
-    return at[1].partition("#")[0]
+    _day, event_id = at
+    return event_id.partition("#")[0]
 
 
 def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that earned, without those that were taken back, in the history's order.
+    """Return the EARN entries of events that are not reversed, in the history's order.
 
-    A date's corrections are added to its first entry's points.
+    The points of all other entries of a date are added to its first EARN entry.
     """
     earning = [entry for entry in entries if entry.draft.kind in EARNING and entry.draft.activity_date]
-    gone = {each.draft.event_id for each in earning if each.draft.kind is EntryKind.CLAWBACK}
+    reversed_ids = {entry.draft.event_id for entry in earning if entry.draft.kind is EntryKind.CLAWBACK}
     history, corrections = list[Entry](), Counter[str]()
-    for each in earning:
-        draft = each.draft
-        if draft.kind is EntryKind.EARN and draft.event_id and draft.event_id not in gone:
-            history.append(each)
+    for entry in earning:
+        draft = entry.draft
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.event_id not in reversed_ids:
+            history.append(entry)
         else:
             corrections[draft.activity_date or ""] += draft.points
-    return [_corrected_entry(each, corrections) for each in sorted(history, key=position)]
+    corrected = []
+    for entry in sorted(history, key=position):
+        if change := corrections.pop(entry.draft.activity_date or "", 0):
+            draft = replace(entry.draft, points=entry.draft.points + change)
+            corrected.append(replace(entry, draft=draft))
+        else:
+            corrected.append(entry)
+    return corrected
 
 
 def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
-    """Return what streaks of the book count of each date. history: see ordered_history."""
+    """Return the measures of each date, for streaks of the book. history: see ordered_history."""
     days: dict[date, Mapping[str, int]] = {}
     for draft in (entry.draft for entry in history):
         if draft.measures:
@@ -116,14 +130,8 @@ def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
     return days
 
 
-def _corrected_entry(entry: Entry, corrections: Counter[str]) -> Entry:
-    """Return an entry with the corrections of its date, which are taken out: later ones stay as they are."""
-    change = corrections.pop(entry.draft.activity_date or "", 0)
-    return replace(entry, draft=replace(entry.draft, points=entry.draft.points + change)) if change else entry
-
-
 def added_totals(entry: Entry) -> dict[str, int]:
-    """Return what an entry adds to totals. An event is counted also where no book had it measured."""
+    """Return the amounts that an entry adds to totals. Its event counts even if no book measured it."""
     draft, kind = entry.draft, entry.draft.event_type or ""
     measured = amounts(kind, draft.measures) if draft.measures else {day_key(kind): 1}
     return {POINTS: draft.points, **measured}
@@ -134,16 +142,17 @@ class DeclaredAchievement:
     """An achievement of the book."""
 
     rule: AchievementRule
-    since: date  # the first date on which it may be earned; date.min: it is of history, too
+    since: date  # the first date on which it may be earned; date.min: on any date
 
 
 def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
     """Return the achievements of the book in force, by name."""
-    found = {}
+    declared = {}
     for name, rule in books.at(now).book.achievements.items():
         first = min(version.effective_at for version in books.versions if name in version.book.achievements)
-        found[name] = DeclaredAchievement(rule, date.min if rule.of_history else first.astimezone(UTC).date())
-    return found
+        since = date.min if rule.of_history else first.astimezone(UTC).date()
+        declared[name] = DeclaredAchievement(rule, since)
+    return declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,64 +167,67 @@ class StreakHistory:
 def achievement_positions(
     declared: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
 ) -> dict[str, Position]:
-    """Return the position at which each achievement that is earned became true; WITHIN_TOTALS included."""
-    found = {}
-    for name, each in declared.items():
-        at = achievement_position(
-            each, [condition_position(c, history, streaks) for c in each.rule.conditions], history
-        )
+    """Return by name the position at which each earned achievement became true, or WITHIN_TOTALS."""
+    positions = {}
+    for name, achievement in declared.items():
+        conditions = [
+            condition_position(condition, history, streaks) for condition in achievement.rule.conditions
+        ]
+        at = achievement_position(achievement, conditions, history)
         if at is not None:
-            found[name] = at
-    return found
+            positions[name] = at
+    return positions
 
 
 def achievement_position(
-    each: DeclaredAchievement, conditions: Sequence[Position | None], history: UserHistory
+    achievement: DeclaredAchievement, conditions: Sequence[Position | None], history: UserHistory
 ) -> Position | None:
     """Return the position at which an achievement became true.
 
-    WITHIN_TOTALS if it was already true in the totals; None if it is not true yet. conditions: the same of
-    each of its conditions.
+    WITHIN_TOTALS if the totals alone make it true; None if it is not true yet. conditions: the positions at
+    which its conditions became true.
     """
     reached = [at for at in conditions if at is not None]
-    if not reached or (each.rule.needs_all and len(reached) < len(conditions)):
+    if not reached or (achievement.rule.needs_all and len(reached) < len(conditions)):
         return None
-    at = max(reached) if each.rule.needs_all else min(reached)
-    return at if at == WITHIN_TOTALS or at[0] >= each.since else first_position_since(history, each.since)
+    at = max(reached) if achievement.rule.needs_all else min(reached)
+    if at == WITHIN_TOTALS or date_of(at) >= achievement.since:
+        return at
+    return first_position_since(history, achievement.since)
 
 
 def first_position_since(history: UserHistory, since: date) -> Position | None:
-    """Return the first position of a date or later, after the totals."""
-    return next((at for at, _ in history.counted if at[0] >= since), None)
+    """Return the first position on a date or later, after the totals; None if there is none."""
+    return next((at for at, _ in history.counted if date_of(at) >= since), None)
 
 
 def condition_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the position at which a condition became true.
 
-    WITHIN_TOTALS if it was already true in the totals; None if it is not true yet.
+    WITHIN_TOTALS if the totals alone make it true; None if it is not true yet.
     """
     if condition.kind is ConditionKind.STREAK:
         return _streak_position(condition, history, streaks)
     key = key_of(condition)
-    have = history.totals.get(key, 0)
-    if have >= condition.at_least:
+    total = history.totals.get(key, 0)
+    if total >= condition.at_least:
         return WITHIN_TOTALS
     for at, added in history.counted:
-        have += added.get(key, 0)
-        if have >= condition.at_least:
+        total += added.get(key, 0)
+        if total >= condition.at_least:
             return at
     return None
 
 
 def key_of(condition: Condition) -> str:
-    """Return which total a condition is about."""
+    """Return the key of the total that a condition is about."""
     if condition.kind is ConditionKind.POINTS:
         return POINTS
     return day_key(condition.event_type or "", condition.property)
 
 
 def _streak_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
-    """Return where the first period was reached that made the streak as long as a condition wants."""
+    """Return the position at which the period was reached that made a streak as long as a condition needs."""
     past = streaks.periods.get(condition.streak or "")
     first = first_of_length(past, streaks.cover, condition.at_least) if past else None
     if past is None or first is None:
@@ -228,7 +240,7 @@ def _streak_position(condition: Condition, history: UserHistory, streaks: Streak
 
 def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
     """Return the first period that made a streak as long as `length`; None if none did."""
-    # Its greatest length never falls while periods are added, so the first one is found by halves.
+    # The greatest length never falls while periods are added. So the search halves the periods each time.
     low, high = 0, len(past.letters)
     if fold_periods(past, cover).longest < length:
         return None
@@ -242,49 +254,52 @@ def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None
 
 
 def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
-    """Return the position at which a period has what it needs; None if these entries do not reach it."""
-    last, have, dates = rule.per.last(first), 0, set()
+    """Return the position at which a period's need is met; None if these entries do not meet it."""
+    last, total, dates = rule.per.last(first), 0, set()
     for entry in entries:
-        day, kind = position(entry)[0], entry.draft.event_type or ""
+        day, kind = date_of(position(entry)), entry.draft.event_type or ""
         if not first <= day <= last or kind not in rule.event_types or not entry.draft.measures:
             continue
         dates.add(day)
-        have += amounts(kind, entry.draft.measures).get(day_key(kind, rule.need.property), 0)
-        if (len(dates) if rule.need.kind is NeedKind.ACTIVE_DAYS else have) >= rule.need.at_least:
+        total += amounts(kind, entry.draft.measures).get(day_key(kind, rule.need.property), 0)
+        progress = len(dates) if rule.need.kind is NeedKind.ACTIVE_DAYS else total
+        if progress >= rule.need.at_least:
             return position(entry)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementSnapshot:
-    """What is kept of a user's achievements, so that nobody reads a whole ledger twice.
+    """The stored part of a user's achievements, so that nobody reads a whole ledger twice.
 
-    Whoever has read the ledger keeps the history up to a date as totals, and what was earned in it. Of a long
-    history the whole answer is kept, too, until anything changes that it follows from: so asking again costs
-    no more than asking about a short history. It is stale, and the whole ledger is read once more, if
+    A reader who has read the ledger stores the history up to a date as totals, and the achievements that were
+    earned in it. If the history is long, the reader stores the whole answer, too. It is used until anything
+    changes that it follows from. So a second read costs no more than with a short history. A snapshot is
+    stale, and the whole ledger is read once more, if
 
-    (a) an entry has come that counts for a date before `until`,
+    (a) a new entry counts for a date before `until`,
     (b) freezes or pauses before `until` have changed,
     (c) a version of the book took effect in the past, or
-    (d) an achievement is asked for that it does not have in this form.
+    (d) an achievement is read whose definition the snapshot does not have.
 
-    What was shown of achievements that are never withdrawn (`shown`) is nowhere else: it outlives a snapshot.
+    Achievements that are never withdrawn are stored here alone (`shown`). So `shown` is taken over from a
+    stale snapshot.
     """
 
-    # The history up to a date, and what was earned in it.
-    until: date = date.min  # totals are of the dates before it; date.min: nothing is kept
-    head: str = ""  # the newest entry that was known then
-    totals: Mapping[str, int] = field(default_factory=dict)
-    earned: Mapping[str, Position] = field(default_factory=dict)  # by name, what was earned before `until`
-    # What that follows from.
-    forms: Mapping[str, str] = field(default_factory=dict)  # by name, digests of the achievements asked for
-    cover: str = ""  # digest of what covered streaks before `until`
-    # Instants of achievements that were shown, and are never withdrawn.
+    # The history up to a date, and the achievements that were earned in it.
+    until: date = date.min  # totals are of the dates before it; date.min: no history is stored
+    head: str = ""  # the newest entry at that time
+    totals: Mapping[str, int] = field(default_factory=dict)  # see UserHistory
+    earned: Mapping[str, Position] = field(default_factory=dict)  # by name, those earned before `until`
+    # Digests of the definitions that `earned` follows from.
+    forms: Mapping[str, str] = field(default_factory=dict)  # by name, of the achievements that were read
+    cover: str = ""  # of the freezes and pauses before `until`
+    # By name, instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
-    version: int = 0  # the newest version of the book that was known then
+    version: int = 0  # the newest version of the book at that time
     # The answer of a long history.
-    answer_of: str = ""  # digest of all that the answer follows from (answer_digest); "": no answer is kept
-    answer: Mapping[str, str] = field(default_factory=dict)  # by name, instants of what the user has
+    answer_of: str = ""  # digest of all that the answer follows from (answer_digest); "": none is stored
+    answer: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's achievements
     sums: Mapping[str, int] = field(default_factory=dict)  # the totals of all dates
     # Digest of the last request that would have read too many entries, so that it is refused without reading.
     refused: str = ""
@@ -300,23 +315,26 @@ class AchievementSnapshot:
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
-        """Read a text; raises ValueError for one that is none of these."""
+        """Read a text; raises ValueError for any other text."""
         until, head, totals, stored, *others = json.loads(text)
         earned = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()}
         return cls(date.fromisoformat(until), head, totals, earned, *others)
 
-    def places_from(self) -> str:
-        """Return the place in the ledger after which all entries are needed to go on."""
-        since = self.until - WEEK - PLACES_BEFORE if self.until > date.min else date.min
-        return since.isoformat()
+    def place_before_later(self) -> str:
+        """Return a place in the ledger before all entries that `history_with` needs."""
+        if self.until == date.min:
+            return self.until.isoformat()
+        return (self.until - WEEK - ENTRIES_BEFORE_DATE_MAX).isoformat()
 
     def history_with(self, entries: Iterable[Entry]) -> UserHistory:
-        """Return the history that the snapshot and some entries make. entries: all from places_from on."""
+        """Return the history of the snapshot's totals and later entries: all after place_before_later."""
         entries = list(entries)
         of_the_past = (
             entry.created_at
             for entry in entries
-            if entry.draft.kind in EARNING and (entry.draft.activity_date or "9") < self.until.isoformat()
+            if entry.draft.kind in EARNING
+            and entry.draft.activity_date
+            and entry.draft.activity_date < self.until.isoformat()
         )
         newest = max((entry.created_at for entry in entries), default=self.head)
         return UserHistory(
@@ -330,11 +348,14 @@ class AchievementSnapshot:
     def is_usable(
         self, declared: Mapping[str, DeclaredAchievement], streaks: StreakHistory, history: UserHistory
     ) -> bool:
-        """Whether the snapshot is not stale. history: what history_with gives of it now."""
+        """Whether the snapshot is not stale. history: by history_with."""
         if self.until == date.min:
             return True
+        has_definitions = all(
+            self.forms.get(name) == definitions_digest(achievement) for name, achievement in declared.items()
+        )
         return (
-            all(self.forms.get(name) == definitions_digest(each) for name, each in declared.items())
+            has_definitions
             and self.cover == definitions_digest(cover_until(streaks.cover, self.until))
             and history.head_of_the_past <= self.head
             and not is_rewritten(streaks.books, self.version, self.until)
@@ -350,11 +371,11 @@ def answer_digest(head: str, achievements: Mapping[str, DeclaredAchievement], st
     )
 
 
-def definitions_digest(thing: object) -> str:
+def definitions_digest(definition: object) -> str:
     """Return a digest by which two definitions, or two covers, differ."""
-    if isinstance(thing, Cover):
-        thing = thing.freezes, thing.pauses, sorted(thing.skipped)
-    return hashlib.sha256(f"{EDITION} {thing!r}".encode()).hexdigest()[:DIGEST_LENGTH]
+    if isinstance(definition, Cover):
+        definition = definition.freezes, definition.pauses, sorted(definition.skipped)
+    return hashlib.sha256(f"{EDITION} {definition!r}".encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def dated_positions(
@@ -363,15 +384,18 @@ def dated_positions(
     history: UserHistory,
     streaks: StreakHistory,
 ) -> dict[str, Position]:
-    """Return the position that each achievement is dated at; a usable snapshot has those within totals."""
-    found = {}
+    """Return by name the position that each earned achievement is dated at.
+
+    snapshot: a usable one. It has the positions of achievements that its totals make true.
+    """
+    positions = {}
     for name, at in achievement_positions(declared, history, streaks).items():
         dated: Position | None = at
         if at == WITHIN_TOTALS:
             dated = snapshot.earned.get(name) or first_position_since(history, declared[name].since)
         if dated is not None:
-            found[name] = dated
-    return found
+            positions[name] = dated
+    return positions
 
 
 def shown_achievements(
@@ -379,14 +403,14 @@ def shown_achievements(
     declared: Mapping[str, DeclaredAchievement],
     dated: Mapping[str, Position],
 ) -> dict[str, str]:
-    """Return the instant of each achievement that the user has: those that are true, or stay."""
+    """Return by name the instants of the user's achievements: those that are true, and those that stay."""
     stay = {name: at for name, at in snapshot.shown.items() if name in declared and declared[name].rule.stays}
     instants = {name: instant(at) for name, at in dated.items()}
     return stay | {name: min(at, stay.get(name, at)) for name, at in instants.items()}
 
 
 def snapshot_until(entries: int, now: datetime) -> date:
-    """Return the date up to which totals are kept. entries: how many were read."""
+    """Return the date up to which totals are stored. entries: how many were read."""
     settled = settled_until(now)
     return settled if entries > MANY_ENTRIES else settled.replace(day=1)
 
@@ -398,18 +422,21 @@ def next_snapshot(
     streaks: StreakHistory,
     now: datetime,
 ) -> AchievementSnapshot:
-    """Return what is to be kept next: the history up to a date that is settled, what was shown, an answer."""
+    """Return the snapshot to store next: of the history up to the newest settled date.
+
+    snapshot: the one that history was made with.
+    """
     dated = dated_positions(snapshot, declared, history, streaks)
     answer = shown_achievements(snapshot, declared, dated)
-    # Those that the book does not declare any more stay as they were shown: a later version may have them.
+    # Shown achievements that the book no longer declares stay: a later version may declare them again.
     undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
     until = max(snapshot.until, snapshot_until(len(history.entries), now))
     following = AchievementSnapshot(
         until=until,
         head=max(history.head, snapshot.head),
         totals=history.sums(until),
-        earned={name: at for name, at in dated.items() if at[0] < until},
-        forms={name: definitions_digest(each) for name, each in declared.items()},
+        earned={name: at for name, at in dated.items() if date_of(at) < until},
+        forms={name: definitions_digest(achievement) for name, achievement in declared.items()},
         cover=definitions_digest(cover_until(streaks.cover, until)),
         shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},
         version=streaks.books.newest.number,
@@ -418,74 +445,3 @@ def next_snapshot(
         return following
     answer_of = answer_digest(following.head, declared, streaks)
     return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())
-
-
-@dataclass(frozen=True, slots=True)
-class StreakBeginning:
-    """The first period of a new streak, by its first and last date."""
-
-    first: date
-    last: date
-    counted_from: datetime  # what occurs at this instant or later adds to it
-
-
-def streak_beginning(before: Books, version: Version, rule: StreakRule) -> StreakBeginning:
-    """Return from when a streak counts that a version declares. before: the versions without that one.
-
-    What occurred before counts, too, as far back within the period as these measured all that the streak
-    needs: what an event adds is fixed when it is accepted.
-    """
-    begun = max(version.effective_at, version.published_at)
-    opening = midnight(rule.per.first(version.effective_at.date()))
-    counted_from = begun
-    for each in reversed(before.between(opening, begun)):
-        since, until = before.in_force(each)
-        if since in (until, begun):
-            continue  # it was never in force, or is not any more
-        if not _is_measured(each.book, rule):
-            break
-        counted_from = since
-    counted_from = max(opening, counted_from)
-    first = rule.per.first(max(version.effective_at, counted_from).date())
-    return StreakBeginning(first, rule.per.last(first), counted_from)
-
-
-def _is_measured(book: Book, rule: StreakRule) -> bool:
-    """Whether all that a streak needs of events is noted of those that a book judges."""
-    for kind in rule.event_types & book.event_types.keys():
-        summed = book.measured(kind)
-        if summed is None or (rule.need.kind is NeedKind.SUM and rule.need.property not in summed):
-            return False
-    return True
-
-
-def beginnings(books: Books, version: Version) -> Iterator[str]:
-    """Yield a line for each streak and achievement that a version adds or changes: from when it counts.
-
-    books: all versions, this one among them.
-    """
-    before = Books(each for each in books.versions if each.number != version.number)
-    old, new = before.at(version.effective_at).book, version.book
-    for name, rule in new.streaks.items():
-        if name not in old.streaks:
-            found = streak_beginning(before, version, rule)
-            begins = f"first period {found.first} to {found.last}"
-            yield f"{name}: {begins}, counted from {_instant(found.counted_from)}"
-        elif rule != old.streaks[name]:
-            first = rule.per.first(version.effective_at.date())
-            first = first if midnight(first) == version.effective_at else rule.per.after(first)
-            yield f"{name}: changed for periods from {first} on"
-    declared = declared_achievements(books, version.effective_at)
-    for name, achievement in new.achievements.items():
-        if achievement == old.achievements.get(name):
-            continue
-        what = "" if name not in old.achievements else "changed; "
-        since = declared[name].since
-        meaning = "all of history counts, and may date it"
-        if not achievement.of_history:
-            meaning = f"dated at {since} or later; what happened before counts towards it"
-        yield f"{name}: {what}{meaning}"
-
-
-def _instant(at: datetime) -> str:
-    return f"{at:%Y-%m-%d}" if at == midnight(at.date()) else f"{at:%Y-%m-%d %H:%M} UTC"

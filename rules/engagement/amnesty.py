@@ -40,7 +40,7 @@ class Amnesty:
 
 @dataclass(frozen=True, slots=True)
 class Amnesties:
-    """The amnesties that a decision about an account goes by."""
+    """The amnesties that a decision about an account applies."""
 
     known: tuple[Amnesty, ...] = ()  # all that were ever declared, also the revoked ones
     named: frozenset[int] = frozenset()  # numbers of those that an admin applies to this account by name
@@ -57,9 +57,10 @@ def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
 
 
 def zone_at(profile: Profile, at: datetime) -> str:
-    """Return the zone that decided at an instant which date it was for the user (rule 8), as far as is known.
+    """Return the zone that decided at an instant which date it was for the user (rule 8).
 
-    That is the zone that the user had set by then, else the one that events named by then, else today's.
+    That is the zone that the user had set by then, else the one that events had named by then. If neither is
+    known, it is the zone of today.
     """
     set_by_user = [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]
     if set_by_user:
@@ -73,9 +74,9 @@ def zone_at(profile: Profile, at: datetime) -> str:
 def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profile:
     """Return a profile for which the dates of amnesties are neutral, and those of revoked ones are not.
 
-    since: the first date that is folded anyway. An amnesty makes dates from `since` on neutral, and dates
-    after the last active one. Only an amnesty that is applied by name makes earlier dates neutral: so no
-    event costs the reading of the past.
+    since: the first date that this decision folds in any case. An amnesty makes dates from `since` on
+    neutral, and dates after the last active one. Only an amnesty that is applied by name makes earlier dates
+    neutral, because that needs the reading of the past, which would be dear for each event.
     """
     if not amnesties.known:
         return profile
@@ -83,27 +84,27 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
     otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
     last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
     for amnesty in amnesties.known:
+        number, stored_dates = amnesty.number, dates_by_number.get(amnesty.number, frozenset[date]())
         if amnesty.revoked_at:
-            dates_by_number.pop(amnesty.number, None)
+            dates_by_number.pop(number, None)
             continue
-        is_named = amnesty.number in amnesties.named
-        is_new = not is_named and amnesty.number not in dates_by_number
-        # Where it is tomorrow already, the outage has touched one date more than in UTC.
+        is_named = number in amnesties.named
+        # In zones that are ahead of UTC, the outage may have touched one date more than in UTC.
         is_past = amnesty.until.date() + DAY < min(since, last_active)
-        if is_new and (amnesty.is_listed or is_past):
+        if not is_named and number not in dates_by_number and (amnesty.is_listed or is_past):
             continue
-        neutral = {
+        new_dates = {
             day
             for day in amnesty.dates_in(zone_at(profile, amnesty.since))
             if is_named or day >= since or day > last_active
         }
-        if dates := dates_by_number.get(amnesty.number, frozenset()).union(neutral) - otherwise_skipped:
-            dates_by_number[amnesty.number] = dates
+        if dates := stored_dates.union(new_dates) - otherwise_skipped:
+            dates_by_number[number] = dates
     return _with_neutral_dates(profile, otherwise_skipped, dates_by_number)
 
 
 def amnesty_of(profile: Profile, day: date) -> int | None:
-    """Return the number of the first amnesty that makes a date neutral for the user; None for none."""
+    """Return the number of the first amnesty that makes a date neutral for the user, or None."""
     return next((number for number, dates in profile.amnesties if day in dates), None)
 
 

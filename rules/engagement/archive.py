@@ -1,15 +1,15 @@
-"""What a profile puts away, so that it does not grow with the user's history (docs/rules.md, rule 3).
+"""The archive: old protection of a streak, moved out of the profile (docs/rules.md, rule 3).
 
-A fold that goes on from a checkpoint needs no freeze, covered date or pause of before, but only how many
-freezes were left. So these go into an archive, an item beside the profile. Who asks about the time before,
-or changes it, puts the two together again: `with_archive` gives exactly the profile that never put anything
-away, and the rules know no other.
+A profile must not grow with the user's history. A fold that continues from a checkpoint needs no earlier
+freezes, covered dates or pauses, only the number of freezes that were left. So these go into an archive, an
+item beside the profile. A reader who needs the time before the checkpoint calls `with_archive`, which returns
+the profile as it would be without an archive. All other rules work on that one.
 
-A user of ten years with a freeze each fortnight has a profile of 0.9 KB so, one write unit for each event; it
-would have 3.1 KB and cost four.
+Example: a user of ten years with a freeze each fortnight has a profile of 0.9 KB, so each event costs one
+write unit. Without an archive it would be 3.1 KB and four units.
 
-Dates are stored as one short text: `2026-05-01 2 14` is 1, 3 and 17 May. A number is the days since the one
-before. What belongs to a date stands behind it. `2026-05-01/2 14` is 1, 2, 3 and 15 May: two dates follow the
+Dates are stored as one short text: `2026-05-01 2 14` is 1, 3 and 17 May. A number counts the days since the
+date before. A suffix belongs to its date. `2026-05-01/2 14` is 1, 2, 3 and 15 May: two dates follow the
 first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0` pauses of four dates and of one.
 """
 
@@ -34,15 +34,139 @@ from rules.engagement.streak import (
 )
 
 ISO_LENGTH = len("2026-05-01")
-LATER = re.compile(r"(\d+)(.*)", re.ASCII)
+LATER_DATE = re.compile(r"(\d+)(.*)", re.ASCII)  # days since the date before, and the suffix
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
-# Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
-# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
+Protected = tuple[Streak, Cover]
+# An event may be 72 hours late, and its zone and the zone of the newest date add a day each. So ordinary
+# events need no archive. Events of a device that was offline longer, and backfills, do.
 UNSETTLED = timedelta(days=5)
-# Fewer things are not worth a write.
+# Fewer dates, pauses and checkpoints are not worth a write.
 ARCHIVED_MIN = 8
 DIGEST_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The protection of a streak up to an active date. Its fields are those of Cover and Streak."""
+
+    until: date  # the active date
+    freezes: Changes = ()
+    spent: tuple[date, ...] = ()
+    pauses: Spans = ()
+    checkpoints: tuple[Checkpoint, ...] = ()  # before `until`
+
+    @property
+    def text(self) -> str:
+        """The archive as a text of five lines."""
+        checkpoints = ";".join(checkpoint.text for checkpoint in self.checkpoints)
+        packed = (pack_changes(self.freezes), pack_dates(self.spent), pack_spans(self.pauses), checkpoints)
+        return "\n".join((self.until.isoformat(), *packed))
+
+    @property
+    def digest(self) -> str:
+        """The digest by which a profile names its archive."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @classmethod
+    def of(cls, text: str) -> "Archive":
+        """Read a text; raises ValueError for one that is no archive's."""
+        until, freezes, spent, pauses, checkpoints = text.split("\n")
+        return cls(
+            date.fromisoformat(until),
+            unpack_changes(freezes),
+            unpack_dates(spent),
+            unpack_spans(pauses),
+            tuple(map(Checkpoint.of, filter(None, checkpoints.split(";")))),
+        )
+
+
+def archivable(streak: Streak | None, cover: Cover) -> list[date]:
+    """Return the dates of the checkpoints up to which protection may be archived, the oldest first.
+
+    There are none if less than ARCHIVED_MIN could be archived up to the newest of them.
+    """
+    if streak is None:
+        return []
+    newest = checkpoint_index(streak.checkpoints, streak.last - UNSETTLED)
+    if newest is None:
+        return []
+    until = streak.checkpoints[newest].last
+    archivable_count = (
+        sum(day <= until for day, _ in cover.freezes)
+        + sum(day <= until for day in streak.spent)
+        + sum(is_old_pause(last, until) for _, last in cover.pauses)
+        + sum(checkpoint.last < until for checkpoint in streak.checkpoints)
+    )
+    if archivable_count < ARCHIVED_MIN:
+        return []
+    return [checkpoint.last for checkpoint in streak.checkpoints[: newest + 1]]
+
+
+def is_old_pause(last: date, until: date) -> bool:
+    """Whether a pause that ends on a date no longer counts for the limit of paused dates a year (rule 2)."""
+    return last <= until - YEAR
+
+
+def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Archive]:
+    """Return a streak and its cover without the protection up to an active date, and the archive that has it.
+
+    streak, cover: without an archive. until: before the streak's last date.
+    """
+    archive = Archive(
+        until=until,
+        freezes=tuple((day, change) for day, change in cover.freezes if day <= until),
+        spent=tuple(day for day in streak.spent if day <= until),
+        pauses=tuple(sorted((first, last) for first, last in cover.pauses if is_old_pause(last, until))),
+        checkpoints=tuple(checkpoint for checkpoint in streak.checkpoints if checkpoint.last < until),
+    )
+    spent_count = len(archive.spent)
+    later_checkpoints = tuple(
+        replace(checkpoint, spent=checkpoint.spent - spent_count)
+        for checkpoint in streak.checkpoints
+        if checkpoint.last >= until
+    )
+    mark = ArchiveMark(
+        until=until,
+        left=sum(change for _, change in archive.freezes) - spent_count,
+        spent=spent_count,
+        digest=archive.digest,
+    )
+    later_streak = replace(streak, spent=streak.spent[spent_count:], checkpoints=later_checkpoints)
+    later_cover = replace(
+        cover,
+        freezes=cover.freezes[len(archive.freezes) :],
+        pauses=tuple(sorted((first, last) for first, last in cover.pauses if not is_old_pause(last, until))),
+        archived=mark,
+    )
+    return (later_streak, later_cover), archive
+
+
+def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
+    """Return a streak and its cover together with their archive: the inverse of archive_streak."""
+    spent_count = len(archive.spent)
+    later_checkpoints = [
+        replace(checkpoint, spent=checkpoint.spent + spent_count) for checkpoint in streak.checkpoints
+    ]
+    # New checkpoints may have come since. So those of the archive are thinned out again.
+    checkpoints = reduce(
+        with_checkpoint, (*archive.checkpoints, *later_checkpoints), tuple[Checkpoint, ...]()
+    )
+    full_cover = replace(
+        cover,
+        freezes=net_freezes([*archive.freezes, *cover.freezes]),
+        pauses=tuple(sorted((*archive.pauses, *cover.pauses))),
+        archived=None,
+    )
+    return replace(streak, spent=(*archive.spent, *streak.spent), checkpoints=checkpoints), full_cover
+
+
+def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, full: Streak | None) -> bool:
+    """Whether a stored streak, part of which may be archived, is the same as a streak without an archive."""
+    if stored is None or full is None or mark is None:
+        return stored == full
+    spent_count = sum(day <= mark.until for day in full.spent)
+    return spent_count == mark.spent and stored == replace(full, spent=full.spent[spent_count:])
 
 
 def pack_dates(dates: Iterable[date]) -> str:
@@ -58,7 +182,11 @@ def pack_dates(dates: Iterable[date]) -> str:
 
 def unpack_dates(text: str) -> tuple[date, ...]:
     """Read what pack_dates wrote; raises ValueError for another text."""
-    return tuple(first + n * DAY for first, more in _unpack(text) for n in range(int(more[1:] or 0) + 1))
+    return tuple(
+        first + number * DAY
+        for first, followers in _unpack(text)
+        for number in range(int(followers[1:] or 0) + 1)
+    )
 
 
 def pack_changes(changes: Iterable[tuple[date, int]]) -> str:
@@ -78,169 +206,44 @@ def pack_spans(spans: Iterable[tuple[date, date]]) -> str:
 
 def unpack_spans(text: str) -> Spans:
     """Read what pack_spans wrote; raises ValueError for another text."""
-    return tuple((first, first + timedelta(days=int(more[1:]))) for first, more in _unpack(text))
+    return tuple((first, first + timedelta(days=int(followers[1:]))) for first, followers in _unpack(text))
 
 
-def listed_dates(texts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return those of a profile's attributes that are packed as lists.
+def listed_dates(attributes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the packed attributes of a profile, each as a list of texts.
 
     Examples: freezes_spent `2026-05-01`, freezes `2026-05-01+1`, pauses `2026-05-01/2026-05-04`.
     """
-    found: dict[str, list[str]] = {}
-    if isinstance(dates := texts.get("freezes_spent"), str):
-        found["freezes_spent"] = [day.isoformat() for day in unpack_dates(dates)]
-    if isinstance(changes := texts.get("freezes"), str):
-        found["freezes"] = [f"{day.isoformat()}{change:+d}" for day, change in unpack_changes(changes)]
-    if isinstance(spans := texts.get("pauses"), str):
-        found["pauses"] = [f"{first.isoformat()}/{last.isoformat()}" for first, last in unpack_spans(spans)]
-    return found
+    lists: dict[str, list[str]] = {}
+    if isinstance(dates := attributes.get("freezes_spent"), str):
+        lists["freezes_spent"] = [day.isoformat() for day in unpack_dates(dates)]
+    if isinstance(changes := attributes.get("freezes"), str):
+        lists["freezes"] = [f"{day.isoformat()}{change:+d}" for day, change in unpack_changes(changes)]
+    if isinstance(spans := attributes.get("pauses"), str):
+        lists["pauses"] = [f"{first.isoformat()}/{last.isoformat()}" for first, last in unpack_spans(spans)]
+    return lists
 
 
 def _pack(dated: Iterable[tuple[date, str]]) -> str:
-    texts: list[str] = []
+    """Return ascending dates, each with a suffix, as a text."""
+    words: list[str] = []
     before = None
-    for day, more in dated:
-        texts.append(f"{(day - before).days if before else day.isoformat()}{more}")
+    for day, suffix in dated:
+        words.append(f"{(day - before).days if before else day.isoformat()}{suffix}")
         before = day
-    return " ".join(texts)
+    return " ".join(words)
 
 
 def _unpack(text: str) -> list[tuple[date, str]]:
-    found: list[tuple[date, str]] = []
-    for each in text.split():
-        if not found:
-            found.append((date.fromisoformat(each[:ISO_LENGTH]), each[ISO_LENGTH:]))
-            continue
-        parts = LATER.fullmatch(each)
-        if parts is None:
-            raise ValueError(f"no number of days: {each!r}")
-        found.append((found[-1][0] + timedelta(days=int(parts[1])), parts[2]))
-    return found
-
-
-Protected = tuple[Streak, Cover]
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """What was put away up to an active date: see Cover and Streak."""
-
-    until: date
-    freezes: Changes = ()
-    spent: tuple[date, ...] = ()
-    pauses: Spans = ()
-    checkpoints: tuple[Checkpoint, ...] = ()  # those before that date
-
-    @property
-    def text(self) -> str:
-        """The archive as a text of five lines."""
-        marks = ";".join(checkpoint.text for checkpoint in self.checkpoints)
-        packed = (pack_changes(self.freezes), pack_dates(self.spent), pack_spans(self.pauses), marks)
-        return "\n".join((self.until.isoformat(), *packed))
-
-    @property
-    def digest(self) -> str:
-        """What a profile names it by."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGEST_LENGTH]
-
-    @classmethod
-    def of(cls, text: str) -> "Archive":
-        """Read a text; raises ValueError for one that is no archive's."""
-        until, freezes, spent, pauses, marks = text.split("\n")
-        return cls(
-            date.fromisoformat(until),
-            unpack_changes(freezes),
-            unpack_dates(spent),
-            unpack_spans(pauses),
-            tuple(map(Checkpoint.of, filter(None, marks.split(";")))),
-        )
-
-
-def archivable(streak: Streak | None, cover: Cover) -> list[date]:
-    """Return the checkpoints up to which things may be put away, the oldest first.
-
-    There are none if what lies before the newest of them is not worth it.
-    """
-    checkpoints = (streak.checkpoints if streak else None) or ()
-    place = checkpoint_index(checkpoints, streak.last - UNSETTLED) if streak else None
-    if streak is None or place is None:
-        return []
-    until = checkpoints[place].last
-    things = (
-        sum(day <= until for day, _ in cover.freezes)
-        + sum(day <= until for day in streak.spent)
-        + sum(is_old_pause(last, until) for _, last in cover.pauses)
-        + sum(checkpoint.last < until for checkpoint in checkpoints)
-    )
-    return [checkpoint.last for checkpoint in checkpoints[: place + 1]] if things >= ARCHIVED_MIN else []
-
-
-def is_old_pause(last: date, until: date) -> bool:
-    """Whether a pause up to a date cannot count towards what may be paused in a year any more (rule 2)."""
-    return last <= until - YEAR
-
-
-def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Archive]:
-    """Return a streak and its cover without what is settled up to an active date; and that as an archive.
-
-    They are whole (with_archive), and until is before the streak's last date.
-    """
-    spent = tuple(day for day in streak.spent if day <= until)
-    freezes = tuple(freez for freez in cover.freezes if freez[0] <= until)
-    pauses = sorted(cover.pauses)
-    checkpoints = streak.checkpoints
-    archive = Archive(
-        until,
-        freezes,
-        spent,
-        tuple(pause for pause in pauses if is_old_pause(pause[1], until)),
-        tuple(checkpoint for checkpoint in checkpoints if checkpoint.last < until),
-    )
-    later = [
-        replace(checkpoint, spent=checkpoint.spent - len(spent))
-        for checkpoint in checkpoints
-        if checkpoint.last >= until
-    ]
-    mark = ArchiveMark(until, sum(change for _, change in freezes) - len(spent), len(spent), archive.digest)
-    return (
-        replace(
-            streak,
-            spent=streak.spent[len(spent) :],
-            checkpoints=tuple(later),
-        ),
-        replace(
-            cover,
-            freezes=cover.freezes[len(freezes) :],
-            pauses=tuple(pause for pause in pauses if not is_old_pause(pause[1], until)),
-            archived=mark,
-        ),
-    ), archive
-
-
-def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
-    """Return a streak and its cover as if they had never put anything away: archive_streak undone."""
-    earlier = len(archive.spent)
-    later = [replace(checkpoint, spent=checkpoint.spent + earlier) for checkpoint in streak.checkpoints]
-    # A month of the archive's may not be among the newest ones any more.
-    checkpoints = reduce(with_checkpoint, (*archive.checkpoints, *later), tuple[Checkpoint, ...]())
-    return (
-        replace(
-            streak,
-            spent=(*archive.spent, *streak.spent),
-            checkpoints=checkpoints,
-        ),
-        replace(
-            cover,
-            freezes=net_freezes([*archive.freezes, *cover.freezes]),
-            pauses=tuple(sorted((*archive.pauses, *cover.pauses))),
-            archived=None,
-        ),
-    )
-
-
-def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, whole: Streak | None) -> bool:
-    """Whether a stored streak that may have put dates away can be a streak that has all of its dates."""
-    if stored is None or whole is None or mark is None:
-        return stored == whole
-    earlier = sum(day <= mark.until for day in whole.spent)
-    return earlier == mark.spent and stored == replace(whole, spent=whole.spent[earlier:])
+    """Return the dates of a text, each with its suffix; raises ValueError."""
+    dated: list[tuple[date, str]] = []
+    day = date.min
+    for word in text.split():
+        if not dated:
+            day, suffix = date.fromisoformat(word[:ISO_LENGTH]), word[ISO_LENGTH:]
+        elif match := LATER_DATE.fullmatch(word):
+            day, suffix = day + timedelta(days=int(match[1])), match[2]
+        else:
+            raise ValueError(f"no number of days: {word!r}")
+        dated.append((day, suffix))
+    return dated

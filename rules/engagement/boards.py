@@ -1,5 +1,7 @@
-"""Leaderboards: which there are, of streaks and of points, in each region of the world and in all; and how
-they are counted once for everybody.
+"""Leaderboards of streaks and of points, one for each region of the world and one for all regions.
+
+In this order: partitions of the index of streaks; the snapshot of all boards, which is counted once for
+everybody; pseudonyms and ranks; how a snapshot is packed.
 """
 
 import json
@@ -17,24 +19,10 @@ BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
 LISTED_MAX = 100  # rows of a top list
 SCORES_IN_CHUNK = 1000
-# A snapshot of many users is made less often, so that reading them all costs the same in a month.
+# So many users add a second to the pause between two snapshots. So reading all users costs the same a month.
 USERS_A_SECOND = 1000
 PAUSE_MAX = timedelta(hours=6)
-
-
-def partitions_of(region: str, shards: int) -> list[str]:
-    """Return a region's partitions in the index StreakLeaderboard: `europe`, then `europe#1`, `europe#2`."""
-    return [f"{region}#{shard}" if shard else region for shard in range(shards)]
-
-
-def partition_of(user_id: str, region: str, shards: int) -> str:
-    """Return which of a region's partitions a user is in; it follows from the user's id."""
-    return partitions_of(region, shards)[zlib.crc32(user_id.encode()) % shards]
-
-
-Board = tuple[str, str]
-
-
+Board = tuple[str, str]  # name and region
 # A pseudonym is two words and a number: 64 * 64 * 90 of them.
 ADJECTIVES = """
 Amber Bold Brave Breezy Bright Brisk Calm Cheery Clever Cosmic Cozy Crisp Dapper Daring Eager Early Fair
@@ -51,15 +39,14 @@ Shrew Stork Swan Swift Tiger Toad Walrus Wolf Wren
 PSEUDONYM_DIGITS = 10
 
 
-def pseudonym(digits: str) -> str:
-    """Return the readable name of a hash, at least 10 hexadecimal digits: `Swift Heron 42`.
+def partitions_of(region: str, shards: int) -> list[str]:
+    """Return a region's partitions in the index StreakLeaderboard: `europe`, then `europe#1`, `europe#2`."""
+    return [f"{region}#{shard}" if shard else region for shard in range(shards)]
 
-    It tells what the hash tells. Of a hundred people two have the same one in 1.3 % of cases.
-    """
-    adjectives, animals = ADJECTIVES.split(), ANIMALS.split()
-    rest, number = divmod(int(digits[:PSEUDONYM_DIGITS], 16), 90)
-    rest, animal = divmod(rest, len(animals))
-    return f"{adjectives[rest % len(adjectives)]} {animals[animal]} {10 + number}"
+
+def partition_of(user_id: str, region: str, shards: int) -> str:
+    """Return the partition of a region that a user is in. It follows from the user's id."""
+    return partitions_of(region, shards)[zlib.crc32(user_id.encode()) % shards]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +60,17 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ScoreChunk:
-    """Some neighbouring scores of a board, packed."""
+    """Neighbouring scores of a board, packed (pack_scores)."""
 
-    first: int  # the highest of them
+    first: int  # the highest score
     data: bytes
 
 
 class Standings:
     """All boards of (board, region), counted in one pass over the users, in any order.
 
-    It holds distinct scores, the best rows by points, and no list of users: lists of streaks come from the
-    index StreakLeaderboard. as_of: the instant before counting began.
+    It holds the number of users by score, and the best rows by points. It has no rows of streaks, because
+    these lists come from the index StreakLeaderboard. as_of: the instant before counting began.
     """
 
     def __init__(self, as_of: datetime) -> None:
@@ -104,42 +91,32 @@ class Standings:
             self._counts["streaks", region][streak] += 1
 
     def boards(self) -> Iterator[tuple[Board, list[Standing], list[ScoreChunk]]]:
-        """Yield each board that has somebody, with its best rows, best first, and its packed scores."""
+        """Yield each board that has a user, with its best rows, best first, and its packed scores."""
         for name in BOARDS:
-            counts: Counter[int] = Counter()
-            best: list[Standing] = []
-            for board in [count for count in self._counts if count[0] == name]:
-                counts.update(self._counts[board])
-                own = self._best[board].rows()
-                best += own
-                yield board, own, pack_scores(self._counts[board])
-            if counts:
-                best.sort(key=lambda standing: (-standing.score, standing.user_id))
-                yield (name, GLOBAL), best[:LISTED_MAX], pack_scores(counts)
+            all_counts: Counter[int] = Counter()
+            all_rows: list[Standing] = []
+            for board, counts in list(self._counts.items()):
+                board_name, _region = board
+                if board_name != name:
+                    continue
+                rows = self._best[board].rows()
+                all_counts.update(counts)
+                all_rows += rows
+                yield board, rows, pack_scores(counts)
+            if all_counts:
+                all_rows.sort(key=lambda standing: (-standing.score, standing.user_id))
+                yield (name, GLOBAL), all_rows[:LISTED_MAX], pack_scores(all_counts)
 
 
-class _Best:
-    """The best LISTED_MAX rows of those added, the same scores by user id."""
+def pseudonym(digits: str) -> str:
+    """Return the readable name of a hash, at least 10 hexadecimal digits: `Swift Heron 42`.
 
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, str, str]] = []
-        self._least = 0
-
-    def add(self, row: Standing) -> None:
-        if row.score >= self._least:
-            self._rows.append((-row.score, row.user_id, row.alias))
-            if len(self._rows) >= 2 * LISTED_MAX:
-                self._cut()
-
-    def rows(self) -> list[Standing]:
-        self._cut()
-        return [Standing(-score, user, alias) for score, user, alias in self._rows]
-
-    def _cut(self) -> None:
-        self._rows.sort()
-        del self._rows[LISTED_MAX:]
-        if len(self._rows) == LISTED_MAX:
-            self._least = -self._rows[-1][0]
+    Two people may have the same one: among a hundred people, that happens in 1.3 % of cases.
+    """
+    adjectives, animals = ADJECTIVES.split(), ANIMALS.split()
+    quotient, number = divmod(int(digits[:PSEUDONYM_DIGITS], 16), 90)
+    quotient, animal = divmod(quotient, len(animals))
+    return f"{adjectives[quotient % len(adjectives)]} {animals[animal]} {10 + number}"
 
 
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -152,12 +129,12 @@ def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
 
 
 def pause_between(users: int) -> timedelta:
-    """Return how long there is at least between two snapshots of so many users."""
+    """Return the least time between two snapshots of so many users."""
     return min(timedelta(seconds=users // USERS_A_SECOND), PAUSE_MAX)
 
 
 def is_due(last_at: datetime, users: int, now: datetime) -> bool:
-    """Whether a snapshot is to be made, if the last one was made at last_at and found so many users."""
+    """Whether a snapshot is due. last_at: when the last one was made. users: how many users it counted."""
     return now - last_at >= pause_between(users)
 
 
@@ -174,17 +151,17 @@ def unpack_rows(data: bytes) -> list[Standing]:
 def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:
     """Pack how many users have each score, into chunks from the highest score to the lowest.
 
-    A chunk is a list of numbers: how many users are above it; its first score and how many have that; then
-    for each further score, by how much it is lower, and how many have it.
+    A chunk is a list of numbers: how many users are above it; its first score, and how many users have it;
+    then for each further score, how much lower it is, and how many users have it.
     """
-    scores, above, chunks = sorted(counts, reverse=True), 0, []
-    for begin in range(0, len(scores), SCORES_IN_CHUNK):
-        part = scores[begin : begin + SCORES_IN_CHUNK]
-        numbers, last = [above], 0
-        for score in part:
-            numbers += [last - score if last else score, counts[score]]
-            above, last = above + counts[score], score
-        chunks.append(ScoreChunk(part[0], _packed(numbers)))
+    in_order, users_above, chunks = sorted(counts, reverse=True), 0, []
+    for begin in range(0, len(in_order), SCORES_IN_CHUNK):
+        scores = in_order[begin : begin + SCORES_IN_CHUNK]
+        numbers, previous = [users_above], 0
+        for score in scores:
+            numbers += [previous - score if previous else score, counts[score]]
+            users_above, previous = users_above + counts[score], score
+        chunks.append(ScoreChunk(scores[0], _packed(numbers)))
     return chunks
 
 
@@ -194,22 +171,47 @@ def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
 
 
 def chunk_of(index: bytes, score: int) -> int | None:
-    """Return the number of the chunk that shows how many are above a score; None if nobody is."""
-    above = sum(first > score for first in _unpacked(index))
-    return above - 1 if above else None
+    """Return the number of the chunk that tells how many users are above a score; None if no user is."""
+    chunks_above = sum(first > score for first in _unpacked(index))
+    return chunks_above - 1 if chunks_above else None
 
 
 def count_above(data: bytes, score: int) -> int:
-    """Return how many have a higher score. data: of the chunk that chunk_of names."""
+    """Return how many users have a higher score. data: of the chunk that chunk_of names."""
     numbers: Iterator[int] = iter(_unpacked(data))
-    above, last = next(numbers), 0
+    users_above, chunk_score = next(numbers), 0
     for value in numbers:
         users = next(numbers)
-        last = last - value if last else value
-        if last <= score:
+        chunk_score = chunk_score - value if chunk_score else value
+        if chunk_score <= score:
             break
-        above += users
-    return above
+        users_above += users
+    return users_above
+
+
+class _Best:
+    """The best LISTED_MAX rows of those added; rows with the same score are ordered by user id."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, str, str]] = []  # score below 0, user id and alias, so that they sort
+        self._least = 0  # no row with a lower score can be among the best
+
+    def add(self, row: Standing) -> None:
+        if row.score < self._least:
+            return
+        self._rows.append((-row.score, row.user_id, row.alias))
+        if len(self._rows) >= 2 * LISTED_MAX:  # sorting once in a while is cheaper than at each row
+            self._cut()
+
+    def rows(self) -> list[Standing]:
+        self._cut()
+        return [Standing(-score, user, alias) for score, user, alias in self._rows]
+
+    def _cut(self) -> None:
+        self._rows.sort()
+        del self._rows[LISTED_MAX:]
+        if len(self._rows) == LISTED_MAX:
+            self._least = -self._rows[-1][0]
 
 
 def _packed(plain: list[Any]) -> bytes:
@@ -217,5 +219,5 @@ def _packed(plain: list[Any]) -> bytes:
 
 
 def _unpacked(data: bytes) -> list[Any]:
-    found: list[Any] = json.loads(zlib.decompress(data)) if data else []
-    return found
+    plain: list[Any] = json.loads(zlib.decompress(data)) if data else []
+    return plain

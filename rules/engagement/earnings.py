@@ -22,7 +22,7 @@ OPENED_NEAR_MAX = 1  # dates that may begin near an event which begins another o
 DATES_A_WEEK = 7
 
 
-@lru_cache(maxsize=4096)  # assign_dates asks for an event's several times
+@lru_cache(maxsize=4096)  # assign_dates needs the same instant several times
 def instant_of(event_id: str) -> datetime:
     """Return when an event occurred, which its id begins with."""
     return unstamp(event_id.partition("#")[0])
@@ -112,7 +112,7 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
 
 
 def cap_key(event_type: str, cap: Cap | None) -> str:
-    """Return how a day names a type and the cap that its event had: `CHECK_IN 5/day`."""
+    """Return the key of a type and its event's cap in Day.points_by_cap: `CHECK_IN 5/day`."""
     return f"{event_type} {cap.text}" if cap else event_type
 
 
@@ -125,16 +125,20 @@ def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
     return totals
 
 
+def monday_of(day: date) -> date:
+    """Return the first date of a date's week (ISO 8601)."""
+    return day - day.weekday() * DAY
+
+
 def week_of(day: date) -> list[date]:
-    """Return the seven dates of a date's week, from Monday (ISO 8601)."""
-    monday = day - day.weekday() * DAY
-    return [monday + number * DAY for number in range(DATES_A_WEEK)]
+    """Return the seven dates of a date's week, from Monday."""
+    return [monday_of(day) + number * DAY for number in range(DATES_A_WEEK)]
 
 
 def dates_of_caps(events: Iterable[Event]) -> set[date]:
-    """Return the dates that caps over weeks ask for, beyond the events' own."""
+    """Return the dates whose points weekly caps count. An event may count for a date up to two days away."""
     weekly = {event.activity_date for event in events if event.cap and event.cap.per is Period.WEEK}
-    return {day for when in weekly for near in (-2, 0, 2) for day in week_of(when + near * DAY)}
+    return {day for when in weekly for offset in (-2, 0, 2) for day in week_of(when + offset * DAY)}
 
 
 class CappedPoints:
@@ -142,15 +146,17 @@ class CappedPoints:
 
     def __init__(self, days: Mapping[date, Day | None] | None = None) -> None:
         self._days = days or {}
+        # By event type, first date of the period, and whether it is a week: points earned, by the cap's
+        # points
         self._earned: dict[tuple[str, date, bool], dict[int, int]] = {}
 
     def add(self, event_type: str, day: date, cap: Cap, points: int) -> None:
-        """Count in points under a cap; below 0: points that are taken back."""
+        """Count points under a cap. Points below 0 are taken back."""
         earned = self._earned_by_cap(event_type, day, cap)
         earned[cap.points] = earned.get(cap.points, 0) + points
 
     def award(self, event_type: str, day: date, worth: int, cap: Cap | None) -> int:
-        """Return the points that a cap leaves of an event's `worth`, and count them in."""
+        """Return the points of an event's `worth` that its cap still allows, and count them."""
         if cap is None:
             return worth
         earned = self._earned_by_cap(event_type, day, cap)
@@ -159,7 +165,7 @@ class CappedPoints:
         return points
 
     def _earned_by_cap(self, event_type: str, day: date, cap: Cap) -> dict[int, int]:
-        """Return the points earned in a period of a cap, by the caps' points; the days' are read once."""
+        """Return the points earned in a cap's period, by the cap's points. Days are counted at first use."""
         is_weekly = cap.per is Period.WEEK
         first = cap.first(day) if is_weekly else day
         key = event_type, first, is_weekly
@@ -173,7 +179,7 @@ class CappedPoints:
 
 
 def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int]:
-    """Return the points that caps leave of each event's. days: see Account."""
+    """Return the points that caps allow each event. days: see Account."""
     capped = CappedPoints(days)
     return [
         capped.award(event.event_type, event.activity_date, event.points_awarded, event.cap)

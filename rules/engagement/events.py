@@ -1,7 +1,12 @@
 """An engagement event as it is stored: ingest writes this shape, and processors read it.
 
-Beside the shape: the measures, by which an event contributes to streaks (docs/rules.md, rule 14), the
-position of an event in its table's stream, and the correction of a device's clock that is wrong (rule 16).
+In this order:
+
+- measures: how much an event adds to streaks (docs/rules.md, rule 14);
+- the event, its id, and its age;
+- the event as table attributes;
+- positions in the table's stream;
+- the correction of a device's clock that is wrong (rule 16).
 """
 
 import hashlib
@@ -25,13 +30,13 @@ LATE_MAX = timedelta(hours=72)
 IMPORTED = "import"
 RETENTION = timedelta(days=90)
 FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
-NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
+NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")  # of the UUIDs in event ids
 # A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
 STEADY = timedelta(minutes=2)
 # The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
 APPS = "api"
 UTC_OFFSET = "+00:00"
-# Fields of an event that its table and the lake have as they are.
+# Fields of an event that its table and the lake store without a change.
 REQUIRED_TEXTS = (
     *("user_id", "event_id", "idempotency_key", "event_type", "occurred_at", "zone", "source", "created_at"),
 )
@@ -40,11 +45,10 @@ OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "p
 
 
 def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:
-    """Return what an event contributes to streaks (rule 14); None where nothing is counted.
+    """Return how much an event adds to streaks (rule 14), as a text; None if the book counts nothing of it.
 
-    It is fixed when the event is accepted. It is a text: `n` for an event that is counted, `n,minutes=30500`
-    for one of 30.5 minutes, because sums are in thousandths. measured: see Book.measured. A property that is
-    missing, or is no number, adds nothing.
+    Examples: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes, because sums are in
+    thousandths. measured: see Book.measured. A property that is missing, or is no number, adds nothing.
     """
     if measured is None:
         return None
@@ -59,14 +63,14 @@ def _amount(value: Any) -> int:
 
 
 def day_key(event_type: str, summed: str | None = None) -> str:
-    """Return how a day names a type's number of events, or the sum of a property."""
+    """Return the key of a type's number of events, or of the sum of a property, in a day's measures."""
     return f"{event_type} {summed}" if summed else event_type
 
 
 def amounts(event_type: str, measures: str) -> dict[str, int]:
-    """Return what an event adds to its day, by day_key: `{"READ": 1, "READ minutes": 30500}`.
+    """Return the amounts that an event adds to its day, by day_key: `{"READ": 1, "READ minutes": 30500}`.
 
-    Raises ValueError for a text that is no measures.
+    Raises ValueError for a text that measures_of did not write.
     """
     counted, *sums = measures.split(",")
     if counted != COUNTED:
@@ -104,8 +108,8 @@ class MalformedItem(ValueError):
 class Event:
     """One stored event.
 
-    A stored event never changes. What came of it is in its ledger entry: the date that it counts for (rule 8)
-    and the points that the cap left (rule 5).
+    A stored event never changes. Its ledger entry has its effect: the date that it counts for (rule 8), and
+    the points that the cap allowed (rule 5).
     """
 
     user_id: str
@@ -123,15 +127,19 @@ class Event:
     rules_version: int = 1  # the version of the book that judges it
     cap: Cap | None = None  # by that version
     is_passive: bool = False  # whether it makes no date an active one
-    expiry: str | None = None  # by which rule its points expire (rule 11)
+    expiry: str | None = None  # the rule by which its points expire (rule 11)
     by_server: bool = False  # whether only a server may declare it
-    measures: str | None = None  # what it adds to streaks (measures_of), None where nothing is counted
-    device_time: str | None = None  # when the event occurred by its device's own clock, if that was wrong
-    # Since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16)
+    measures: str | None = None  # how much it adds to streaks (measures_of)
+    device_time: str | None = (
+        None  # when the event occurred by its device's clock, if that was wrong (rule 16)
+    )
+    # A stamp: since when the device was offline, if the event is late and a receipt proves it (rule 16)
     offline_since: str | None = None
     timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
-    place: str = ""  # its position in its table's stream (newer_position), if read there; it is not stored
+    stream_position: str = (
+        ""  # in its table's stream (newer_position), if it was read there; it is not stored
+    )
 
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
@@ -141,10 +149,11 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest by which two bodies under one idempotency key are the same or not (rule 4).
+    """Return a digest that tells whether two bodies under one idempotency key are the same (rule 4).
 
-    The user and the key are left out: they are the scope. What another library writes differently is the
-    same: 1 and 1.0, a letter in one or in two code points, a time with and without zeros as its fraction.
+    The user and the key are left out: they are the scope. Libraries write the same value differently, and the
+    digest is then the same: 1 and 1.0, a letter as one or two code points, a time with zeros as its fraction
+    and without.
     """
     sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
     if isinstance(at := sent.get("occurred_at"), str):
@@ -164,12 +173,12 @@ def _plain(value: Any) -> Any:
 
 
 def is_late(occurred: datetime, now: datetime) -> bool:
-    """Whether an event is too late for anybody to send without more (rule 3)."""
+    """Whether an event is so late that it needs a receipt, or a sender who may backfill (rule 3)."""
     return occurred < now - LATE_MAX
 
 
 def is_old_import(event: Event) -> bool:
-    """Whether an event is of a history that was imported, and old: it is no news to anybody (rule 20)."""
+    """Whether an event is old and was imported with a history. Nobody is notified of it (rule 20)."""
     occurred = unstamp(event.event_id.partition("#")[0])
     return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
 
@@ -202,8 +211,8 @@ def to_item(event: Event) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def from_item(item: Mapping[str, Any], place: str = "") -> Event:
-    """Read a stored event; raises MalformedItem, with the attribute and the reason. place: see Event."""
+def from_item(item: Mapping[str, Any], stream_position: str = "") -> Event:
+    """Read a stored event; raises MalformedItem, with the attribute and the reason."""
     try:
         plain: dict[str, Any] = {name: text_of(item, name) for name in REQUIRED_TEXTS}
         plain |= {name: count_of(item, name) for name in NUMBERS}
@@ -214,7 +223,7 @@ def from_item(item: Mapping[str, Any], place: str = "") -> Event:
             cap=Cap.of(item.get("cap")),
             is_passive=bool(item.get("is_passive")),
             by_server=bool(item.get("by_server")),
-            place=place,
+            stream_position=stream_position,
         )
         unstamp(event.created_at)
         if event.expiry is not None:
@@ -272,10 +281,10 @@ def _position_key(position: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClock:
-    """The clock by which a batch's events occurred (rule 16).
+    """The clock that a batch's events were dated by (rule 16).
 
-    A batch says when it was sent, by that clock. Whatever the clock is off by when the batch arrives, it was
-    off by when the events happened.
+    A batch says when it was sent, by that clock. Its difference from the right time at the batch's arrival is
+    taken as the difference at all of its events.
     """
 
     skew: timedelta = timedelta()  # to be added to its times
@@ -285,13 +294,13 @@ RIGHT_CLOCK = DeviceClock()
 
 
 def skew_of(sent_at: Moment, now: datetime) -> timedelta:
-    """Return what has to be added to a device's times: nothing for a clock that is right within STEADY."""
+    """Return the time to add to a device's times: 0 for a clock that is right within STEADY."""
     skew = now - sent_at.utc
     return skew if abs(skew) > STEADY else timedelta()
 
 
 def corrected_time(device_time: str, skew: timedelta) -> str:
-    """Return the RFC 3339 text of a device's time by a right clock, with the offset that it was written with.
+    """Return a device's time by a right clock, as an RFC 3339 text with the offset of the original.
 
     Raises ValueError, with the reason.
     """
@@ -304,5 +313,5 @@ def corrected_time(device_time: str, skew: timedelta) -> str:
 
 
 def skew_between(device_time: str, occurred_at: str) -> timedelta:
-    """Return by how much a device's time was corrected."""
+    """Return the time that was added to a device's time."""
     return parse_moment(occurred_at).utc - parse_moment(device_time).utc

@@ -1,5 +1,7 @@
-"""Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date; why a
-period counts, and what is kept, so that nobody reads ten years of days.
+"""Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
+
+A streak is a row of periods: days, weeks or months. Each period has one letter, its outcome. Letters of past
+periods are stored, so nobody reads ten years of days again.
 """
 
 from bisect import bisect_right
@@ -19,23 +21,24 @@ from rules.engagement.streak import Cover, StreakStatus
 MeasuredDays = Mapping[date, Mapping[str, int]]
 RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; None: nothing is asked
 PERIOD_MAX = timedelta(days=31)  # no period is longer
-# A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
-SETTLED_AFTER = timedelta(days=8)
-# The edition of the rules of periods and achievements. What was kept by another one is counted anew.
+# One day more than rules.engagement.account.PAST_AFTER: the clocks of two writers may be on two dates.
+DAYS_SETTLED_AFTER = timedelta(days=8)
+# The edition of the rules of periods and achievements. Results stored by another edition are computed anew.
 EDITION = 2
 
 
 class Outcome(StrEnum):
-    """What became of a period: reached, not asked for, or missed; and what may cover it if it was missed."""
+    """What became of a period. A missed one says what may cover it."""
 
     REACHED = "R"
-    UNASKED = "-"
-    MISSED = "m"
-    FREEZABLE = "f"
-    PAUSABLE = "p"
-    COVERABLE = "b"  # by freezes and by pauses
+    UNASKED = "-"  # the book asked nothing of it
+    MISSED = "m"  # nothing may cover it
+    FREEZABLE = "f"  # missed; a freeze may cover it
+    PAUSABLE = "p"  # missed; a pause may cover it
+    COVERABLE = "b"  # missed; either may cover it
 
 
+# By whether freezes, and whether pauses count for the streak.
 MISSED = {
     (False, False): Outcome.MISSED,
     (True, False): Outcome.FREEZABLE,
@@ -52,8 +55,8 @@ class GoalStreak:
 
     length: int = 0  # 0 after a miss
     longest: int = 0
-    reached: int = 0  # how many periods were, in all
-    last: date | None = None  # the first date of the newest one
+    reached: int = 0  # how many periods were reached in all
+    last: date | None = None  # the first date of the newest period that was reached
     spent: tuple[date, ...] = ()  # first dates of the periods that a freeze covered
 
 
@@ -68,7 +71,11 @@ def version_at(books: Books, first: date) -> Version:
 
 
 def judging_version(books: Books, name: str, first: date) -> tuple[Version, StreakRule | None]:
-    """Return the version that judges a streak's period, and its rule; None: nothing is asked."""
+    """Return the version that judges a streak's period, and its rule; None if the book asks nothing of it.
+
+    That is the version in force when the period begins. If it has no such streak, the first version of the
+    period that has one judges it, as an opening rule: a period that begins without the rule is never missed.
+    """
     begun = version_at(books, first)
     if (rule := begun.book.streaks.get(name)) is not None:
         return begun, rule
@@ -86,10 +93,10 @@ def rule_of(books: Books, name: str) -> RuleOf:
 
 
 def contribution_of(need: Need, event_types: Iterable[str], days: Iterable[Mapping[str, int]]) -> int:
-    """Return what days have of what a period needs: dates, events, or thousandths of a sum."""
+    """Return how much days contribute to a need: a number of dates or of events, or a sum in thousandths."""
     keys = [day_key(event_type, need.property) for event_type in event_types]
-    found = [sum(day.get(key, 0) for key in keys) for day in days]
-    return sum(map(bool, found)) if need.kind is NeedKind.ACTIVE_DAYS else sum(found)
+    amounts = [sum(day.get(key, 0) for key in keys) for day in days]
+    return sum(map(bool, amounts)) if need.kind is NeedKind.ACTIVE_DAYS else sum(amounts)
 
 
 def dates_of(per: StreakPeriod, first: date) -> list[date]:
@@ -100,15 +107,16 @@ def dates_of(per: StreakPeriod, first: date) -> list[date]:
 
 
 def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
-    """Return what a period has of what it needs, of all its days."""
-    found = [days[each] for each in dates_of(rule.per, first) if each in days]
-    return contribution_of(rule.need, rule.event_types, found) if found else 0
+    """Return how much all days of a period contribute to its need."""
+    period_days = [days[day] for day in dates_of(rule.per, first) if day in days]
+    return contribution_of(rule.need, rule.event_types, period_days) if period_days else 0
 
 
 def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
-    """Return what a period that is over comes to.
+    """Return the outcome of a period that is over.
 
-    A rule of another period asks nothing, and neither does the opening one if the period is not reached.
+    The period is not asked for if its rule is for periods of another length. Nor is one that an opening rule
+    judges, unless it was reached.
     """
     if rule is None or rule.per is not per:
         return Outcome.UNASKED
@@ -125,13 +133,8 @@ def periods(per: StreakPeriod, since: date, until: date) -> Iterator[date]:
         first = per.after(first)
 
 
-def outcomes(rules: RuleOf, per: StreakPeriod, days: MeasuredDays, since: date, until: date) -> str:
-    """Return the letters of the periods from that of one date to that of another, both included."""
-    return "".join(outcome(rules(first), per, first, days) for first in periods(per, since, until))
-
-
 def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool) -> bool:
-    """Whether a missed period is no miss: most of its dates were paused or skipped by the user's zone.
+    """Whether a period without success is no miss: the zone skipped most of its dates, or they were paused.
 
     by_pauses: whether pauses count for the streak.
     """
@@ -155,11 +158,11 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class PastPeriods:
-    """Periods one after the other, a letter each (Outcome)."""
+    """Consecutive periods, with one letter each (Outcome)."""
 
     per: StreakPeriod
-    first: date  # the first date of the first of them
-    letters: str = ""
+    first: date  # the first date of the oldest period
+    letters: str = ""  # oldest first
 
     @property
     def end(self) -> date:
@@ -174,38 +177,34 @@ class PastPeriods:
 def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
     """Return the streak after some periods.
 
-    Each streak uses a freeze for itself: the same one may cover a date of the daily streak, too.
+    Each streak uses a freeze for itself: the same freeze may cover a date of the daily streak, too.
     """
     per, grants = past.per, Grants(cover)
-    length, longest, newest, spent = 0, 0, -1, list[date]()
-    for number, letter in enumerate(past.letters):
+    length, longest, newest_index, spent = 0, 0, -1, list[date]()
+    for index, letter in enumerate(past.letters):
         if letter == Outcome.REACHED:
-            length, newest = length + 1, number
+            length, newest_index = length + 1, index
             longest = max(longest, length)
         elif length and letter != Outcome.UNASKED:  # a miss after a miss costs nothing
-            first = per.later(past.first, number)
-            if _is_covered(per, first, letter, cover):
+            first = per.later(past.first, index)
+            if is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
                 continue
             if letter in BY_FREEZES and grants.up_to(per.last(first)) > len(spent):
                 spent.append(first)
             else:
                 length = 0
-    last = per.later(past.first, newest) if newest >= 0 else None
+    last = per.later(past.first, newest_index) if newest_index >= 0 else None
     return GoalStreak(length, longest, past.letters.count(Outcome.REACHED), last, tuple(spent))
 
 
-def _is_covered(per: StreakPeriod, first: date, letter: str, cover: Cover) -> bool:
-    return is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES)
-
-
 def shown_goal_streak(
-    rule: StreakRule | None, past: PastPeriods, have: int, cover: Cover
+    rule: StreakRule | None, past: PastPeriods, amount: int, cover: Cover
 ) -> tuple[GoalStreak, StreakStatus]:
-    """Return a streak as it shows in the period after some. rule: None where that one asks nothing.
+    """Return a streak as it shows in the period after `past`, which is no miss before it is over.
 
-    have: what it has of what it needs. It is no miss before it is over.
+    rule: of that period, None if the book asks nothing of it. amount: the period's progress so far.
     """
-    is_reached = rule is not None and have >= rule.need.at_least
+    is_reached = rule is not None and amount >= rule.need.at_least
     state = fold_periods(past.then(Outcome.REACHED if is_reached else Outcome.UNASKED), cover)
     if is_reached:
         status = StreakStatus.ACTIVE
@@ -220,118 +219,120 @@ def shown_goal_streak(
 
 @dataclass(frozen=True, slots=True)
 class SettledGoals:
-    """What is kept of a user's streaks, so that nobody reads ten years of days: a letter a period.
+    """The stored part of a user's streaks: the letters of all periods that ended before a date.
 
-    It covers the periods that ended before a date, and is kept by whoever has read their days. It follows
-    from them alone, so it may be thrown away at any time. An entry that changes a day of before says so in
-    the profile (Profile.past_entry), and what was kept before that entry is no longer used. Nor is what was
-    kept before a version that took effect in the past.
+    A reader who has read the days of these periods stores it. It follows from the days alone, so it may be
+    deleted at any time. It is no longer used (is_usable) once an entry has changed one of these days, which
+    the profile then says (Profile.past_entry), or once a version of the book took effect in the past.
     """
 
     until: date  # the periods ended before it
-    head: str = ""  # the profile's newest entry then
+    head: str = ""  # the profile's newest entry at that time
     past: Mapping[str, PastPeriods] = field(default_factory=dict)  # by the name of the streak
-    version: int = 0  # the newest of the book that was known then
+    version: int = 0  # the newest version of the book at that time
 
     @property
     def text(self) -> str:
-        """As a text: a line with date, head and version, and one for each streak."""
-        named = (
-            f"{name} {each.per} {each.first.isoformat()} {each.letters}"
-            for name, each in sorted(self.past.items())
+        """As a text: a line with date, head, version and edition, and one for each streak."""
+        lines = (
+            f"{name} {past.per} {past.first.isoformat()} {past.letters}"
+            for name, past in sorted(self.past.items())
         )
-        return "\n".join((f"{self.until.isoformat()} {self.head} {self.version} {EDITION}", *named))
+        return "\n".join((f"{self.until.isoformat()} {self.head} {self.version} {EDITION}", *lines))
 
     @classmethod
     def of(cls, text: str) -> "SettledGoals":
-        """Read a text; raises ValueError for one that is none of these, or is of other rules."""
-        until, *lines = text.split("\n")
-        day, head, version, edition = until.split(" ")
+        """Read a text; raises ValueError for any other text, and for one of another edition."""
+        first_line, *lines = text.split("\n")
+        until, head, version, edition = first_line.split(" ")
         if int(edition) != EDITION:
             raise ValueError(f"edition {edition} was kept by other rules")
         past = {}
         for line in lines:
             name, per, first, letters = line.split(" ")
             for letter in set(letters):
-                Outcome(letter)
+                Outcome(letter)  # raises ValueError for a letter that is none
             past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), letters)
-        return cls(date.fromisoformat(day), head, past, int(version))
+        return cls(date.fromisoformat(until), head, past, int(version))
 
 
 def unsettled_goals(books: Books) -> SettledGoals:
-    """Return what is settled of a user of whom nothing is kept: all before streaks were declared."""
+    """Return the settled part of a user without a stored one: it ends where the first streak begins."""
     declared = [version.effective_at.date() for version in books.versions if version.book.streaks]
     return SettledGoals(min(declared, default=date.max))
 
 
-def is_usable(kept: SettledGoals | None, profile: Profile, books: Books) -> bool:
-    """Whether nothing has changed what is kept since somebody kept it."""
-    if kept is None or profile.past_entry > kept.head:
-        return False
-    return not is_rewritten(books, kept.version, kept.until)
+def is_usable(stored: SettledGoals, profile: Profile, books: Books) -> bool:
+    """Whether a stored part is still right: no entry and no version has changed its periods since."""
+    return profile.past_entry <= stored.head and not is_rewritten(books, stored.version, stored.until)
 
 
-def is_rewritten(books: Books, version: int, until: date) -> bool:
-    """Whether a version later than a known one took effect in the past, before a date."""
+def is_rewritten(books: Books, number: int, until: date) -> bool:
+    """Whether a version with a higher number took effect in the past, before a date."""
     return any(
-        each.effective_at < each.published_at and each.effective_at.date() < until
-        for each in books.versions
-        if each.number > version
+        version.effective_at < version.published_at and version.effective_at.date() < until
+        for version in books.versions
+        if version.number > number
     )
 
 
 def settled_until(now: datetime) -> date:
-    """Return the date before which days change no more, unless an entry says so in the profile."""
-    return now.date() - SETTLED_AFTER
+    """Return the date before which days are settled. Profile.past_entry says if one still changes."""
+    return now.date() - DAYS_SETTLED_AFTER
 
 
-def first_date_needed(kept: SettledGoals) -> date:
-    """Return the first date whose days are needed to go on: that of a month, which may be half settled."""
-    return min(per.first(kept.until) for per in StreakPeriod)
+def first_date_needed(goals: SettledGoals) -> date:
+    """Return the first date whose day is needed to continue a settled part.
+
+    It is the first date of the longest period that `goals.until` lies in, because that period is not settled.
+    """
+    return min(per.first(goals.until) for per in StreakPeriod)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPeriods:
-    """A user's periods: those that are kept, and days from first_date_needed on."""
+    """A user's periods, from the settled part and the days that follow it."""
 
-    kept: SettledGoals
+    goals: SettledGoals
     books: Books
-    days: MeasuredDays
+    days: MeasuredDays  # from first_date_needed(goals) on
 
     def before(self, name: str, per: StreakPeriod, until: date) -> PastPeriods:
-        """Return all of a streak's periods that end before a date. It may lie before what is settled.
+        """Return all of a streak's periods that end before a date, from the first one that was reached.
 
-        Periods before the first that was reached are left out.
+        The date may lie within the settled part.
         """
-        begun = per.first(self.kept.until)
-        past = self.kept.past.get(name) or PastPeriods(per, begun)
-        end = per.first(until)  # the period of this date does not end before it
-        if end <= past.first:
+        unsettled = per.first(self.goals.until)  # the first date of the first period that is not settled
+        settled = self.goals.past.get(name) or PastPeriods(per, unsettled)
+        end = per.first(until)  # the first date of the first period that is not asked for
+        if end <= settled.first:
             return PastPeriods(per, end)
-        if end <= begun:
-            return replace(past, letters=past.letters[: per.between(past.first, end)])
-        if not past.letters:  # nothing is reached before the first date that adds anything
-            begun = per.first(min((day for day in self.days if begun <= day), default=end))
-        rules, firsts = rule_of(self.books, name), periods(per, begun, end - DAY)
-        outcomes = [(first, outcome(rules(first), per, first, self.days)) for first in firsts]
-        if past.letters:
-            return past.then("".join(letter for _, letter in outcomes))
-        begin = next((first for first, letter in outcomes if letter is Outcome.REACHED), end)
-        return PastPeriods(per, begin, "".join(letter for first, letter in outcomes if first >= begin))
+        if end <= unsettled:
+            return replace(settled, letters=settled.letters[: per.between(settled.first, end)])
+        if settled.letters:
+            return settled.then(self._letters(name, per, unsettled, end))
+        # No period is reached before the first day that contributes anything.
+        begin = per.first(min((day for day in self.days if unsettled <= day), default=end))
+        letters = self._letters(name, per, begin, end)
+        reached = letters.find(Outcome.REACHED)
+        if reached < 0:
+            return PastPeriods(per, end)
+        return PastPeriods(per, per.later(begin, reached), letters[reached:])
 
     def settled(self, until: date, head: str) -> SettledGoals:
-        """Return what is to be kept: all periods that end before a date, of streaks of the past, too.
+        """Return the settled part up to a date. head: the profile's newest entry, whose days have been read.
 
-        A streak that a version drops may come again with a later one, and goes on then.
+        It has streaks that the newest book does not declare, too: a later version may declare them again, and
+        then they go on.
         """
-        pers = {name: each.per for name, each in self.kept.past.items()}
-        since = version_at(self.books, first_date_needed(self.kept)).effective_at
+        period_of = {name: past.per for name, past in self.goals.past.items()}
+        since = version_at(self.books, first_date_needed(self.goals)).effective_at
         for version in self.books.versions:
             if since <= version.effective_at:
-                pers |= {name: rule.per for name, rule in version.book.streaks.items()}
-        past = {name: self.before(name, per, until) for name, per in pers.items()}
-        kept = {name: each for name, each in past.items() if each.letters}
-        return SettledGoals(until, head, kept, self.books.newest.number)
+                period_of |= {name: rule.per for name, rule in version.book.streaks.items()}
+        past = {name: self.before(name, per, until) for name, per in period_of.items()}
+        reached = {name: periods for name, periods in past.items() if periods.letters}
+        return SettledGoals(until, head, reached, self.books.newest.number)
 
     def standing(
         self, name: str, per: StreakPeriod, when: date, cover: Cover
@@ -339,15 +340,22 @@ class KnownPeriods:
         """Return a streak as it shows on a date."""
         first = per.first(when)
         rule = rule_of(self.books, name)(first)
-        have = progress(rule, first, self.days) if rule else 0
-        return shown_goal_streak(rule, self.before(name, per, first), have, cover)
+        amount = progress(rule, first, self.days) if rule else 0
+        return shown_goal_streak(rule, self.before(name, per, first), amount, cover)
 
     def until(self, name: str, per: StreakPeriod, when: date) -> PastPeriods:
-        """Return a streak's periods up to the newest that is over on a date, or has been reached."""
+        """Return a streak's periods that are over on a date, and the current one if it is reached already."""
         first = per.first(when)
         letter = outcome(rule_of(self.books, name)(first), per, first, self.days)
         past = self.before(name, per, first)
         return past.then(letter) if letter is Outcome.REACHED else past
+
+    def _letters(self, name: str, per: StreakPeriod, begin: date, end: date) -> str:
+        """Return the letters of the periods between two first dates, the second one not included."""
+        rules = rule_of(self.books, name)
+        return "".join(
+            outcome(rules(first), per, first, self.days) for first in periods(per, begin, end - DAY)
+        )
 
 
 class PeriodReason(StrEnum):
@@ -366,9 +374,9 @@ class PeriodReason(StrEnum):
 def explain_period(
     past: PastPeriods, letter: Outcome, cover: Cover, *, is_over: bool, is_asked: bool = True
 ) -> tuple[PeriodReason, int]:
-    """Say why the period after some others counts or does not; and return the streak that it leaves.
+    """Return why the period that follows `past` counts or does not, and the length of the streak after it.
 
-    past: all before it. letter: what it comes to, or has come to so far. is_asked: whether the book asks
+    letter: its outcome, or the outcome that it would have if it ended now. is_asked: whether the book asks
     anything of it.
     """
     before, after = fold_periods(past, cover), fold_periods(past.then(letter), cover)

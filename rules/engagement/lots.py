@@ -1,5 +1,7 @@
-"""Lots and holds (docs/rules.md, rule 11): which points expire, which are reserved, and what has been spent
-before.
+"""Lots and holds (docs/rules.md, rule 11).
+
+A lot is a number of points that expire on one date. Points are spent from the lot that expires first. A hold
+reserves points for a reward; meanwhile they do not expire.
 """
 
 from collections import Counter
@@ -12,7 +14,7 @@ from rules.book.point_rules import instant_of_expiry, last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
-OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
+OPEN_MAX = 5  # open holds of one user; the profile has them, and it must stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
 DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
@@ -22,16 +24,15 @@ DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 class Hold:
     """Points reserved for a reward, and not spent yet.
 
-    A hold is in the profile while it is open. It writes no ledger entry: capturing it does, as a redemption.
-    At its deadline it is released without anybody's doing, because whoever reads counts only what is still
-    held.
+    A hold is in the profile while it is open. It has no ledger entry: capturing it writes one, a redemption.
+    At its deadline it ends by itself, because readers count only open holds.
     """
 
     hold_id: str
     points: int
     reward_id: str
-    held_at: str  # held_at, until: stamps; from `until` on they are held no more
-    until: str
+    held_at: str  # a stamp
+    until: str  # a stamp: the deadline
 
     def is_open(self, now: datetime) -> bool:
         """Whether the points are still reserved."""
@@ -40,7 +41,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class HoldRequest:
-    """What somebody asks for."""
+    """A request to hold points."""
 
     points: int
     reward_id: str
@@ -53,10 +54,10 @@ def hold_id(user_id: str, key: str) -> str:
     return str(uuid5(NAMESPACE, f"{user_id}\x00{key}"))
 
 
-def new_hold(user_id: str, asked: HoldRequest, now: datetime) -> Hold:
+def new_hold(user_id: str, request: HoldRequest, now: datetime) -> Hold:
     """Return the hold that begins now."""
-    key = hold_id(user_id, asked.idempotency_key)
-    return Hold(key, asked.points, asked.reward_id, stamp(now), stamp(now + asked.lasts))
+    key = hold_id(user_id, request.idempotency_key)
+    return Hold(key, request.points, request.reward_id, stamp(now), stamp(now + request.lasts))
 
 
 def held_points(holds: Iterable[Hold], now: datetime) -> int:
@@ -64,31 +65,31 @@ def held_points(holds: Iterable[Hold], now: datetime) -> int:
     return sum(hold.points for hold in holds if hold.is_open(now))
 
 
-def holds_without(holds: Iterable[Hold], ended: str) -> tuple[Hold, ...]:
-    """Return the holds but the one with an id."""
-    return tuple(hold for hold in holds if hold.hold_id != ended)
+def holds_without(holds: Iterable[Hold], ended_id: str) -> tuple[Hold, ...]:
+    """Return all holds except the one with an id."""
+    return tuple(hold for hold in holds if hold.hold_id != ended_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How far an account's expiry is settled."""
+    """How far an account's expiry is settled: the ledger has entries for all that has expired."""
 
-    next_on: date | None = None  # no lot that is not settled expires before; None: no such lot
-    settled_on: date = date.min  # lots up to this date are settled, but for those from next_on on
-    settled_points: int = 0  # what was earned with an expiry up to it
+    next_on: date | None = None  # the first date of a lot that may not be settled; None: all are
+    settled_on: date = date.min  # lots up to this date are settled, except those from next_on on
+    settled_points: int = 0  # points that were earned with an expiry up to settled_on
 
     def is_due(self, now: datetime) -> bool:
         """Whether a lot may have expired that is not settled."""
         return self.next_on is not None and self.next_on <= last_expired(now)
 
     def with_points(self, on: date, points: int) -> "Expiry":
-        """Count points that expire on a date in, or out (below 0). What was settled before is due again."""
+        """Add points that expire on a date (below 0: remove them). A lot that was settled is due again."""
         next_on = min(on, self.next_on or on)
-        settled = points if on <= self.settled_on else 0
-        return Expiry(next_on, self.settled_on, self.settled_points + settled)
+        settled_points = self.settled_points + (points if on <= self.settled_on else 0)
+        return Expiry(next_on, self.settled_on, settled_points)
 
     def reopened(self, since: date) -> "Expiry":
-        """Have lots settled again that expired on a date or later, because less was spent."""
+        """Make lots due again that expired on a date or later, because less was spent than it seemed."""
         if since > self.settled_on:
             return self
         return replace(self, next_on=min(since, self.next_on or since))
@@ -96,27 +97,27 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a settlement goes by. The entries must all be counted into balance and total."""
+    """The state of an account that a settlement follows from."""
 
     expiry: Expiry
-    balance: int
-    total: int  # points ever earned
+    balance: int  # with all entries counted in
+    total: int  # points ever earned, with all entries counted in
     # Points by expiry, of all lots from `expiry.next_on` up to the first one that has not expired by now
     lots: Mapping[date, int]
-    entries: Sequence[Entry] = ()  # those since the instant of `expiry.next_on`
-    holds: Iterable[Hold] = ()  # the open ones
+    entries: Sequence[Entry] = ()  # all entries since the instant of `expiry.next_on`
+    holds: Iterable[Hold] = ()  # the open holds
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The entries that make a ledger agree with what has expired, and how far that is settled."""
+    """The entries that make a ledger agree with what has expired, and how far its expiry is settled then."""
 
     drafts: list[Draft]
     expiry: Expiry
 
 
 def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
-    """Return what is to be written of the lots that have expired by now, of so many dates at most."""
+    """Return the settlement of the lots that have expired by now, of at most `dates_max` dates."""
     expiry, lots = position.expiry, position.lots
     if expiry.next_on is None:
         return Settlement([], expiry)
@@ -126,24 +127,24 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     if len(dates) > dates_max:
         dates = dates[:dates_max]
         until = dates[-1]
-    earned = expiry.settled_points - sum(
-        some for on, some in lots.items() if first <= on <= expiry.settled_on
+    earned_before = expiry.settled_points - sum(
+        points for on, points in lots.items() if first <= on <= expiry.settled_on
     )
-    gone = position.total - position.balance - sum(written.values())
-    drafts, kept = [], None
-    moved = _spendings(position.entries)
-    for on, expired, is_held in expiring(dates, lots, (earned, gone), moved, position.holds):
+    gone_before = position.total - position.balance - sum(written.values())
+    drafts, first_held = [], None
+    spendings = _spendings(position.entries)
+    before = earned_before, gone_before
+    for on, expired, is_held in expiring(dates, lots, before, spendings, position.holds):
         if is_held:
-            kept = kept or on  # what is held does not expire meanwhile: to be looked at again
+            first_held = first_held or on  # held points do not expire yet, so this lot stays due
         if change := expired - written.get(on, 0):
             drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=on.isoformat()))
-    earned += sum(lots.get(on, 0) for on in dates)
-    reached = max(until, expiry.settled_on)
-    rest = [on for on in lots if on > until and lots[on] > 0]
-    earned += sum(some for on, some in lots.items() if until < on <= reached)
-    next_on = kept or min(rest, default=None)
-    # What comes back comes first: the balance is never below 0 in between.
-    return Settlement(sorted(drafts, key=lambda draft: -draft.points), Expiry(next_on, reached, earned))
+    settled_on = max(until, expiry.settled_on)
+    settled_points = earned_before + sum(points for on, points in lots.items() if first <= on <= settled_on)
+    next_on = first_held or min((on for on in lots if on > until and lots[on] > 0), default=None)
+    # Gains come first, so that the balance is never below 0 between two entries.
+    drafts.sort(key=lambda draft: -draft.points)
+    return Settlement(drafts, Expiry(next_on, settled_on, settled_points))
 
 
 Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
@@ -153,67 +154,81 @@ def expiring(
     dates: Iterable[date],
     lots: Mapping[date, int],
     before: tuple[int, int],
-    moved: Iterable[Spending],
+    spendings: Iterable[Spending],
     holds: Iterable[Hold] = (),
 ) -> Iterator[tuple[date, int, bool]]:
-    """Yield what expires of each lot, and whether some of it is held, so that it does not yet.
+    """Yield for each lot: its date, the points that expire, and whether a hold keeps some from expiring.
 
-    dates: those of the lots, ascending. before: what was earned with an earlier expiry; and what expired
-    earlier, with all that was ever spent. moved: all that was spent since the first of these dates.
+    dates: of the lots, ascending. before: the points earned with an earlier expiry; and the points that
+    expired earlier, together with all that were ever spent. spendings: all since the first of these dates.
     """
-    (earned, gone), spendings = before, sorted(moved)
-    later, index = sum(points for _, points in spendings), 0
+    (earned, gone), in_order = before, sorted(spendings)
+    # Points spent after a lot's instant could not be spent from it any more, so they are added again.
+    spent_later, index = sum(points for _, points in in_order), 0
     reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
     for on in dates:
         earned += lots.get(on, 0)
         at = instant_of_expiry(on)
-        while index < len(spendings) and spendings[index][0] <= at:
-            later -= spendings[index][1]
+        while index < len(in_order) and in_order[index][0] <= at:
+            spent_later -= in_order[index][1]
             index += 1
         held = sum(points for since, points in reserved if since <= at) if reserved else 0
-        left = earned - gone + later
-        expired = max(0, left - held)
+        unspent = earned - gone + spent_later
+        expired = max(0, unspent - held)
         gone += expired
-        yield on, expired, held > 0 and left > 0
+        yield on, expired, held > 0 and unspent > 0
 
 
-def expired_points(lots: Mapping[date, int], moved: Sequence[Spending], now: datetime) -> int:
-    """Return what has expired by an instant of an account that has spent so much in all."""
+def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now: datetime) -> int:
+    """Return how many points have expired by an instant. spendings: all of the account."""
     until = last_expired(now)
     dates = sorted(on for on in lots if on <= until)
-    spent = sum(points for _, points in moved)
-    return sum(expired for _, expired, _ in expiring(dates, lots, (0, spent), moved)) if dates else 0
+    spent = sum(points for _, points in spendings)
+    return sum(expired for _, expired, _ in expiring(dates, lots, (0, spent), spendings)) if dates else 0
 
 
-def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], former: Expiry, updated_at: str) -> Expiry:
+def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, updated_at: str) -> Expiry:
     """Return how far an account's expiry is settled, by all of its entries.
 
-    former: what the profile says of it. settled_on does not follow from entries, because a lot of which
-    nothing was left has none; and next_on may well be earlier than it must be. updated_at: when the profile
-    was written: that decides which holds were open.
+    stored: the profile's. Its settled_on is taken over, because it does not follow from entries: a lot that
+    was spent before it expired has none. Its next_on may be earlier than necessary, which is no fault.
+    updated_at: when the profile was written, which decides which holds were open.
     """
     if not entries or not updated_at:
-        return former
+        return stored
     written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
-    if former.settled_on > last_expired(written_at):
-        former = replace(former, settled_on=date.min, next_on=None)
-    still_open = [hold for hold in holds if hold.is_open(written_at)]
+    if stored.settled_on > last_expired(written_at):  # it says to have settled the future
+        stored = replace(stored, settled_on=date.min, next_on=None)
     drafts = [entry.draft for entry in entries]
     lots = _lots_of(drafts)
     if not lots:
-        return former
-    balance = sum(draft.points for draft in drafts)
-    total = sum(draft.points for draft in drafts if draft.kind in EARNING)
-    rest = [on for on in lots if on > former.settled_on and lots[on] > 0]
-    due = min(rest, default=None)
-    if former.settled_on > date.min:
-        before = Position(Expiry(min(lots)), balance, total, lots, entries, still_open)
-        done = settlement_of(before, instant_of_expiry(former.settled_on), len(entries))
-        wrong = [date.fromisoformat(draft.expires_on) for draft in done.drafts if draft.expires_on]
-        due = min([*wrong, *filter(None, [done.expiry.next_on])], default=None)
-    settled_points = sum(points for on, points in lots.items() if on <= former.settled_on)
-    next_on = min(filter(None, [due, former.next_on]), default=None)
-    return Expiry(next_on, former.settled_on, settled_points)
+        return stored
+    if stored.settled_on > date.min:
+        open_holds = [hold for hold in holds if hold.is_open(written_at)]
+        due = _first_unsettled(entries, lots, open_holds, stored.settled_on)
+    else:
+        due = min((on for on in lots if lots[on] > 0), default=None)
+    settled_points = sum(points for on, points in lots.items() if on <= stored.settled_on)
+    next_on = min(filter(None, [due, stored.next_on]), default=None)
+    return Expiry(next_on, stored.settled_on, settled_points)
+
+
+def _first_unsettled(
+    entries: Sequence[Entry], lots: Mapping[date, int], open_holds: Sequence[Hold], settled_on: date
+) -> date | None:
+    """Return the first date of a lot that a settlement from the beginning would still change; or None."""
+    drafts = [entry.draft for entry in entries]
+    position = Position(
+        expiry=Expiry(min(lots)),
+        balance=sum(draft.points for draft in drafts),
+        total=sum(draft.points for draft in drafts if draft.kind in EARNING),
+        lots=lots,
+        entries=entries,
+        holds=open_holds,
+    )
+    settlement = settlement_of(position, instant_of_expiry(settled_on), len(entries))
+    changed = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
+    return min([*changed, *filter(None, [settlement.expiry.next_on])], default=None)
 
 
 def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
@@ -225,7 +240,7 @@ def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
 
 
 def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
-    """Return what entries say has expired, by expiry, of lots from a date on."""
+    """Return the points that entries record as expired, by expiry, of lots from a date on."""
     written: Counter[date] = Counter()
     for draft in (entry.draft for entry in entries):
         if draft.kind is EntryKind.EXPIRE and draft.expires_on:
@@ -236,8 +251,8 @@ def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
 def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     """Return when points were spent, and how many.
 
-    Points that were held are spent from the moment when they were held. A reversal counts, below 0, when what
-    it undoes does: that is as if it had never been.
+    Points that were held count as spent from the beginning of the hold. A reversal gives the points back at
+    the instant of the redemption that it reverses, as if that had never been.
     """
     return [
         (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
@@ -247,16 +262,16 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
 
 
 def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:
-    """Return what is left of the lots that have not expired, by expiry.
+    """Return the unspent points of the lots that have not expired, by expiry.
 
-    What was spent came from those that expire first, so the balance is made of the last ones. lasting: points
-    that never expire; they are spent last.
+    Points were spent from the lots that expire first. So the balance consists of the lots that expire last.
+    lasting: points that never expire; they are spent last.
     """
-    left: dict[date, int] = {}
+    unspent: dict[date, int] = {}
     balance -= max(0, min(lasting, balance))
     for on in sorted(lots, reverse=True):
-        some = max(0, min(lots[on], balance))
-        balance -= some
-        if some:
-            left[on] = some
-    return dict(sorted(left.items()))
+        points = max(0, min(lots[on], balance))
+        balance -= points
+        if points:
+            unspent[on] = points
+    return dict(sorted(unspent.items()))

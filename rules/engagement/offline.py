@@ -1,9 +1,9 @@
-"""Which late events count, because their device is known to have been offline (rule 16): by time receipts,
-the service's word that a device was in touch with it at an instant.
+"""Which late events count because their device was offline (rule 16). Time receipts prove it.
 
-A receipt is `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a
-keyed hash of user and device, so that a receipt in a log names nobody. SIGNATURE: over both. Who has the key
-checks it. Nothing is stored when a receipt is given out.
+A receipt is the service's signed statement that a device was in touch with it at an instant:
+`1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a keyed hash of
+user and device, so that a receipt in a log names nobody. SIGNATURE: over both, with the same key. Giving a
+receipt out stores nothing.
 """
 
 import hmac
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.book.book import OfflineRules
-from rules.days import EPOCH, stamp, unstamp
+from rules.days import DAY, EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
 
 FORMAT = "1"
@@ -25,19 +25,18 @@ RECEIPT_PATTERN = re.compile(
 # A device names itself by a random text of its own choice.
 DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
 MILLISECOND = timedelta(milliseconds=1)
-# A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
+# A device that has just been in touch has 72 hours to send the events that it holds (rule 3).
 OPEN_FOR = LATE_MAX
-# Older receipts are refused, so what was used need not be known for longer than a year.
+# Older receipts are refused. So a used receipt need not be remembered for longer than a year.
 RECEIPT_AGE_MAX = timedelta(days=60)
 YEAR = timedelta(days=365)
-# This many stretches of a year are kept. Nobody comes back from the sea more often.
+# So many stretches of a year are stored. Nobody comes back from the sea more often.
 STRETCHES_MAX = 60
-DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt that was checked."""
+    """A receipt whose signature and owner are right."""
 
     issued_at: datetime
     owner: str  # the hash of user and device
@@ -60,18 +59,19 @@ def new_receipt(key: str, user_id: str, device: str, now: datetime) -> str:
 
 
 def read_receipt(text: str, keys: Iterable[str], user_id: str, device: str) -> Receipt:
-    """Return what a receipt says, if one of the keys has signed it for this user and device.
+    """Return a receipt that one of the keys has signed for this user and device.
 
-    Raises InputRefused: it is forged, or foreign.
+    Raises InputRefused for a forged receipt, and for one of another user or device.
     """
-    found = RECEIPT_PATTERN.fullmatch(text)
-    key = found and next((key for key in keys if _is_signed(key, text)), None)
-    if found is None or key is None:
+    match = RECEIPT_PATTERN.fullmatch(text)
+    key = match and next((key for key in keys if _is_signed(key, text)), None)
+    if match is None or key is None:
         raise receipt_refusal("is forged: the service did not sign it, or has retired the key")
-    if not hmac.compare_digest(_owner(key, user_id, device), found[2]):
+    issued, owner, _signature_digits = match.groups()
+    if not hmac.compare_digest(_owner(key, user_id, device), owner):
         raise receipt_refusal("is foreign: it was given to another user or device")
     try:
-        return Receipt(EPOCH + int(found[1]) * MILLISECOND, found[2])
+        return Receipt(EPOCH + int(issued) * MILLISECOND, owner)
     except OverflowError:
         raise receipt_refusal("is forged: its instant does not exist") from None
 
@@ -95,13 +95,13 @@ def _hmac_digits(key: str, text: str, digits: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some time that a device of a user was offline."""
+    """A time during which a device of a user was offline."""
 
     owner: str  # the hash of user and device
-    receipt_at: datetime  # of the receipt that began it
+    receipt_at: datetime  # when the receipt was issued that began it
     since: datetime  # the same, or later: when the user last was in touch by any device
     until: datetime  # when the receipt was used first
-    open_until: datetime  # until when events of it may come
+    open_until: datetime  # until when the device may send events of this time
 
 
 def stretch_text(stretch: Stretch) -> str:
@@ -122,16 +122,16 @@ def known_stretch(
     now: datetime,
     is_unanswered: Callable[[Stretch], bool] = lambda _: False,
 ) -> Stretch | None:
-    """Return the stretch that a receipt belongs to, None if it begins one.
+    """Return the stretch that a receipt belongs to; None if it begins a new one.
 
-    used: the user's stretches. is_unanswered: whether the device does not know what became of the batch that
-    ended a stretch, since it sends the same events again. Then it has no newer receipt: the answer was lost.
-    Raises InputRefused for a receipt that was used, is out of order or too old, and for one too many.
+    used: the user's stretches. is_unanswered: whether the device has not received the answer to the batch
+    that ended a stretch, because it sends the same events again. Then it has no newer receipt either. Raises
+    InputRefused for a receipt that was used, is out of order or too old, and for one too many.
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
         raise receipt_refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
-    own = [stretch for stretch in used if stretch.owner == receipt.owner]
-    newest = max(own, key=lambda each: (each.receipt_at, each.until), default=None)
+    of_device = [stretch for stretch in used if stretch.owner == receipt.owner]
+    newest = max(of_device, key=lambda stretch: (stretch.receipt_at, stretch.until), default=None)
     if newest and receipt.issued_at < newest.receipt_at:
         at = stamp(newest.receipt_at)
         raise receipt_refusal(f"is out of order: a receipt of {at} of this device has been used")
@@ -150,38 +150,41 @@ def new_stretch(
 ) -> Stretch:
     """Return the stretch that a receipt begins.
 
-    contacts: when the user sent something after the receipt, by any device. Whoever was in touch had 72 hours
-    from then on to send all that was before. A receipt that was used, and whose answer was lost, stands for
-    the one that this answer had.
+    contacts: when the user sent something after the receipt, by any device. From each contact on, the user
+    had 72 hours to send all earlier events. So a contact more than 72 hours ago begins the stretch anew, and
+    the first later one limits until when it is open. If a stretch was ended with this very receipt, because
+    the answer with the next receipt was lost, that stretch's end begins this one.
     """
-    own = (
+    ends_of_receipt = (
         stretch.until
         for stretch in used
         if (stretch.owner, stretch.receipt_at) == (receipt.owner, receipt.issued_at)
     )
-    every = [*contacts, *(stretch.until for stretch in used)]
-    since = max([receipt.issued_at, *own, *(each for each in every if each <= now - OPEN_FOR)])
-    first = min([now, *(each for each in every if each > since)])
-    return Stretch(receipt.owner, receipt.issued_at, since, now, first + OPEN_FOR)
+    all_contacts = [*contacts, *(stretch.until for stretch in used)]
+    old_contacts = (contact for contact in all_contacts if contact <= now - OPEN_FOR)
+    since = max([receipt.issued_at, *ends_of_receipt, *old_contacts])
+    first_later = min([now, *(contact for contact in all_contacts if contact > since)])
+    return Stretch(receipt.owner, receipt.issued_at, since, now, first_later + OPEN_FOR)
 
 
 def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
-    """Return the stretches that still matter: those of a year."""
+    """Return the stretches that ended within a year."""
     return [stretch for stretch in used if stretch.until > now - YEAR]
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineProof:
-    """What a batch proves of when its events happened."""
+    """What the receipt of a batch proves of its late events."""
 
-    stretch: Stretch | None = None  # that of its receipt
+    stretch: Stretch | None = None  # of the receipt; None: it proves nothing, or there is none
     used: tuple[Stretch, ...] = ()  # all stretches of the user
     refused: InputRefused | None = None  # why the receipt proves nothing
 
     def check(self, occurred: datetime, offline: OfflineRules) -> str:
         """Return since when the device was offline (a stamp), for an event that is more than 72 hours old.
 
-        offline: what the book in force at the event says. Raises InputRefused for one that is not proven.
+        offline: the rules of the book in force at the event. Raises InputRefused for an event that is not
+        proven.
         """
         if self.refused or self.stretch is None:
             raise self.refused or receipt_refusal("is missing")
@@ -200,15 +203,11 @@ class OfflineProof:
 def offline_in_a_year(
     stretch: Stretch, used: Iterable[Stretch], occurred: datetime, offline: OfflineRules
 ) -> timedelta:
-    """Return for how long a user was offline in a year, this stretch's time since an event included.
+    """Return how long a user was offline within a year, with this stretch's time since an event.
 
-    Of another stretch no more is counted than could be proven.
+    Another stretch counts at most the days that a receipt proves.
     """
-    others = [
-        recent_stretch
-        for recent_stretch in recent_stretches(used, stretch.until)
-        if recent_stretch != stretch
-    ]
+    others = [other for other in recent_stretches(used, stretch.until) if other != stretch]
     spans = [(max(other.since, other.until - offline.days_max * DAY), other.until) for other in others]
     return _total_length([*spans, (occurred, stretch.until)])
 
@@ -221,7 +220,7 @@ def _late_refusal(reason: str) -> InputRefused:
 
 
 def _total_length(spans: Iterable[tuple[datetime, datetime]]) -> timedelta:
-    """Return how long some spans are together. What two of them share is counted once."""
+    """Return the total length of spans. Time that two of them share counts once."""
     total, end = timedelta(), None
     for first, last in sorted(spans):
         begin = first if end is None else max(first, end)

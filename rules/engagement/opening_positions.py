@@ -1,5 +1,7 @@
-"""Opening positions: what another system says of a user on a date (docs/rules.md, rule 20), and how one is
-read from a row of a file.
+"""Opening positions: a user's streak and points in another system, on a date (docs/rules.md, rule 20).
+
+In this order: the position and its entries; the decision that gives it to an account; the reading of one from
+a row of a file.
 """
 
 import json
@@ -26,7 +28,8 @@ from rules.engagement.streak import Checkpoint, fold
 
 OPENING_TYPE = "OPENING_BALANCE"
 LASTING = "lasting"  # the lot of points that never expire
-# Events that came before the position are believed to be in it if they may have come late.
+# Events so long before the position's last date may have come late while the user moved. Then the position
+# has them already. Earlier events are of another history.
 BESIDE = LATE_MAX + 2 * DAY
 COLUMNS = (
     *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
@@ -40,17 +43,17 @@ FIRST = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class OpeningPosition:
-    """What a user brings along."""
+    """The state that a user brings along."""
 
     user_id: str
     as_of: date  # the date that it describes
     last_date: date | None = None
     streak: int = 0  # how long it was at `last_date`, 0 for one that had ended by then
-    longest: int = 0  # longest, active_days: with that streak
-    active_days: int = 0
+    longest: int = 0  # with that streak
+    active_days: int = 0  # with that streak
     # Points by the date on which they expire; None: never
     lots: Mapping[date | None, int] = field(default_factory=dict)
-    freezes: int = 0  # that are left
+    freezes: int = 0  # unused ones
     achievements: Mapping[str, str] = field(default_factory=dict)  # instants by name
 
     @property
@@ -60,7 +63,7 @@ class OpeningPosition:
 
     @property
     def opening(self) -> Checkpoint:
-        """What the fold begins with; without an active date it has a length of 0, and is a mark alone."""
+        """The checkpoint that the fold begins with. Without an active date its length is 0: it is a mark."""
         if self.last_date is None:
             return Checkpoint(self.as_of, 0, 0, 0, 0)
         length = max(1, self.streak)
@@ -95,19 +98,19 @@ class OpeningPosition:
 
 def has_position(account: Account, position: OpeningPosition) -> bool:
     """Whether an account has this position. Raises InputRefused if it has another one."""
-    have = account.profile.cover.opening
-    if have is None:
+    opening = account.profile.cover.opening
+    if opening is None:
         return False
-    if have != position.opening:
-        raise InputRefused("conflict", "user_id", f"has moved in with another position: {have.text}")
+    if opening != position.opening:
+        raise InputRefused("conflict", "user_id", f"has moved in with another position: {opening.text}")
     return True
 
 
 def with_position(account: Account, position: OpeningPosition, now: datetime) -> Decision:
-    """Return the account with a position, which is as if it had been there before all events.
+    """Return the decision that gives an account a position, as if it had preceded all events.
 
-    account: with the day of `as_of`. Raises NeedsHistory; and InputRefused if there are active dates that the
-    position cannot know of: a history was taken in for the same user.
+    account: with the day of `as_of`. Raises NeedsHistory. Raises InputRefused if the account has active dates
+    from an imported history: the position would count them twice.
     """
     before = account.profile
     if account.history is None and (before.streak or account.pending):
@@ -138,36 +141,36 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
         raise InputRefused("conflict", "user_id", reason)
 
 
-def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:
-    """Return the position in a row; raises InputRefused. user_id: the pattern of ids."""
+def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) -> OpeningPosition:
+    """Return the position in a row; raises InputRefused. user_id_pattern: a regular expression."""
     unknown = sorted(values.keys() - {*COLUMNS})
     if unknown:
         raise _field_refusal(unknown[0], "is no column of opening positions")
-    user = str(values.get("user_id", ""))
-    if not re.fullmatch(user_id, user, re.ASCII):
-        raise _field_refusal("user_id", f"must match {user_id}" if user else "is missing")
+    user_id = str(values.get("user_id", ""))
+    if not re.fullmatch(user_id_pattern, user_id, re.ASCII):
+        raise _field_refusal("user_id", f"must match {user_id_pattern}" if user_id else "is missing")
     as_of = _date(values, "as_of", today + DAY)
     if as_of is None:
         raise _field_refusal("as_of", "is missing: the date that the position is told of")
-    found = OpeningPosition(
-        user,
-        as_of,
-        _date(values, "last_date", as_of),
-        _number(values, "streak"),
-        _number(values, "longest"),
-        _number(values, "active_days"),
-        _lots(values, as_of),
-        _number(values, "freezes"),
-        _achievements(values),
+    position = OpeningPosition(
+        user_id=user_id,
+        as_of=as_of,
+        last_date=_date(values, "last_date", as_of),
+        streak=_number(values, "streak"),
+        longest=_number(values, "longest"),
+        active_days=_number(values, "active_days"),
+        lots=_lots(values, as_of),
+        freezes=_number(values, "freezes"),
+        achievements=_achievements(values),
     )
-    _check_streak(found)
-    if found.freezes > FREEZES_MAX:
+    _check_streak(position)
+    if position.freezes > FREEZES_MAX:
         raise _field_refusal("freezes", f"are more than {FREEZES_MAX}")
-    return found
+    return position
 
 
 def _check_streak(position: OpeningPosition) -> None:
-    """Raise InputRefused for a streak that would be shown otherwise than the row has it."""
+    """Raise InputRefused if the app would show another streak than the row says."""
     if position.last_date is None:
         if position.streak or position.longest or position.active_days:
             raise _field_refusal("last_date", "is missing: the last date that counts for the streak")
@@ -214,17 +217,17 @@ def _expiry(text: str, as_of: date) -> date:
 
 
 def _achievements(values: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
+    instants = {}
     for name, at in (_json_object(values, "achievements") or {}).items():
         try:
-            found[name] = stamp(parse_moment(str(at)).utc)
+            instants[name] = stamp(parse_moment(str(at)).utc)
         except ValueError as error:
             raise _field_refusal("achievements", f"has {name} at {at!r}: {error}") from None
-    return found
+    return instants
 
 
 def _json_object(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """Return an object, which a CSV file has as JSON; None if there is none."""
+    """Return a field's object, or None. A text is parsed as JSON, because CSV has no objects."""
     value = values.get(name)
     if isinstance(value, str):
         try:
@@ -237,7 +240,7 @@ def _json_object(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def _number(values: Mapping[str, Any], name: str) -> int:
-    """Return a whole number from 0; a text of it is one, too, because CSV has no numbers."""
+    """Return a field's whole number from 0. A text of digits is taken, too, because CSV has no numbers."""
     value = values.get(name, 0)
     if isinstance(value, str) and re.fullmatch(r"\d{1,13}", value, re.ASCII):
         value = int(value)
@@ -252,12 +255,12 @@ def _date(values: Mapping[str, Any], name: str, last: date) -> date | None:
     if name not in values:
         return None
     try:
-        found = date.fromisoformat(str(values[name]))
+        day = date.fromisoformat(str(values[name]))
     except ValueError:
         raise _field_refusal(name, "is no date such as 2026-03-01") from None
-    if not FIRST <= found <= last:
+    if not FIRST <= day <= last:
         raise _field_refusal(name, f"is not between {FIRST} and {last}")
-    return found
+    return day
 
 
 def _field_refusal(field: str, reason: str) -> InputRefused:

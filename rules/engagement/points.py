@@ -1,5 +1,11 @@
-"""Points of events (docs/rules.md, rules 5, 11 and 12): what events that count earn, what a ledger lacks of
-that, what they earned in each week, and what was true of a balance at an instant.
+"""Points that a ledger should have by the book (docs/rules.md, rules 5, 11 and 12).
+
+In this order:
+
+- the points that a ledger lacks, and the entries that add them;
+- the entries that reverse an event;
+- the points of each week, recomputed from the book;
+- the balance at an instant in the past, with what the ledger learned of it later.
 """
 
 from collections import Counter, defaultdict
@@ -10,16 +16,16 @@ from datetime import UTC, date, datetime, time
 from rules.book.book import Books
 from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_of, points_left, total_points
 from rules.days import DAY, stamp
-from rules.engagement.earnings import instant_of
+from rules.engagement.earnings import instant_of, monday_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
-AS_OF_MAX = 400 * DAY  # how long ago the instant may lie that somebody asks about
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
+AS_OF_MAX = 400 * DAY  # the balance at an instant longer ago is not computed
+APART_MAX = 2 * DAY  # between an event's instant and the date that it counts for
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Points of one type that are under the same cap, are of one date, and expire on one date."""
+    """The points of one event type on one date that have the same cap and expire on the same date."""
 
     event_type: str
     activity_date: date
@@ -28,7 +34,7 @@ class Slot:
 
     @property
     def group(self) -> tuple[str, Period | None, date]:
-        """What has one sum: a type's points under caps of one period, or of a date where there is no cap."""
+        """Event type, period and first date of the points that one cap limits together; no period: no cap."""
         if self.cap is None:
             return self.event_type, None, self.activity_date
         is_week = self.cap.per is Period.WEEK
@@ -37,7 +43,7 @@ class Slot:
 
     @property
     def order(self) -> tuple[str, str, int, str]:
-        """Who comes first where a cap leaves something for several."""
+        """The order in which slots get the points that a cap allows."""
         return (
             self.event_type,
             self.activity_date.isoformat(),
@@ -62,13 +68,8 @@ def is_earning(entry: Draft) -> bool:
     return entry.kind in EARNING and bool(entry.event_type and entry.activity_date)
 
 
-def monday_of(day: date) -> date:
-    """Return the first date of a date's week (ISO 8601)."""
-    return day - day.weekday() * DAY
-
-
 def place_before(day: date) -> str:
-    """Return a place after which all entries of events stand that count for a date or a later one."""
+    """Return a ledger place before all entries of events that count for a date or a later one."""
     return stamp(datetime.combine(day, time(), UTC) - APART_MAX)
 
 
@@ -84,8 +85,8 @@ def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[
 def judgement_of(entry: Draft, books: Books) -> Judgement:
     """Return what an EARN's event is worth by the book.
 
-    That is by the version that judged it, or by a later one that took effect in the past. What a version has
-    judged that is not known here counts as the ledger has it.
+    The version that judged it decides, or a later version that took effect in the past. If this process does
+    not know the version yet, the event is worth what the ledger says.
     """
     kind, event_id, day = entry.event_type or "", entry.event_id or "", entry.activity_date
     occurred = instant_of(event_id)
@@ -103,10 +104,10 @@ def reversed_events(entries: Iterable[Draft]) -> set[str]:
 
 
 def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str] = ()) -> dict[Slot, int]:
-    """Return what a ledger's entries lack (above 0), or have too much (below 0), by slot, in their order.
+    """Return the points that entries lack (above 0) or have too many (below 0), by slot, in the slots' order.
 
-    entries: all of whole weeks; others are left out. undone: ids of events that are to be reversed besides
-    those that entries reverse.
+    entries: all of whole weeks. Those that earn nothing are ignored. undone: ids of events that count as
+    reversed, in addition to the events that entries reverse.
     """
     gone = {*reversed_events(entries), *undone}
     have: Counter[Slot] = Counter()
@@ -125,10 +126,11 @@ def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str]
 
 
 def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot]:
-    """Return the points that each slot must have: as they lie, as far as that can be.
+    """Return the points that each slot must have. As many as possible stay where they are.
 
-    have: points that caps have left. worth: points before caps. What a slot has beyond its worth goes; what
-    caps leave then is for whoever comes first. The sum is that of any order (rules.book.point_rules).
+    have: the ledger's points, after caps. worth: the events' points, before caps. Points of a slot above its
+    worth are taken away. What a cap then still allows goes to the first slots in order. The sum is the same
+    in any order (rules.book.point_rules).
     """
     must = Counter({slot: max(0, min(have.get(slot, 0), points)) for slot, points in worth.items()})
     groups: dict[tuple[str, Period | None, date], list[Slot]] = defaultdict(list)
@@ -148,7 +150,7 @@ def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter
 
 
 def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) -> list[Draft]:
-    """Return the entries that give a ledger what it lacks. What comes back comes first: so debts are few."""
+    """Return the entries that give a ledger what it lacks, gains first: so few accounts have a debt."""
     drafts = [
         Draft(
             EntryKind.RERATE,
@@ -166,15 +168,17 @@ def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) ->
 
 
 def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books, reason: str) -> list[Draft]:
-    """Return the entries that reverse an event; the last of them is the CLAWBACK, which names it.
+    """Return the entries that reverse an event. The last one is the CLAWBACK, which names it.
 
-    earned: its EARN, at a place in the ledger. entries: at least all of the week that it counts in. What
-    other events earn in its place, because their cap leaves it now, are entries of their own.
+    earned: the event's EARN. place: of the EARN in the ledger. entries: at least all of its week. Under a cap
+    other events may now earn more; the entries before the CLAWBACK are theirs.
     """
     day = date.fromisoformat(earned.activity_date or "")
-    first, kind = monday_of(day), earned.event_type
-    own = [entry for entry in entries_of_weeks(entries, first, first) if entry.event_type == kind]
-    changes = shortfalls(own, books, [earned.event_id or ""])
+    monday = monday_of(day)
+    of_type = [
+        entry for entry in entries_of_weeks(entries, monday, monday) if entry.event_type == earned.event_type
+    ]
+    changes = shortfalls(of_type, books, [earned.event_id or ""])
     slot = Slot(earned.event_type or "", day, earned.cap, earned.expires_on)
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
     return [
@@ -198,17 +202,16 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
 
 @dataclass(slots=True)
 class EarnedWeek:
-    """What a week has earned."""
+    """The points of a week."""
 
-    earned: int = 0  # by the entries of a week
-    by_book: int = 0  # by the book, what those of its events earn that count
+    earned: int = 0  # by the ledger's entries
+    by_book: int = 0  # by the book, of the events that are not reversed
 
 
 def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
-    """Return what a user's events earn, recomputed from the book, by the Monday of their dates.
+    """Return the points of each week, by its Monday: as the ledger has them, and recomputed from the book.
 
-    entries: of a whole ledger, or at least of whole weeks. One whose version is not known here counts as it
-    is.
+    entries: of a whole ledger, or at least of whole weeks.
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
     capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -235,15 +238,15 @@ Group = tuple[str, date]  # an event type, the Monday of a week
 
 
 def first_place(instant: datetime) -> str:
-    """Return the place after which all entries stand that `points_added_later` asks for."""
+    """Return a place in the ledger that is before all entries that `points_added_later` needs."""
     return place_before(monday_of((instant.astimezone(UTC) - APART_MAX).date()))
 
 
 def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:
-    """Return by how much what was true at an instant differs from what the ledger said then.
+    """Return how many points later entries add to the balance that the ledger had at an instant.
 
-    entries: those after `first_place`. True is what had been earned and had expired by then. A redemption
-    that was reversed is as if it had never been.
+    They are entries about what had happened by then: events that had occurred, points that had expired, and
+    reversals of redemptions, as if these had never been. entries: all entries after `first_place`.
     """
     place, entries = stamp(instant), list(entries)
     later = [entry.draft for entry in entries if entry.created_at > place]
@@ -264,50 +267,54 @@ def _is_near(draft: Draft, instant: datetime) -> bool:
     """Whether some events of an entry's week may have occurred by an instant, and others not."""
     if (group := _group(draft)) is None:
         return False
-    near = (instant.astimezone(UTC) + apart for apart in (-APART_MAX, APART_MAX))
-    return group[1] in {monday_of(each.date()) for each in near}
+    _, monday = group
+    return monday in {
+        monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)
+    }
 
 
 def _added_by_book(entries: Sequence[Entry], group: Group | None, instant: datetime, books: Books) -> int:
-    """Return the same for what a week's events of one type have earned.
+    """Return how many points later entries of one group add to the balance at an instant.
 
-    They share caps, and a RERATE names no event. So what those earn that had occurred follows from the book,
-    as far as versions of the past have been applied to them.
+    The group's events share caps, and a RERATE names no event. So the points of the events that had occurred
+    are computed by the book, with the versions that have judged the group so far.
     """
-    own = [entry for entry in entries if _group(entry.draft) == group]
-    then = _applied_versions(own, books)
+    group_entries = [entry for entry in entries if _group(entry.draft) == group]
     occurred = [
-        each.draft
-        for each in own
-        if each.draft.kind is not EntryKind.EARN or instant_of(each.draft.event_id or "") <= instant
+        entry.draft
+        for entry in group_entries
+        if entry.draft.kind is not EntryKind.EARN or instant_of(entry.draft.event_id or "") <= instant
     ]
-    earned = sum(week.by_book for week in weeks_by_book(occurred, then).values())
-    return earned - sum(each.draft.points for each in own if each.created_at <= stamp(instant))
+    weeks = weeks_by_book(occurred, _applied_versions(group_entries, books))
+    earned = sum(week.by_book for week in weeks.values())
+    return earned - sum(entry.draft.points for entry in group_entries if entry.created_at <= stamp(instant))
 
 
-def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
-    """Return the versions that have judged a week's events of one type.
+def _applied_versions(group_entries: Sequence[Entry], books: Books) -> Books:
+    """Return the versions that have judged a group's events.
 
-    A version of the past that was applied may have no entry, where a cap leaves as much as before. So these
-    are the most, in the order of publishing, by which the ledger lacks nothing; while a rating is under way,
-    those from before its last entry.
+    A version that took effect in the past may have been applied without an entry, if a cap allows as much as
+    before. So the most versions are taken, in the order of publishing, with which the ledger lacks nothing.
+    While a rating is under way there are none; then it is those that were published before its last entry.
     """
-    drafts = [entry.draft for entry in own]
+    drafts = [entry.draft for entry in group_entries]
     past = sorted(version.number for version in books.versions if version.is_retroactive)
     for count in range(len(past), -1, -1):
-        then = Books(version for version in books.versions if version.number not in past[count:])
-        if not shortfalls(drafts, then):
-            return then
-    rated = max((entry.created_at for entry in own if entry.draft.kind is not EntryKind.EARN), default="")
+        applied = Books(version for version in books.versions if version.number not in past[count:])
+        if not shortfalls(drafts, applied):
+            return applied
+    rated_at = max(
+        (entry.created_at for entry in group_entries if entry.draft.kind is not EntryKind.EARN), default=""
+    )
     return Books(
         version
         for version in books.versions
-        if not version.is_retroactive or stamp(version.published_at) <= rated
+        if not version.is_retroactive or stamp(version.published_at) <= rated_at
     )
 
 
 def _was_true(draft: Draft, instant: datetime, place: str) -> bool:
-    """Whether an entry that was written after an instant is about what was so by then."""
+    """Whether an entry that was written after an instant is about something that had happened by then."""
     if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
         return instant_of(draft.event_id) <= instant
     if draft.kind is EntryKind.RERATE and draft.activity_date:

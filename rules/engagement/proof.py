@@ -1,9 +1,9 @@
 """Proofs (rule 19): an account's chain recomputed from its entries, the tree over all accounts' heads, and
 the small file that proves one entry.
 
-The tree is RFC 6962's, in 256 buckets. A bucket has the accounts whose hash of the user id has the same first
-two digits, in the order of their names in the tree. The tree of all buckets' roots is always full. So a night
-hashes only the buckets that have changed.
+The tree is the one of RFC 6962, in 256 buckets. An account's bucket follows from the first byte of its user
+id's hash. Within a bucket, accounts are ordered by their names in the tree. A tree over the buckets' roots
+joins them. So a night hashes only the buckets that have changed.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ class LedgerLink:
     seq: int
     place: str  # created_at; of an erased person's entry, the part of it that stays
     shown: bytes  # encoded fields that outlive an erasure
-    hidden: bytes | None  # encoded fields that an erasure takes away; None: it has
+    hidden: bytes | None  # encoded fields that an erasure takes away; None once it has taken them
     committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
     begins: bytes = b""  # at the first entry: the salt of the chain
     stored: bytes = b""  # the hash that the copy has; b"": it has none
@@ -126,7 +126,7 @@ class LedgerFault:
 
 
 def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return which entries are missing, twice there, or not in the order of their places."""
+    """Return which entries are missing, occur twice, or are not in the order of their places."""
     by_seq: dict[int, LedgerLink] = {}
     faults = []
     for link in links:
@@ -142,17 +142,16 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
 
 
 def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return how a copy contradicts itself: its order, and hashes that do not follow from its entries.
+    """Return how a copy contradicts itself: faults of its order, else the first hash that does not follow.
 
-    The first hash that differs is reported. Between it and the hash before it, carried entries have none: the
-    fault is in one of these then, and who has another copy asks differences().
+    Carried entries have no stored hash. If some lie before the reported entry, the fault may be in one of
+    them. Whoever has another copy finds out with chain_differences.
     """
     if faults := order_faults(links):
         return faults
-    chain = chain_of(account_id, links)
-    if chain:
+    if chain := chain_of(account_id, links):
         broken = chain.breaks
-    else:  # hashes without a chain: the salt that it begins with was taken away
+    else:  # hashes without a chain: somebody took the salt away that it begins with
         broken = [link.seq for link in links if link.stored or link.begins or link.name]
     places = {link.seq: link.place for link in links}
     return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
@@ -167,13 +166,17 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
         other = by_seq.get(link.seq)
         if other is None:
             faults.add(LedgerFault(link.seq, ADDED, link.place))
-        elif (link.shown, link.hidden) != (other.shown, other.hidden) and None not in (
-            link.hidden,
-            other.hidden,
-        ):
+        elif _has_other_content(link, other):
             faults.add(LedgerFault(link.seq, FLIPPED, other.place))
     faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in seqs)
     return sorted(faults)
+
+
+def _has_other_content(link: LedgerLink, other: LedgerLink) -> bool:
+    """Whether two copies of an entry differ. One whose hidden fields were erased is not compared."""
+    if link.hidden is None or other.hidden is None:
+        return False
+    return (link.shown, link.hidden) != (other.shown, other.hidden)
 
 
 def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
@@ -244,13 +247,6 @@ def path_of(digests: Sequence[bytes], index: int) -> Path:
         pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
         level, index = pairs + level[len(level) - len(level) % 2 :], index // 2
     return path
-
-
-def root_by_path(digest: bytes, path: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the root that a leaf and its path give."""
-    for side, beside in path:
-        digest = node_of(beside, digest) if side == LEFT else node_of(digest, beside)
-    return digest
 
 
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:

@@ -1,5 +1,11 @@
-"""The nightly comparison of one account: what its ledger alone says it must be (rule 6), whether ledger and
-lake hold the same entries (rule 7), and what to do about a difference. rules.turns says whose turn it is.
+"""The nightly comparison of one account.
+
+In this order:
+
+- the doubts, the results and the steps of a comparison;
+- the profile and the days that the ledger alone leads to (rule 6);
+- whether ledger and lake hold the same entries (rule 7);
+- what to do about a difference.
 """
 
 import hashlib
@@ -17,29 +23,29 @@ from rules.engagement.streak import fold
 
 # An older entry that is still not in the lake is late. A younger one is in flight.
 LAKE_LAG = timedelta(hours=2)
-# Firehose tries for a day. What is not in the lake then will not come by itself.
+# Firehose retries for a day. An entry that is not in the lake then will not come by itself.
 LAKE_LOST = timedelta(hours=24)
-# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
-# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
+# If more accounts are in one doubt, their ledgers are not at fault: the lake has lost files, or the code that
+# makes or reads hashes is wrong. Then no redemption waits for it.
 MANY_MIN = 20
-MANY_SHARE = 100  # one account in this many
+MANY_SHARE = 100  # more than one account in this many
 SEPARATOR = "\x1f"
 DIGEST_BITS = 64
-# A difference counts when a second look sees it too: the first may have met a writer at work.
+# A difference counts if a second look sees it, too. The first may have been in the middle of a write.
 LOOKS_MIN = 2
 
 
 class Doubt(StrEnum):
-    """What speaks against a journal, which is the ledger of an account and its copy in the lake (rule 7).
+    """A reason to distrust a journal: the ledger of an account and its copy in the lake (rule 7).
 
-    An entry never changes, so both must hold the same entries. Where they disagree, nobody knows which is
-    right: nothing is repaired, and redemptions wait for an admin.
+    An entry never changes, so both must hold the same entries. If they differ, nobody knows which is right:
+    nothing is repaired, and redemptions wait for an admin.
     """
 
     NONE = ""
-    LATE = "late"  # the lake lacks entries that should be there by now
-    LACKING = "lacking"  # it has lacked them for a day
-    UNPROVEN = "unproven"  # they agree; the chain of hashes is broken, or contradicts the last root (rule 19)
+    LATE = "late"  # the lake lacks entries that are older than LAKE_LAG
+    LACKING = "lacking"  # the lake lacks entries that are older than LAKE_LOST
+    UNPROVEN = "unproven"  # both agree; the chain of hashes is broken, or contradicts the last root (rule 19)
     CONTRADICTED = "contradicted"  # they differ, or the ledger breaks rule 6
 
 
@@ -48,9 +54,9 @@ class LakeFigures:
     """The figures that the lake's copy of an account's journal adds up to."""
 
     head: str = ""  # created_at of the newest entry; "" where there is none
-    entries: int = 0  # how many
-    points: int = 0  # the sum of all entries
-    earned: int = 0  # the sum of the entries that earn
+    entries: int = 0  # their number
+    points: int = 0  # the sum of all entries' points
+    earned: int = 0  # the sum of the points of entries that earn
     seq: int | None = None  # of the newest entry
     balance: int = 0  # after the newest entry
     digest: int = 0  # of all entries (digest_of)
@@ -58,10 +64,10 @@ class LakeFigures:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionState:
-    """A stored profile or day."""
+    """A stored profile or day, compared with the ledger."""
 
-    place: str  # the newest entry that it says it counts, "" for none
-    is_right: bool  # it is exactly what the entries up to that place say; False if it cannot be read
+    head: str  # place of the newest entry that it says is counted in; "" for none
+    is_right: bool  # it is exactly the result of the entries up to that one; False if it cannot be read
 
 
 WRONG_STATE = ProjectionState("", is_right=False)
@@ -71,26 +77,25 @@ WRONG_STATE = ProjectionState("", is_right=False)
 class Look:
     """The result of one comparison of an account."""
 
-    differs: bool  # the profile or a day is not what the whole journal says
-    is_behind: bool  # all that is stored is right as of earlier entries
-    doubt: Doubt = Doubt.NONE  # of its journal
+    differs: bool  # the profile or a day is not the result of all entries
+    is_behind: bool  # profile and days are the result of earlier entries (see the function is_behind)
+    doubt: Doubt = Doubt.NONE  # about the journal
 
 
 class Step(StrEnum):
     """What to do after a look."""
 
     DONE = "done"  # everything is right
-    SETTLE = "settle"  # finish what a writer has begun
+    SETTLE = "settle"  # finish the write that another writer has begun
     LOOK_AGAIN = "look again"
-    TELL = "tell"  # report it, and leave it as it is
-    REPAIR = "repair"  # write what the journal says
+    TELL = "tell"  # report the difference, and change nothing
+    REPAIR = "repair"  # write the profile and the days that the journal leads to
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It has no archive.
 
-    settings: a profile with what the ledger does not hold: zones, all pauses, skipped dates, version. The
-    profile that is returned has no archive.
+    settings: a profile with all that the ledger does not hold: zones, all pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=(), archived=None)
     profile = apply_entries(
@@ -108,13 +113,13 @@ def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
     return {when.isoformat(): day for when, day in apply_to_days({}, entries).items()}
 
 
-def entries_up_to(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
-    """Return the entries that are not newer than a place."""
-    return [entry for entry in entries if entry.created_at <= place]
+def entries_up_to(entries: Sequence[Entry], head: str) -> Sequence[Entry]:
+    """Return the entries up to a place, included."""
+    return [entry for entry in entries if entry.created_at <= head]
 
 
 def chain_faults(entries: Sequence[Entry]) -> list[str]:
-    """Return, in words, how entries, oldest first, break rule 6; an empty list if they do not."""
+    """Return how entries, oldest first, break rule 6, in words."""
     faults: list[str] = []
     balance, may_owe = 0, False
     for seq, entry in enumerate(entries):
@@ -135,9 +140,9 @@ def chain_faults(entries: Sequence[Entry]) -> list[str]:
 
 
 def digest_of(entries: Sequence[Entry]) -> int:
-    """Return a number of 64 bits that distinguishes journals: the sum of the hashes of all their entries.
+    """Return a number of 64 bits by which journals differ: the sum of the hashes of their entries.
 
-    The opening entry is left out, because it has no time of its own.
+    The opening entry is left out: its place is the same in all ledgers. The warehouse computes the same sum.
     """
     return sum(map(_hash, (entry for entry in entries if entry.seq > 0))) % (1 << DIGEST_BITS)
 
@@ -149,9 +154,9 @@ def doubt_of(
     now: datetime,
     unproven: Sequence[str] = (),
 ) -> Doubt:
-    """Return what speaks against a journal.
+    """Return the worst doubt about a journal.
 
-    faults: how it breaks rule 6. unproven: what its chain, or the last root, says against it.
+    faults: how the ledger breaks rule 6. unproven: faults of its chain, and differences from the last root.
     """
     if faults or contradictions(entries, lake):
         return Doubt.CONTRADICTED
@@ -179,7 +184,7 @@ def missing_count(entries: Sequence[Entry], lake: LakeFigures, since: datetime) 
 
 
 def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
-    """Return, in words, what cannot be true of a journal and the lake's copy at once."""
+    """Return in words where ledger and lake contradict each other; entries that the lake lacks do not."""
     covered = entries_up_to(entries, lake.head)
     if len(covered) < lake.entries:
         return [f"the lake has {lake.entries - len(covered)} entries that the table lacks"]
@@ -187,14 +192,15 @@ def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
 
 
 def is_systemic(accounts: int, users: int) -> bool:
-    """Whether so many of all users are in one doubt that the lake, or the code of hashes, is wrong."""
+    """Whether so many accounts are in one doubt that their ledgers are not at fault. users: all."""
     return accounts > max(MANY_MIN, users // MANY_SHARE)
 
 
 def next_step(look: Look, times: int, may_repair: bool) -> Step:
-    """Return what to do after a look. times: how many looks, this one included, have shown something wrong.
+    """Return what to do after a look. times: how many looks, with this one, saw a difference or a doubt.
 
-    The projections of a journal in doubt are neither finished nor repaired: nobody knows what is right.
+    If the journal is in doubt, nobody knows what is right. So profile and days are neither finished nor
+    repaired.
     """
     if look.doubt is Doubt.NONE:
         if not look.differs:
@@ -212,20 +218,20 @@ def is_behind(
     days: Mapping[str, ProjectionState],
     has_had_profile: bool,
 ) -> bool:
-    """Whether all that is stored is right as of earlier entries, and only later ones are not counted yet.
+    """Whether profile and days are the result of earlier entries, and a writer has only to finish them.
 
-    profile: None if there is none. has_had_profile: the lake has one, so a profile that is not stored is lost
-    and not late. days: the stored ones, by ISO date. A writer finishes the days before the profile, so no day
-    may count less than the profile does.
+    profile: None if none is stored. has_had_profile: the lake has one, so a profile that is not stored was
+    lost, and is not just late. days: the stored ones, by ISO date. A writer writes the days before the
+    profile. So no day may lack an entry that the profile has counted.
     """
     if (profile is None and has_had_profile) or (profile is not None and not profile.is_right):
         return False
-    counted_by_profile = days_of(entries_up_to(entries, profile.place if profile else ""))
-    for when in counted_by_profile.keys() | days.keys():
-        floor, stored = counted_by_profile.get(when), days.get(when)
+    days_of_profile = days_of(entries_up_to(entries, profile.head if profile else ""))
+    for when in days_of_profile.keys() | days.keys():
+        day_of_profile, stored = days_of_profile.get(when), days.get(when)
         if stored is None or not stored.is_right:
             return False
-        if floor is not None and stored.place < floor.ledger_head:
+        if day_of_profile is not None and stored.head < day_of_profile.ledger_head:
             return False
     return True
 
@@ -236,27 +242,28 @@ def has_lapsed(lapses_at: int | None, now: datetime) -> bool:
 
 
 def _mark_faults(entries: Sequence[Entry]) -> list[str]:
-    """Return where the mark of a reversed entry and its reversal do not name each other.
+    """Return in words where a reversed entry and its reversal do not name each other.
 
-    The mark of an event may be gone: the writer of a carried entry that was late puts it as it was, and an
-    event cannot be reversed twice (rule 12). A redemption could be.
+    The entry of a reversed event may lack its mark: if its carried entry was put late, the put removed the
+    mark. An event cannot be reversed twice without it (rule 12). A redemption could, so its mark must be
+    there.
     """
     reversals = {(entry.draft.reverses, entry.created_at) for entry in entries if entry.draft.reverses}
-    marked = {(entry.created_at, entry.reversed_by) for entry in entries if entry.reversed_by}
-    needed = {
+    marks = {(entry.created_at, entry.reversed_by) for entry in entries if entry.reversed_by}
+    needed_marks = {
         (entry.draft.reverses, entry.created_at)
         for entry in entries
         if entry.draft.reverses and entry.draft.kind is not EntryKind.CLAWBACK
     }
-    missing = [f"{place} is not marked as reversed by {by}" for place, by in sorted(needed - marked)]
+    missing = [f"{place} is not marked as reversed by {by}" for place, by in sorted(needed_marks - marks)]
     return missing + [
         f"{place} is marked as reversed by {by}, which does not say so"
-        for place, by in sorted(marked - reversals)
+        for place, by in sorted(marks - reversals)
     ]
 
 
 def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
-    """Return where two journals with the same number of entries differ, in words."""
+    """Return in words the first difference between a journal and a lake with the same number of entries."""
     points = sum(entry.draft.points for entry in covered)
     earned = sum(entry.draft.points for entry in covered if entry.draft.kind in EARNING)
     if (points, earned) != (lake.points, lake.earned):

@@ -1,4 +1,4 @@
-"""An account's entries and events from their rows in the lake, with what only rows have (rule 21)."""
+"""An account's ledger entries and events, rebuilt from the rows that the lake has of them (rule 21)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,71 +15,96 @@ Row = Mapping[str, Any]
 
 
 def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
-    """Return an account's entries, oldest first, as far as the lake has them without a gap; and what lacks.
+    """Return an account's entries from its curated rows, oldest first, up to the first gap.
 
-    rows: of one account, as they are curated. An opening may be there twice. "": nothing lacks.
+    Also returns what is wrong with the next row, in words; "" if all rows became entries. rows: in any order.
+    The row of an opening entry may occur twice.
     """
-    by_seq = {row["seq"]: row for row in rows}
-    found: list[Entry] = []
-    balance = 0
-    for seq in sorted(by_seq):
-        row = by_seq[seq]
+    row_by_seq = {row["seq"]: row for row in rows}
+    entries: list[Entry] = []
+    balance, fault = 0, ""
+    for seq in sorted(row_by_seq):
+        row = row_by_seq[seq]
         balance += row["points"]
-        if seq != len(found):
-            return _with_marks(found), f"the lake lacks seq {len(found)}"
-        if balance != row["balance"]:
-            return _with_marks(found), f"the balance of seq {seq} is not the sum of the points"
-        found.append(_entry(row))
-    return _with_marks(found), ""
+        if seq != len(entries):
+            fault = f"the lake lacks seq {len(entries)}"
+        elif balance != row["balance"]:
+            fault = f"the balance of seq {seq} is not the sum of the points"
+        if fault:
+            break
+        entries.append(_entry(row))
+    return _with_marks(entries), fault
 
 
-def merged_entries(from_lake: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
-    """Return the entries of lake and table, which knows best of what both have; and what is wrong, or "".
+def merged_entries(lake: Sequence[Entry], table: Sequence[Entry]) -> tuple[list[Entry], str]:
+    """Return the entries that lake and table have together, with the marks that follow from all of them.
 
-    They have the marks that all of them together lead to.
+    Of an entry that both have, the table's is taken. Also returns a fault in words, "" for none. With a fault
+    the table's entries come back unchanged.
     """
-    by_seq = {entry.seq: entry for entry in there}
-    for entry in from_lake:
-        if (other := by_seq.get(entry.seq)) and _content(other) != _content(entry):
-            return list(there), f"seq {entry.seq} is another one in the lake"
-    by_seq = {entry.seq: entry for entry in from_lake} | by_seq
-    every = [by_seq[seq] for seq in sorted(by_seq)]
-    if [each.seq for each in every] != list(range(len(every))):
-        return list(there), "neither lake nor table has all entries"
-    return _with_marks(every), ""
+    table_by_seq = {entry.seq: entry for entry in table}
+    for entry in lake:
+        table_entry = table_by_seq.get(entry.seq)
+        if table_entry and _content(table_entry) != _content(entry):
+            return list(table), f"seq {entry.seq} is another one in the lake"
+    by_seq = {entry.seq: entry for entry in lake} | table_by_seq
+    if sorted(by_seq) != list(range(len(by_seq))):
+        return list(table), "neither lake nor table has all entries"
+    return _with_marks([by_seq[seq] for seq in sorted(by_seq)]), ""
+
+
+def event_of(row: Row, *, by_server: bool = False) -> Event:
+    """Return the event of a curated row.
+
+    by_server: whether only a server may declare the event; its claim says so, and the row does not.
+    """
+    plain = {name: row[name] for name in (*REQUIRED_TEXTS, *NUMBERS, *OPTIONAL) if name in row}
+    times = {"occurred_at": row["occurred_local"], "created_at": stamp(row["created_at"])}
+    return Event(
+        **plain | times,
+        activity_date=row["activity_date"],
+        cap=Cap.of(row["cap"]),
+        is_passive=bool(row["is_passive"]),
+        by_server=by_server,
+    )
 
 
 def _content(entry: Entry) -> tuple[str, int, Draft]:
+    """Return what never changes about an entry. Its marks do: they depend on later entries."""
     return entry.created_at, entry.balance, entry.draft
 
 
 def _with_marks(entries: Sequence[Entry]) -> list[Entry]:
-    """Return entries with their marks: the head, who is reversed by whom, and their hashes."""
-    by = {entry.draft.reverses: entry.created_at for entry in entries if entry.draft.reverses}
+    """Return entries, oldest first, with the marks that rows do not have: reversals, the head, and hashes."""
+    reversal_of = {entry.draft.reverses: entry.created_at for entry in entries if entry.draft.reverses}
     marked = [
-        replace(entry, reversed_by=by.get(entry.created_at), active=False, applied_through="", folded=())
-        for entry in entries
+        replace(
+            entry,
+            reversed_by=reversal_of.get(entry.created_at),
+            active=number == len(entries),
+            applied_through="",
+            folded=(),
+        )
+        for number, entry in enumerate(entries, 1)
     ]
-    if marked:
-        marked[-1] = replace(marked[-1], active=True)
-    return with_hashes(marked)
+    return _with_hashes(marked)
 
 
-def with_hashes(entries: Sequence[Entry]) -> list[Entry]:
-    """Return entries with the hashes that follow from them; those before the first salt have none."""
-    found: list[Entry] = []
-    before, salt = ZERO, b""
+def _with_hashes(entries: Sequence[Entry]) -> list[Entry]:
+    """Return entries with their hashes. Entries before the first salt have none."""
+    hashed: list[Entry] = []
+    newest_hash, salt = ZERO, b""
     for entry in entries:
         if entry.begins:
-            before, salt = ZERO, entry.begins
+            newest_hash, salt = ZERO, entry.begins
         if salt:
-            before = link_hash(before, content_of(entry, salt))
-        found.append(replace(entry, chain=before + salt if salt else b""))
-    return found
+            newest_hash = link_hash(newest_hash, content_of(entry, salt))
+        hashed.append(replace(entry, chain=newest_hash + salt if salt else b""))
+    return hashed
 
 
 def _entry(row: Row) -> Entry:
-    dates = {name: _text(row[name]) for name in ("activity_date", "freeze_date", "expires_on")}
+    dates = {name: _iso_date(row[name]) for name in ("activity_date", "freeze_date", "expires_on")}
     return Entry(
         account_id=row["account_id"],
         created_at=stamp(row["created_at"]),
@@ -90,18 +115,5 @@ def _entry(row: Row) -> Entry:
     )
 
 
-def _text(day: date | None) -> str | None:
+def _iso_date(day: date | None) -> str | None:
     return day.isoformat() if day else None
-
-
-def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
-    """Return the event of a row as it is curated. by_server: what its claim says, which the row does not."""
-    plain = {name: row[name] for name in (*REQUIRED_TEXTS, *NUMBERS, *OPTIONAL) if name in row}
-    texts = {"occurred_at": row["occurred_local"], "created_at": stamp(row["created_at"])}
-    return Event(
-        **plain | texts,
-        activity_date=row["activity_date"],
-        cap=Cap.of(row["cap"]),
-        is_passive=bool(row["is_passive"]),
-        by_server=by_server,
-    )

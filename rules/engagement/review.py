@@ -1,5 +1,7 @@
-"""Which accounts a person should look at (docs/rules.md, rule 8), and why. A clock that is wrong by
-something else each time is evidence, too (rule 16).
+"""Which accounts an admin should review, and the evidence (docs/rules.md, rule 8).
+
+Evidence is a zone that changes too often, an event that claims a date which it cannot have, too many flights
+over the date line, and a device's clock that jumps (rule 16).
 """
 
 from collections.abc import Collection, Iterable
@@ -12,18 +14,19 @@ from rules.engagement.earnings import instant_of
 from rules.engagement.events import APPS, Event, skew_between
 from rules.engagement.ledger import applied_events
 
-WINDOW = timedelta(days=1)
+WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it
 CHANGES_MAX = 2
-# Nobody who is no pilot crosses the date line to the west more often.
+# Only pilots cross the date line to the west more often.
 FLIGHTS_SPAN, FLIGHTS_MAX = timedelta(days=30), 3
 EVIDENCE_KEPT_MAX = 5
 # The zone that was seen first, and one change more than are allowed.
 ZONES_KEPT_MAX = CHANGES_MAX + 2
-# Two devices of one person may both be wrong, but hardly by as much as this.
+# Two devices of one person may both have a wrong clock, but their clocks hardly differ by more than this.
 JUMP = timedelta(hours=1)
 JUMPS_MAX = 2
 # The skew that was seen first, and one jump more than are allowed.
 SKEWS_KEPT_MAX = JUMPS_MAX + 2
+STAMP_LENGTH = len("2026-05-01T00:00:00.000000Z")  # an event's id begins with a stamp
 
 
 def with_review(
@@ -32,10 +35,10 @@ def with_review(
     observed: Iterable[tuple[Event, date | None]],
     now: datetime,
 ) -> Profile:
-    """Return a decision's profile, under review if what the decision has seen gives a reason.
+    """Return a decision's profile, under review if the decision shows a reason.
 
-    events: those that the decision applies, with the dates that they claimed. observed: events with the date
-    of their entry, if any.
+    events: the events that the decision applies, with the dates that they claimed. observed: events with the
+    date of their entry, or None.
     """
     before, after = decision.before.profile, decision.profile
     dates = applied_events(decision.entries)
@@ -60,27 +63,31 @@ def put_under_review(profile: Profile, now: datetime, reason: str) -> Profile:
 
 
 def end_review(profile: Profile, now: datetime) -> Profile:
-    """End a review. What was seen before is no reason for another one."""
+    """End a review. Earlier evidence is no reason for another one."""
     if not profile.tz_review:
         return profile
     return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=stamp(now))
 
 
 def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:
-    """Note changes of the zone that events name, oldest first; an offset of 0 is how servers write.
+    """Note changes of the zone that events name, oldest first.
 
-    Of a zone only the offset counts: Europe/Berlin and +01:00 are one in winter. An event that is older
-    than the newest change is not looked at.
+    Only a zone's offset counts: Europe/Berlin and +01:00 are the same in winter. An offset of 0 is ignored,
+    because servers write it. An event that is older than the newest change is ignored, too.
     """
     seen = profile.zones_seen
     for event in sorted(events, key=lambda each: each.event_id):
         if not event.timezone or event.by_server:
             continue
-        at, place = instant_of(event.event_id), event.event_id[:27]
+        at, occurred = instant_of(event.event_id), event.event_id[:STAMP_LENGTH]
         offset = _offset(event.timezone, at)
-        is_newer = not seen or (place >= seen[-1][0] and _offset(seen[-1][1], at) != offset)
-        if offset and is_newer:
-            seen = (*seen, (place, event.timezone))[-ZONES_KEPT_MAX:]
+        if seen:
+            newest_at, newest_zone = seen[-1]
+            is_change = occurred >= newest_at and _offset(newest_zone, at) != offset
+        else:
+            is_change = True
+        if offset and is_change:
+            seen = (*seen, (occurred, event.timezone))[-ZONES_KEPT_MAX:]
     return replace(profile, zones_seen=seen) if seen != profile.zones_seen else profile
 
 
@@ -91,57 +98,67 @@ def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], n
     """
     for event, day in counted:
         if day != event.activity_date:
-            text = f"{event.event_id[:27]} claimed {event.activity_date} in {event.zone}, counts for {day}"
-            profile = put_under_review(profile, now, text)
+            occurred = event.event_id[:STAMP_LENGTH]
+            reason = f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {day}"
+            profile = put_under_review(profile, now, reason)
     return profile
 
 
 def unreviewed_events(
     profile: Profile, observed: Iterable[tuple[Event, date | None]]
 ) -> list[tuple[Event, date]]:
-    """Return the events that have an entry, with its date, without what had arrived when a review ended."""
-    seen_until = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
-    return [(event, day) for event, day in observed if day and unstamp(event.created_at) > seen_until]
+    """Return the events that arrived after the last review and have an entry, each with the entry's date."""
+    reviewed_until = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
+    return [(event, day) for event, day in observed if day and unstamp(event.created_at) > reviewed_until]
 
 
 def with_zone_review(profile: Profile, now: datetime) -> Profile:
-    """Put an account under review whose zone changed more than twice in 24 hours, as set and as observed."""
-    since = datetime.fromisoformat(profile.released_at) if profile.released_at else None
-    changes = [(datetime.fromisoformat(at), to) for at, to in profile.tz_changes]
-    changes += [(unstamp(at), to) for at, to in profile.zones_seen[1:]]
-    changes = sorted(change for change in changes if since is None or change[0] > since)
+    """Put an account under review if its zone changed more than twice in 24 hours.
+
+    Changes that the user made and changes that events show count together.
+    """
+    since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
+    changes = [(datetime.fromisoformat(at), zone_name) for at, zone_name in profile.tz_changes]
+    changes += [(unstamp(at), zone_name) for at, zone_name in profile.zones_seen[1:]]
+    names = _crowded_values(changes, since, CHANGES_MAX)
+    if not names:
+        return profile
+    reason = f"{len(names)} changes of zone in 24 hours: {', '.join(names)}"
+    return put_under_review(profile, now, reason[:200])
+
+
+def _crowded_values(changes: Iterable[tuple[datetime, str]], since: datetime, limit: int) -> list[str]:
+    """Return the values of the newest WINDOW that has more changes after `since` than the limit; else []."""
+    changes = sorted(change for change in changes if change[0] > since)
     for newest, _ in reversed(changes):
-        near = [to for at, to in changes if newest - WINDOW < at <= newest]
-        if len(near) > CHANGES_MAX:
-            return put_under_review(
-                profile, now, f"{len(near)} changes of zone in 24 hours: {', '.join(near)}"[:200]
-            )
-    return profile
+        values = [value for at, value in changes if newest - WINDOW < at <= newest]
+        if len(values) > limit:
+            return values
+    return []
 
 
 def with_flight_review(
-    profile: Profile, skipped: Collection[date], over: Collection[date], now: datetime
+    profile: Profile, skipped: Collection[date], new_skipped: Collection[date], now: datetime
 ) -> Profile:
-    """Put an account under review whose flights left out more than three dates of any 30.
+    """Put an account under review if its flights left out more than three dates of any 30.
 
-    skipped: the dates that the user never had. over: those of them that are new. Each is no miss, as a
-    freeze's is not, and costs nothing: so somebody who forges two zones could be active every other day
-    alone.
+    Such a date is no miss and costs no freeze. So somebody who forges two zones would have to be active only
+    every other day. skipped: the dates that the user never had. new_skipped: the new ones among them.
     """
     since = profile.released_at[:10]
     days = {day for day in skipped if day.isoformat() > since}
-    for newest in sorted(days if over else ()):
+    for newest in sorted(days if new_skipped else ()):
         flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in days)
-        if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in over):
-            text = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
-            return put_under_review(profile, now, text)
+        if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in new_skipped):
+            reason = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
+            return put_under_review(profile, now, reason)
     return profile
 
 
 def note_skews(profile: Profile, events: Iterable[Event]) -> Profile:
-    """Note by how many minutes the clock was wrong that events came with, where that has jumped.
+    """Note jumps of the clock that dated the events: its error in minutes, and since when.
 
-    Nothing is noted until it was wrong once. An event that arrived before the newest jump is not looked at.
+    The first error of a clock counts as a jump. An event that arrived before the newest jump is ignored.
     """
     seen = profile.skews_seen
     for event in sorted(events, key=lambda each: (each.created_at, each.event_id)):
@@ -155,23 +172,21 @@ def note_skews(profile: Profile, events: Iterable[Event]) -> Profile:
 
 
 def _skew_minutes(event: Event) -> int | None:
-    """Return what was added to an event's time, in minutes; None: it says nothing of a device's clock."""
+    """Return the minutes that were added to an event's time; None if no device's clock dated it."""
     if event.device_time is not None:
         return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
     return None if event.by_server or event.source != APPS else 0
 
 
 def with_clock_review(profile: Profile, now: datetime) -> Profile:
-    """Put an account under review whose clock jumped more than twice in 24 hours."""
+    """Put an account under review if its clock jumped more than twice in 24 hours."""
     since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
     jumps = [(unstamp(at), minutes) for at, minutes in profile.skews_seen[1:]]
-    jumps = [jump for jump in jumps if jump[0] > since]
-    for newest, _ in reversed(jumps):
-        near = [minutes for at, minutes in jumps if newest - WINDOW < at <= newest]
-        if len(near) > JUMPS_MAX:
-            reason = f"the clock jumped {len(near)} times in 24 hours, to {', '.join(near)} minutes"
-            return put_under_review(profile, now, reason)
-    return profile
+    minutes = _crowded_values(jumps, since, JUMPS_MAX)
+    if not minutes:
+        return profile
+    reason = f"the clock jumped {len(minutes)} times in 24 hours, to {', '.join(minutes)} minutes"
+    return put_under_review(profile, now, reason)
 
 
 def _offset(name: str, at: datetime) -> timedelta | None:

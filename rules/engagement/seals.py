@@ -1,9 +1,8 @@
-"""Seals (rule 19): what is hashed, and how; an entry's canonical form, and the hash that it gets when it is
-appended.
+"""Seals (rule 19): the canonical form of a ledger entry, and the hash that it gets when it is appended.
 
-A digest has 32 bytes: SHA-256, with a first byte for what it is of. Leaves and nodes of the tree have 0 and
-1, as in RFC 6962. local/check_proof.py has the same a second time, on purpose: a verifier shares nothing with
-the writer.
+A digest has 32 bytes: SHA-256 over a first byte, which says what is hashed, and the content. Leaves and nodes
+of the tree have the first bytes 0 and 1, as in RFC 6962. local/check_proof.py has the same a second time, on
+purpose: a verifier shares nothing with the writer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +29,11 @@ Field = tuple[str, str, str]  # name, kind, value as a text
 def encoded_fields(fields: Iterable[Field]) -> bytes:
     """Return fields as bytes that can be read in one way only: each text has its length before it.
 
-    Example: ("seq", "i", "12") is `3:seqi2:12`. A field without a value is left out by the caller.
+    Example: ("seq", "i", "12") is `3:seqi2:12`. The caller leaves out fields without a value.
     """
-    return "".join([f"{_length(n)}:{n}{k}{_length(v)}:{v}" for n, k, v in fields]).encode()
+    return "".join(
+        [f"{_length(name)}:{name}{kind}{_length(value)}:{value}" for name, kind, value in fields]
+    ).encode()
 
 
 def _length(text: str) -> int:
@@ -45,12 +46,12 @@ def number_bytes(value: int) -> bytes:
 
 
 def entry_salt(salt: bytes, seq: int) -> bytes:
-    """Return the salt of one entry: whoever is shown it cannot open the commitment of another."""
+    """Return the salt of one entry. Somebody who knows it cannot open the commitments of other entries."""
     return sha256(ENTRY_SALT + salt + number_bytes(seq)).digest()
 
 
 def commitment(entry_salt: bytes, hidden: bytes) -> bytes:
-    """Commit to what an erasure takes away: without the salt nobody can try what it was."""
+    """Return the commitment to the hidden fields. Nobody can find them by trying without the salt."""
     return sha256(COMMITMENT + entry_salt + hidden).digest()
 
 
@@ -65,12 +66,12 @@ def link_hash(before: bytes, content: bytes) -> bytes:
 
 
 def tag_of(salt: bytes, account_id: str) -> bytes:
-    """Return an account's name in the tree, which reveals to nobody whose it is."""
+    """Return an account's name in the tree, which does not reveal the user."""
     return sha256(TAG + salt + account_id.encode()).digest()
 
 
 def leaf_of(tag: bytes, seq: int, fold: bytes) -> bytes:
-    """Return an account's leaf: its newest entry, seq, has the hash fold."""
+    """Return an account's leaf. seq, fold: of its newest entry, the number and the hash."""
     return sha256(LEAF + tag + number_bytes(seq) + fold).digest()
 
 
@@ -79,7 +80,8 @@ def node_of(left: bytes, right: bytes) -> bytes:
     return sha256(NODE + left + right).digest()
 
 
-# What stays of an erased person's entry (rules/lake/residue.py), in the order in which it is hashed.
+# The fields that stay of an erased person's entry (rules/lake/residue.py), in the order in which they are
+# hashed.
 SHOWN_FIELDS: Mapping[str, str] = {
     "seq": INTEGER,
     "kind": TEXT,
@@ -96,7 +98,7 @@ SHOWN_FIELDS: Mapping[str, str] = {
     "brand": TEXT,
     "measures": TEXT,
 }
-# What an erasure takes away, or changes.
+# The fields that an erasure takes away, or changes.
 HIDDEN_FIELDS: Mapping[str, str] = {
     "account_id": TEXT,
     "created_at": TEXT,
@@ -137,13 +139,12 @@ def _common_values(draft: Draft) -> tuple[Any, ...]:
 
 def _common_fields(*values: Any) -> list[Field]:
     names = list(SHOWN_FIELDS)[-len(values) :]
-    plain = (
-        getattr(value, "value", getattr(value, "text", value)) for value in values
-    )  # of a freeze, of a cap
+    # A freeze note is written as its value, a cap as its text.
+    plain = (getattr(value, "value", getattr(value, "text", value)) for value in values)
     return fields_of(dict(zip(names, plain, strict=True)), SHOWN_FIELDS)
 
 
-@lru_cache(maxsize=4096)  # a writer asks for each event, and there are few kinds and dates
+@lru_cache(maxsize=4096)  # a writer needs it for each event, and there are few kinds and dates
 def _common_bytes(*values: Any) -> bytes:
     return encoded_fields(_common_fields(*values))
 
@@ -165,7 +166,7 @@ def hidden_fields(entry: Entry) -> list[Field]:
 
 
 def fields_of(row: Mapping[str, Any], names: Mapping[str, str]) -> list[Field]:
-    """Return a lake's or warehouse's row in the same form as shown_fields or hidden_fields."""
+    """Return the fields of a lake's or warehouse's row, as shown_fields or hidden_fields returns them."""
     return [(name, kind, _text(row[name])) for name, kind in names.items() if _has_value(row.get(name), kind)]
 
 
@@ -174,7 +175,7 @@ def _has_value(value: Any, kind: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, datetime):  # the warehouse's have no zone, and are UTC
+    if isinstance(value, datetime):  # those of the warehouse have no zone, and are UTC
         return stamp(value if value.tzinfo else value.replace(tzinfo=UTC))
     if isinstance(value, date):
         return value.isoformat()
@@ -182,40 +183,40 @@ def _text(value: Any) -> str:
 
 
 def commitment_of(entry: Entry, salt: bytes) -> bytes:
-    """Return the commitment to what an erasure takes away of an entry."""
+    """Return the commitment to the hidden fields of an entry. salt: of its chain."""
     return commitment(entry_salt(salt, entry.seq), hidden_bytes(entry))
 
 
 def content_of(entry: Entry, salt: bytes) -> bytes:
-    """Return the digest of an entry without its predecessor."""
+    """Return the digest of an entry without its predecessor. salt: of its chain."""
     return content_digest(shown_bytes(entry), commitment_of(entry, salt))
 
 
 def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
-    """Give appended entries their hashes. head: what they build on; None: the account begins with them.
+    """Return appended entries with their hashes. head: the entry before them; None: they begin the account.
 
-    salt: of a chain that begins; without one, and without a head that has a hash, entries have no hashes. An
-    EARN entry gets none, because it may be carried, unless it is the last: its hash follows.
+    salt: for the chain, if it begins here. An account that has entries and no chain gets none. EARN entries
+    are returned without their hash, because they may be carried and it can be computed. The last entry, and
+    the one that begins the chain, always have one.
     """
     chain = head.chain if head else b""
     if not chain and (head or not salt):
         return list(entries)
     begins = b"" if chain else salt
-    before, salt = (chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]) if chain else (ZERO, salt)
-    found = []
-    last = len(entries) - 1
-    for number, entry in enumerate(entries):
-        before = link_hash(before, content_of(entry, salt))
-        keeps_chain = number == last or begins or entry.draft.kind is not EntryKind.EARN
-        found.append(replace(entry, chain=before + salt, begins=begins) if keeps_chain else entry)
+    newest_hash, salt = (chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]) if chain else (ZERO, salt)
+    sealed = []
+    for number, entry in enumerate(entries, 1):
+        newest_hash = link_hash(newest_hash, content_of(entry, salt))
+        has_hash = number == len(entries) or begins or entry.draft.kind is not EntryKind.EARN
+        sealed.append(replace(entry, chain=newest_hash + salt, begins=begins) if has_hash else entry)
         begins = b""
-    return found
+    return sealed
 
 
 def with_proof(decision: Decision, salt: bytes) -> Decision:
-    """Return a decision whose new entries have their hashes, and whose profile goes on from the last one.
+    """Return a decision whose new entries have their hashes, and whose profile has the last one as head.
 
-    salt: drawn in case a chain begins.
+    salt: for the chain, if it begins here.
     """
     if not decision.entries:
         return decision

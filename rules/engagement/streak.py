@@ -1,6 +1,6 @@
 """The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
 
-A fold of all active dates gives it. The fold can go on from a checkpoint, so nobody reads all dates again.
+It is a fold over all active dates. The fold can continue from a checkpoint, so nobody reads all dates again.
 """
 
 from collections import Counter
@@ -28,12 +28,12 @@ class ArchiveMark:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The streak's state at the last active date of a month, where a fold can be taken up again (rule 3).
+    """The streak's state at the last active date of a month, from which a fold can continue (rule 3).
 
-    The newest two are kept, and of each year the last one. So a late event, or a question about the past,
-    needs the active dates after one checkpoint, and not all of them: those of three months at most for what
-    arrives within the late window, those of a year for any date. Checkpoints follow from the active dates and
-    the cover alone, as the streak does. So the order in which events arrive changes none of them.
+    The newest two are kept, and the last one of each year. So a late event, or a question about the past,
+    needs only the active dates after one checkpoint. These span three months at most for an event within the
+    late window, and a year for any date. Checkpoints follow from the active dates and the cover alone, as the
+    streak does. So the order in which events arrive changes none of them.
     """
 
     last: date
@@ -75,7 +75,7 @@ def checkpoint_index(checkpoints: tuple[Checkpoint, ...], since: date) -> int | 
 
 
 class StreakStatus(StrEnum):
-    """What a streak looks like on a given date."""
+    """The status of a streak on a date."""
 
     ACTIVE = "active"
     AT_RISK = "at_risk"
@@ -93,8 +93,7 @@ class Cover:
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
     skipped: frozenset[date] = frozenset()  # dates that the user's zone never had, or that are forgiven
-    # What was put away of freezes and pauses; the cover is that of later dates then
-    archived: ArchiveMark | None = None
+    archived: ArchiveMark | None = None  # if there is an archive, freezes and pauses are the later ones only
     # The streak that was imported from another system; dates up to its end are already in it (rule 20)
     opening: Checkpoint | None = None
 
@@ -103,9 +102,9 @@ class Cover:
         return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
-        """Freezes granted up to a date, less those reversed up to it, and those that the archive has used."""
-        left = self.archived.left if self.archived else 0
-        return left + sum(change for since, change in self.freezes if since <= day)
+        """Return the freezes granted up to a date, without those returned by then, or used in the archive."""
+        archived = self.archived.left if self.archived else 0
+        return archived + sum(change for since, change in self.freezes if since <= day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +115,13 @@ class Streak:
     length: int
     longest: int
     active_days: int
-    # What was put away (Cover.archived) is left out of these two.
+    # These two leave out what the archive has (Cover.archived).
     spent: tuple[date, ...] = ()  # dates that a freeze covered, ascending
     checkpoints: tuple[Checkpoint, ...] = field(default=(), compare=False)
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The state, to take it up again."""
+        """The state as a checkpoint."""
         return Checkpoint(self.last, self.length, self.longest, self.active_days, len(self.spent))
 
 
@@ -180,7 +179,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
 def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Streak | None:
     """Return the streak of a history, in any order and with any repetition; None for no date at all.
 
-    start: what an earlier part of the history has come to (`resumed_streak`); its dates are not in days.
+    start: the streak after an earlier part of the history (`resumed_streak`), whose dates are not in days.
     """
     state = start or opening_streak(cover)
     for day in sorted(set(days)):
@@ -197,9 +196,9 @@ def opening_streak(cover: Cover) -> Streak | None:
 
 
 def resumed_streak(state: Streak | None, since: date) -> Streak | None:
-    """Return what a streak was at its newest checkpoint before a date; None if all dates must be folded.
+    """Return a streak as it was at its newest checkpoint before a date; None if all dates must be folded.
 
-    It is right as long as neither active dates nor cover have changed before that date.
+    It is right if neither active dates nor cover have changed before that date.
     """
     checkpoints = state.checkpoints if state else ()
     index = checkpoint_index(checkpoints, since)
@@ -250,7 +249,7 @@ def lapse_date(state: Streak, cover: Cover) -> date:
 
 
 def net_freezes(changes: Iterable[tuple[date, int]]) -> tuple[tuple[date, int], ...]:
-    """Return changes of freezes with those of one date added up; what adds up to 0 is left out."""
+    """Return the sum of the changes of freezes of each date; a date whose sum is 0 is left out."""
     net: dict[date, int] = {}
     for day, change in changes:
         net[day] = net.get(day, 0) + change
@@ -258,10 +257,10 @@ def net_freezes(changes: Iterable[tuple[date, int]]) -> tuple[tuple[date, int], 
 
 
 def return_date(state: Streak | None, cover: Cover, granted: date, today: date) -> date:
-    """Return the date from which a freeze that was granted on a date, and is returned today, is gone.
+    """Return from which date on a returned freeze is gone. granted: the date of its grant.
 
-    A freeze that no covered date needs is gone from its grant on, as if it had never been there: then grant
-    and return add up to nothing. One that has been used stays used, and is gone from today on.
+    A freeze that no covered date needs is gone from its grant on: grant and return add up to 0, as if it had
+    never been there. One that has been used stays used, and is gone from today on.
     """
     as_of = max(today, state.last) if state else today
     without = replace(cover, freezes=(*cover.freezes, (granted, -1)))
@@ -283,25 +282,25 @@ class DateReason(StrEnum):
     BEFORE = "before_first_activity"
 
 
-def explain_date(upto: Streak | None, cover: Cover, asked: date, today: date) -> tuple[DateReason, int]:
-    """Say why a date counts or does not; and return the streak that it leaves, 0 after a miss before it.
+def explain_date(streak: Streak | None, cover: Cover, day: date, today: date) -> tuple[DateReason, int]:
+    """Return why a date counts or does not, and the length of the streak after it.
 
-    upto: the streak with the active dates up to the one that is asked about.
+    streak: with the active dates up to that date, and no later ones.
     """
-    if upto is None:
+    if streak is None:
         return DateReason.BEFORE, 0
-    length = shown_streak(upto, cover, asked).current
-    if asked == upto.last:
+    length = shown_streak(streak, cover, day).current
+    if day == streak.last:
         return DateReason.COUNTED, length
-    if asked in cover.skipped:
+    if day in cover.skipped:
         return DateReason.SKIPPED, length
-    if cover.is_neutral(asked):
+    if cover.is_neutral(day):
         return DateReason.PAUSE, length
-    if asked >= today:
+    if day >= today:
         return DateReason.OPEN, length
     # Later activity does not change which freezes were used before it, so this walk decides.
-    _, spent = walk(upto.spent, upto.last, asked + DAY, cover)
-    return (DateReason.FREEZE, length) if asked in spent else (DateReason.MISSED, 0)
+    _, spent = walk(streak.spent, streak.last, day + DAY, cover)
+    return (DateReason.FREEZE, length) if day in spent else (DateReason.MISSED, 0)
 
 
 def covered_dates(
@@ -309,9 +308,9 @@ def covered_dates(
 ) -> list[tuple[date, DateReason]]:
     """Return the dates of a span that a freeze, a pause or the zone covers, oldest first; none after today.
 
-    streak and cover: the whole ones. span: the first and the last date, both included. Active dates may be
-    among them: activity on a paused date counts. Each reason is what `explain` gives for the same date; it
-    gives none before the first active date, which the caller knows.
+    streak, cover: with their archive. span: the first and the last date, both included. A covered date may be
+    active, too: activity on a paused date counts. Reasons are those of `explain_date`. Dates before the
+    user's first active date may be among them; callers leave them out.
     """
     if streak is None:
         return []
@@ -343,14 +342,11 @@ def cover_until(cover: Cover, last: date) -> Cover:
 
 
 def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
-    """Whether a fold gives the same state with another cover. Both covers end at the same date.
+    """Whether a state that was folded with one cover is still right with another. Both end at the same date.
 
-    A fold goes on from a state (`advance`). That is right as long as the cover of the dates before still is
-    what it was, or differs in nothing that those dates have used.
-
-    It may say no where the state would be the same; then all dates have to be folded anew. Freezes that are
-    gone change nothing as long as each date that a freeze covered still has one: where a freeze was lacking
-    before, it is lacking now.
+    Freezes that are gone change nothing if each date that a freeze covered still has one. A date that lacked
+    a freeze then lacks it now, too. The answer may be no although the state would be the same; then the
+    caller folds all dates anew.
     """
     if (before.pauses, before.skipped, before.opening) != (now.pauses, now.skipped, now.opening):
         return False
@@ -358,29 +354,31 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     changes.subtract(dict(net_freezes(before.freezes)))
     if any(change > 0 for change in changes.values()):
         return False
-    return all(now.granted(day) > place for place, day in enumerate(state.spent if state else ()))
+    covered = enumerate(state.spent if state else ())
+    return all(now.granted(day) > spent_before for spent_before, day in covered)
 
 
 def is_possible_streak(state: Streak) -> bool:
-    """Whether a streak may have come to what it is by way of its checkpoints."""
+    """Whether a streak and its checkpoints agree with each other. A damaged profile may have any values."""
     steps = [*state.checkpoints, state.checkpoint]
     return all(0 < step.length <= step.longest <= step.active_days for step in steps) and all(
-        one.last < other.last
-        and 0 < other.active_days - one.active_days <= (other.last - one.last).days
-        and one.longest <= other.longest
-        and one.spent == sum(day < one.last for day in state.spent)
-        for one, other in pairwise(steps)
+        earlier.last < later.last
+        and 0 < later.active_days - earlier.active_days <= (later.last - earlier.last).days
+        and earlier.longest <= later.longest
+        and earlier.spent == sum(day < earlier.last for day in state.spent)
+        for earlier, later in pairwise(steps)
     )
 
 
 def paused_dates_a_year(pauses: Iterable[tuple[date, date]]) -> int:
-    """Return how many dates are paused, at most, of any 365 in a row; a date in two pauses counts once."""
-    paused = sorted(
-        {first + timedelta(days=n) for first, last in pauses for n in range((last - first).days + 1)}
-    )
-    most = oldest = 0
-    for newest, day in enumerate(paused):
-        while paused[oldest] <= day - YEAR:
+    """Return the greatest number of paused dates within 365 days; a date in two pauses counts once."""
+    paused: set[date] = set()
+    for first, last in pauses:
+        paused.update(first + number * DAY for number in range((last - first).days + 1))
+    in_order = sorted(paused)
+    greatest = oldest = 0
+    for newest, day in enumerate(in_order):
+        while in_order[oldest] <= day - YEAR:
             oldest += 1
-        most = max(most, newest - oldest + 1)
-    return most
+        greatest = max(greatest, newest - oldest + 1)
+    return greatest

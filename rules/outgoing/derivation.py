@@ -1,7 +1,8 @@
-"""The notices of a change of a profile, a lead or a question, or of time (docs/rules.md, rule 18).
+"""Which notices follow from a profile, a lead or a question (docs/rules.md, rule 18).
 
-Each function is a fold: it takes the state, which says what was notified so far, and returns the new notices
-and the state after them.
+Each function is a fold. It takes a state, which has all that was notified so far, and returns the new notices
+and the state after them. A profile gives notices when it changes, and when time passes: a streak lapses, a
+hold ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,21 +46,22 @@ class LostStreak:
 
 @dataclass(frozen=True, slots=True)
 class UserNoticeState:
-    """The state that a user's notifications have reported so far."""
+    """The state that a user's notifications have reported so far.
+
+    The last four fields are of the last look at the user's achievements (achievement_notices.py).
+    """
 
     version: int = 0  # of the profile
     number: int = 0  # of the newest notification
-    as_of: str = ""  # a stamp, the latest instant that was looked at
+    as_of: str = ""  # a stamp: the latest instant that the notices take into account
     shown: ProfileView = field(default_factory=dict)  # the profile as it was last sent
     lost: LostStreak | None = None  # the last loss that was notified, until a late event overturns it
     warned: str = ""  # the lapse for which streak.at_risk was sent
     holds: tuple[HoldState, ...] = ()
     redeemed: str = ""  # place of the newest redemption of a reward that was notified
-    changes_at: str = ""  # a stamp, when time alone changes what is shown; "": never
-    # achievements to looked_at: of the last look at the user's achievements (achievement_notices.py)
-    # name -> instant of those that the user had
-    achievements: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, str] | None = None  # name -> form of those that the book had; None: there was no look
+    changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
+    achievements: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's
+    asked: Mapping[str, str] | None = None  # by name, forms of the book's; None: nobody has looked
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
 
@@ -79,34 +81,47 @@ def notices_of_profile(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
-    at: an instant; one before state.as_of counts as that. At the first look at a profile that is not new, and
-    if only its past has changed, profile.changed alone is sent of it (rule 20).
+    at: now. The notices are as of now, or as of state.as_of if that is later. For the first look at an older
+    profile, and for a change of the past alone, the only notice is profile.changed (rule 20).
     """
     as_of = max(state.as_of, stamp(at))
-    after = profile_view(profile, unstamp(as_of))
-    before = state.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
-    lost, warned = state.lost, state.warned
-    is_past = profile.backfilled == profile.version > state.version  # what happened long ago is no news
-    changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": after})
-    if before is None or is_past:
-        notices = [changed] if before != after else []
-    else:
-        streak_notices, lost = _streak_notices(before, after, profile, state.lost)
-        is_changed = _without_points(before) != _without_points(after)
-        notices = streak_notices or ([changed] if is_changed else [])
-        notices = [*notices, *_points_notices(before, after)]
-    if is_at_risk(after, as_of) and warned != after["lapses_at"]:
-        warned = after["lapses_at"]
-        notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
-    holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
-    notices += [Notice(NoticeType.HOLD_EXPIRED, {**hold, "profile": after}) for hold in lapsed]
-    later = next_change(profile, unstamp(as_of))
+    view = profile_view(profile, unstamp(as_of))
     is_new = not state.shown and profile.version == 1
-    asked = None if is_past else {} if is_new else state.asked
-    number, version = state.number + len(notices), max(state.version, profile.version)
-    changes_at = stamp(later) if later else ""
-    new_state = replace(state, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
-    return notices, replace(new_state, version=version, number=number, as_of=as_of, changes_at=changes_at)
+    before = profile_view(Profile(profile.user_id), at) if is_new else state.shown
+    is_past = profile.backfilled == profile.version > state.version  # only the past has changed
+    lost, warned, asked = state.lost, state.warned, state.asked
+    notices: list[Notice] = []
+    changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
+    if not before or is_past:
+        if before != view:
+            notices.append(changed)
+    else:
+        notices, lost = _streak_notices(before, view, profile, state.lost)
+        if not notices and _without_points(before) != _without_points(view):
+            notices.append(changed)
+        notices += _points_notices(before, view)
+    if is_at_risk(view, as_of) and warned != view["lapses_at"]:
+        warned = view["lapses_at"]
+        notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": view}))
+    holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
+    notices += [Notice(NoticeType.HOLD_EXPIRED, {**_hold_view(hold), "profile": view}) for hold in lapsed]
+    if is_past:
+        asked = None  # the achievements that an imported history brings are no news
+    elif is_new:
+        asked = {}  # all that a new user achieves is news
+    changes_at = next_change(profile, unstamp(as_of))
+    return notices, replace(
+        state,
+        version=max(state.version, profile.version),
+        number=state.number + len(notices),
+        as_of=as_of,
+        shown=view,
+        lost=lost,
+        warned=warned,
+        holds=holds,
+        changes_at=stamp(changes_at) if changes_at else "",
+        asked=asked,
+    )
 
 
 def notices_of_redemption(
@@ -146,32 +161,42 @@ def due_at(state: UserNoticeState) -> datetime | None:
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
-    """Return whether a run goes back to a date or further: the later dates alone cannot make it that long."""
+    """Return whether a run has a date, or began before it.
+
+    It does if it is longer than the number of later dates that can be active.
+    """
     later_days = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
     spent = set(run.spent)
-    longest = sum(later not in spent and not cover.is_neutral(later) for later in later_days)
-    return run.length > longest
+    length_max = sum(later not in spent and not cover.is_neutral(later) for later in later_days)
+    return run.length > length_max
 
 
 def _streak_notices(
     before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
 ) -> tuple[list[Notice], LostStreak | None]:
-    """Return the notices of the streak, and the loss that may still be overturned."""
-    had, has, run = before["current_streak"], after["current_streak"], profile.streak
+    """Return the notices of the streak, and the loss that a late event may still overturn.
+
+    Several events may lie between the two views. So a streak may be lost, and a new one begin.
+    """
+    length_before, length, run = before["current_streak"], after["current_streak"], profile.streak
     notices: list[Notice] = []
-    last = date.fromisoformat(before["last_activity_date"]) if had else date.min
-    if had and not (has and run and run_reaches(run, profile.cover, last)):
-        shown = {**before, "current_streak": 0, "lapses_at": None} if has else after
+    last = date.fromisoformat(before["last_activity_date"]) if length_before else date.min
+    if length_before and not (length and run and run_reaches(run, profile.cover, last)):
+        view_after_loss = {**before, "current_streak": 0, "lapses_at": None} if length else after
         is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
-        about = {"lost_streak": had, "reason": "reversed" if is_reversed else "missed", "profile": shown}
-        notices.append(Notice(NoticeType.STREAK_LOST, about))
-        lost, had = LostStreak(last, had), 0
-    if has and run and lost and run_reaches(run, profile.cover, lost.last):
-        about = {"lost_streak": lost.length, "current_streak": has, "profile": after}
-        return [*notices, Notice(NoticeType.STREAK_CORRECTED, about)], None
-    if has > had:
-        about = {"from": had, "current_streak": has, "profile": after}
-        notices.append(Notice(NoticeType.STREAK_EXTENDED, about))
+        data = {
+            "lost_streak": length_before,
+            "reason": "reversed" if is_reversed else "missed",
+            "profile": view_after_loss,
+        }
+        notices.append(Notice(NoticeType.STREAK_LOST, data))
+        lost, length_before = LostStreak(last, length_before), 0
+    if length and run and lost and run_reaches(run, profile.cover, lost.last):
+        data = {"lost_streak": lost.length, "current_streak": length, "profile": after}
+        return [*notices, Notice(NoticeType.STREAK_CORRECTED, data)], None
+    if length > length_before:
+        data = {"from": length_before, "current_streak": length, "profile": after}
+        notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
     return notices, lost
 
 
@@ -179,44 +204,46 @@ def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]
     if any(before[name] != after[name] for name in POINT_FIELDS):
         change = after["balance"] - before["balance"]
         earned = after["total_bestie_points"] - before["total_bestie_points"]
-        about = {"change": change, "earned": earned, "profile": after}
-        yield Notice(NoticeType.POINTS_CHANGED, about)
+        data = {"change": change, "earned": earned, "profile": after}
+        yield Notice(NoticeType.POINTS_CHANGED, data)
 
 
 def _lapsed_holds(
     before: tuple[HoldState, ...], profile: Profile, as_of: str
-) -> tuple[tuple[HoldState, ...], list[dict[str, Any]]]:
-    """Return the profile's holds, and views of those that have lapsed since.
+) -> tuple[tuple[HoldState, ...], list[HoldState]]:
+    """Return the states of the profile's holds, and the holds that have lapsed since the states `before`.
 
-    A hold that the profile no longer has was captured or released, unless its deadline was over by then.
+    A hold that the profile no longer has lapsed if its deadline was over when the profile was written. If
+    not, it was captured or released.
     """
     by_id = {hold.hold_id: hold for hold in before}
     current = tuple(
         by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
         for hold in profile.holds
     )
-    ids = {hold.hold_id for hold in current}
-    lapsed = [hold for hold in current if not hold.is_over and hold.until <= as_of]
-    gone = [hold for hold in before if hold.hold_id not in ids]
-    lapsed += [hold for hold in gone if not hold.is_over and hold.until <= profile.updated_at]
-    after = tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current)
-    return after, [_hold_view(hold) for hold in lapsed]
+    current_ids = {hold.hold_id for hold in current}
+    removed = [hold for hold in before if hold.hold_id not in current_ids]
+    lapsed = [
+        *(hold for hold in current if not hold.is_over and hold.until <= as_of),
+        *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
+    ]
+    return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
 
 
 def _hold_view(hold: HoldState) -> dict[str, Any]:
     return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
 
 
-def _without_points(shown: ProfileView) -> ProfileView:
-    return {name: value for name, value in shown.items() if name not in POINT_FIELDS}
+def _without_points(view: ProfileView) -> ProfileView:
+    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
 
 
 def notices_of_lead(
     state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
 ) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the notices of a lead's item, and the state after them. An older item gives none.
+    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
 
-    at: a stamp, when the item was written. Memory is not sent, because it is people's own words.
+    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
     """
     shown = {
         "organization_id": organization_id,
@@ -232,11 +259,11 @@ def notices_of_lead(
 
 
 def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the one notice of a question that takes no more answers; none if it has been sent."""
+    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
     if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], state
     closed_at = question.closed_at or question.closes_at
-    about = {
+    data = {
         "agent_id": question.agent_id,
         "status": question.status.value,
         "category": question.category,
@@ -245,15 +272,15 @@ def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[lis
         "created_at": question.created_at,
         "closed_at": closed_at,
     }
-    return [Notice(NoticeType.QUESTION_CLOSED, about)], ItemNoticeState(1, state.number + 1, closed_at, about)
+    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
 
 
 def profile_view(profile: Profile, at: datetime) -> ProfileView:
-    """Return what a notification shows of a user at an instant.
+    """Return the view of a user that notifications have, as of an instant.
 
-    It is what `GET /v1/users/{user_id}` shows, less what a clock alone decides.
-    lapses_at: a stamp, while there is a streak that can lapse. Whether the streak is at risk today follows
-    from that and from last_activity_date; the receiver knows its own clock.
+    It is that of `GET /v1/users/{user_id}`, without the fields that change with the clock alone. Its
+    lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
+    own clock, a receiver knows whether the streak is at risk.
     """
     streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
     return {
@@ -279,24 +306,24 @@ def lapses_at(profile: Profile) -> str | None:
 
 
 def next_change(profile: Profile, at: datetime) -> datetime | None:
-    """Return when time alone will next change what is shown; None: it will not.
+    """Return when time alone will next change the view of a profile; None: it will not.
 
-    Example: last active on the 1st, one freeze. At the end of the 2nd it is used, at that of the 3rd the
-    streak lapses.
+    Example: the user was last active on the 1st and has one freeze. At the end of the 2nd, the freeze is
+    used. At the end of the 3rd, the streak lapses.
     """
     day = date_at(profile, at)
-    seen = shown_streak(profile.streak, profile.cover, day)
-    if profile.streak is None or not seen.current:
+    current = shown_streak(profile.streak, profile.cover, day)
+    if profile.streak is None or not current.current:
         return None
     last = lapse_date(profile.streak, profile.cover)
     while day < last:
         day += DAY
         later = shown_streak(profile.streak, profile.cover, day)
-        if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
+        if (later.current, later.freezes_available) != (current.current, current.freezes_available):
             break
     return start_of(day, profile.zone)
 
 
-def _number(shown: Any) -> Any:
+def _number(feature: Any) -> Any:
     """Return a feature as JSON has it."""
-    return float(shown) if isinstance(shown, Decimal) else shown
+    return float(feature) if isinstance(feature, Decimal) else feature

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head, unfold_carrier
+from rules.engagement.carriers import unfold_carrier
+from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
 from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)

@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from rules.engagement.ledger import Draft, EntryKind, append_drafts, split_carriers
+from rules.engagement.carriers import split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -11,8 +11,9 @@ from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from adapters.regions import Follower
 from rules.days import parse_moment
+from rules.engagement.carriers import split_carriers
 from rules.engagement.events import event_id
-from rules.engagement.ledger import Draft, EntryKind, append_drafts, split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.regions.changes import KEYS, ItemChange
 from tests.support.engine import Engine, running
 

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from adapters.platform.items import encode_item, item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.ledger import (
-    CarriedDrafts,
-    Draft,
-    EntryKind,
-    FreezeNote,
-    carried_drafts,
-    carried_text,
-)
+from rules.engagement.carriers import CarriedDrafts, carried_drafts, carried_text
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote
 from tests.support.ledger_strategies import clocks, earn
 
 UNIQUE = "ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e"
@@ -48,7 +42,7 @@ def earned(draw: st.DrawFn) -> Draft:
 @given(st.lists(earned(), max_size=30), st.integers(0, 700))
 def test_what_is_taken_fits_and_is_read_as_it_was(drafts: list[Draft], room: int) -> None:
     carried = CarriedDrafts()
-    taken = [each for each in drafts if carried.takes(each, room)]
+    taken = [each for each in drafts if carried.add_if_fits(each, room)]
     text = carried_text(taken)
     assert carried_drafts(text) == taken
     assert text == {"kinds": carried.kinds, "lines": carried.lines}
@@ -83,7 +77,7 @@ odd_drafts = st.builds(
 
 @given(odd_drafts)
 def test_what_would_be_read_as_something_else_is_not_carried(draft: Draft) -> None:
-    if CarriedDrafts().takes(draft, 2**20):
+    if CarriedDrafts().add_if_fits(draft, 2**20):
         assert carried_drafts(carried_text([draft])) == [draft]
     else:
         with pytest.raises(ValueError, match="no carrier can name"):
@@ -105,5 +99,5 @@ def test_what_would_be_read_as_something_else_is_not_carried(draft: Draft) -> No
     ],
 )
 def test_an_odd_entry_is_not_carried(change: dict[str, object]) -> None:
-    assert CarriedDrafts().takes(earn(5, 1), 2**20)
-    assert not CarriedDrafts().takes(replace(earn(5, 1), **change), 2**20)  # type: ignore[arg-type]  # one field
+    assert CarriedDrafts().add_if_fits(earn(5, 1), 2**20)
+    assert not CarriedDrafts().add_if_fits(replace(earn(5, 1), **change), 2**20)  # type: ignore[arg-type]  # one field

@@ -11,7 +11,8 @@ from adapters.engagement.account_items import entry_from, entry_item
 from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.ledger import Head, append_drafts, split_carriers
+from rules.engagement.carriers import split_carriers
+from rules.engagement.ledger import Head, append_drafts
 from rules.engagement.seals import DIGEST_BYTES, SALT_BYTES, seal_entries
 from tests.support.ledger_strategies import earn
 

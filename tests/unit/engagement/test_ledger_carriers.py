@@ -11,17 +11,8 @@ from adapters.engagement.account_items import entry_item
 from adapters.platform.items import item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.ledger import (
-    WRITE_UNIT_BYTES,
-    Draft,
-    Entry,
-    EntryKind,
-    Head,
-    append_drafts,
-    split_carriers,
-    unfold_carrier,
-    with_carried,
-)
+from rules.engagement.carriers import WRITE_UNIT_BYTES, split_carriers, unfold_carrier, with_carried
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -65,7 +65,7 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
         whole = achievement_positions(known, UserHistory(ordered_history(world.entries)), streaks)
         kept = AchievementSnapshot()
         for ahead in sorted(chance.sample(range(DAYS + 90), 5)):
-            entries = [each for each in world.entries if each.created_at > kept.places_from()]
+            entries = [each for each in world.entries if each.created_at > kept.place_before_later()]
             told = kept.history_with(entries)
             assert kept.is_usable(known, streaks, told)
             assert dated_positions(kept, known, told, streaks) == whole

@@ -10,8 +10,9 @@ import pytest
 
 from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lifetime_days_max, lot_of
 from rules.days import stamp
+from rules.engagement.carriers import split_carriers, with_carried
 from rules.engagement.events import MalformedItem, from_item
-from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts, split_carriers, with_carried
+from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
 from rules.engagement.lots import Expiry, Hold, expiry_of
 
 

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import unstamp
-from rules.engagement.ledger import (
-    Draft,
-    Entry,
-    EntryKind,
-    FreezeNote,
-    Head,
-    append_drafts,
-    split_carriers,
-    with_carried,
-)
+from rules.engagement.carriers import split_carriers, with_carried
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
 from rules.engagement.proof import (
     ADDED,
     DROPPED,

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local import check_proof
-from rules.engagement.proof import chain_of, path_of, proof_of, root_by_path, root_of
+from rules.engagement.proof import chain_of, path_of, proof_of, root_of
 from tests.support.ledger_strategies import earn
 from tests.unit.proving.test_chains import RICH, journal, links
 
@@ -137,7 +137,7 @@ def test_a_key_of_the_sender_s_own_makes_nobody_else_s_entry(tmp_path: Path) -> 
     chain = chain_of("ann", links(entries))
     assert chain
     path = path_of([OTHERS[0], chain.leaf], 1)
-    made = proof_of(entries[2], chain, entries[-1].seq, path, root_by_path(chain.leaf, path))
+    made = proof_of(entries[2], chain, entries[-1].seq, path, root_of([OTHERS[0], chain.leaf]))
     proof = json.loads(json.dumps(made))
     assert "account_id: ann" in forged(tmp_path, proof)
     told = "".join(f"{len(n)}:{n}{k}{len(v)}:{v}" for n, k, v in proof["entry"]["hidden"])
@@ -163,7 +163,7 @@ def test_a_value_makes_no_line_of_its_own(tmp_path: Path) -> None:
     assert chain
     path = path_of([OTHERS[0], chain.leaf], 1)
     proof = json.loads(
-        json.dumps(proof_of(entries[2], chain, entries[-1].seq, path, root_by_path(chain.leaf, path)))
+        json.dumps(proof_of(entries[2], chain, entries[-1].seq, path, root_of([OTHERS[0], chain.leaf])))
     )
     told = "\n".join(forged(tmp_path, proof)).splitlines()
     assert [each for each in told if each.startswith("points")] == ["points: 1"]

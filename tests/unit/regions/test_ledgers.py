@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts, split_carriers, with_carried
+from rules.engagement.carriers import split_carriers, with_carried
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.seals import seal_entries
 from rules.regions.changes import days_needed
