@@ -26,24 +26,16 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
 
 
-def check(path: Path) -> BookFile:
-    """Return a book that makes sense; raises RuntimeError with a line for each fault."""
-    book = read_file(path)
-    try:
-        book_of_document(book.document)
-    except BookRefused as refused:
-        raise RuntimeError(book.faults_text(refused)) from None
-    return book
-
-
 def _instant(text: str) -> datetime:
+    """Read INSTANT; raises ValueError."""
     try:
         return parse_moment(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text).utc
     except ValueError as error:
         raise ValueError(f"{error}: {INSTANT}") from None
 
 
-def _effective(text: str) -> datetime | None:
+def _instant_or_now(text: str) -> datetime | None:
+    """Read `--effective`. None is the moment at which the service takes the version."""
     return None if text == NOW else _instant(text)
 
 
@@ -100,7 +92,7 @@ def list_command(stack: Stack) -> Any:
 @book_argument
 @option(
     "--effective",
-    type=Reader("instant", _effective),
+    type=Reader("instant", _instant_or_now),
     help=f"from when it is in force: {INSTANT}, or `{NOW}`",
     show_default=NOW,
 )
@@ -137,14 +129,24 @@ def recompute_command(stack: Stack) -> None:
     print(recompute(lake_of(stack)))
 
 
-def _document(stack: Stack, at: datetime | None) -> Any:
-    """Return the book in force at an instant; None: now."""
-    store = books_of(stack)
-    return store.document(store.look().at(at or datetime.now(UTC)).number)
+def check(path: Path) -> BookFile:
+    """Return the book in a file, if the service would accept it.
+
+    Raises UnreadableBook, RuntimeError with a line for each fault, and OSError.
+    """
+    book = read_file(path)
+    try:
+        book_of_document(book.document)
+    except BookRefused as refused:
+        raise RuntimeError(book.faults_text(refused)) from None
+    return book
 
 
 def recompute(objects: Objects) -> str:
-    """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
+    """Return a sentence: how many weeks of users were compared, and that none differs.
+
+    Raises RuntimeError with a line for each week that differs.
+    """
     from analytics.recompute.point_weeks import differing_weeks  # imports DuckDB, which is slow
 
     weeks, differing = differing_weeks(objects)
@@ -155,3 +157,9 @@ def recompute(objects: Objects) -> str:
         )
         raise RuntimeError("\n".join(line.format(**week) for week in differing))
     return f"{weeks} weeks of users, none of which differs"
+
+
+def _document(stack: Stack, at: datetime | None) -> Any:
+    """Return the book that is in force at an instant; None: now."""
+    store = books_of(stack)
+    return store.document(store.look().at(at or datetime.now(UTC)).number)

@@ -18,19 +18,22 @@ from ingest.web.caller import DETAILS_MAX
 from rules.book.document import BookRefused
 
 NodePath = tuple[str | int, ...]  # the keys and indexes that lead to a value of a document
-FILE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX  # more than a document may have: a file has comments and blanks, too
+# A file may have more bytes than its document: it has comments and blanks, too.
+FILE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX
 JSON_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "str", "bool", "null", "int", "float")}
-# To YAML these end a line, or are no text. JSON has them within texts alone, where an escape is the same.
+# YAML takes these characters for the end of a line, or refuses them. JSON has them within texts alone. There
+# an escape such as \u2028 means the same.
 NO_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
 LEADING_TABS = re.compile(r"(?m)^[ \t]*\t+")
-# The scalars of JSON. Any other one is a text.
+# How JSON writes its scalars. Every other scalar is a text.
 SCALAR_PATTERNS = (
     ("bool", r"true|false"),
     ("null", r"null|~|"),
     ("int", r"-?(?:0|[1-9][0-9]*)"),
     ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"),
 )
-FIRST_SIGNS = [*"tfn~-0123456789", ""]  # with which a scalar that is no text begins
+# The first characters of a scalar that is no text; "" is the scalar without any, which is null.
+FIRST_CHARACTERS = [*"tfn~-0123456789", ""]
 
 
 class UnreadableBook(ValueError):
@@ -43,7 +46,9 @@ class _Loader(yaml.SafeLoader):
 
 _Loader.yaml_implicit_resolvers = {}
 for _kind, _pattern in SCALAR_PATTERNS:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), FIRST_SIGNS)
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), FIRST_CHARACTERS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,10 @@ class BookFile:
 
 
 def read_file(path: Path) -> BookFile:
-    """Return a file's document with its lines, not checked yet. Raises UnreadableBook, and OSError."""
+    """Return a file's document, and the line of each of its values. Nobody has checked the document yet.
+
+    Raises UnreadableBook, OSError.
+    """
     if (size := path.stat().st_size) > FILE_BYTES_MAX:
         raise UnreadableBook(f"{path.name}: has {size} bytes; {FILE_BYTES_MAX} are allowed")
     try:
@@ -84,7 +92,7 @@ def read_file(path: Path) -> BookFile:
             text = NO_YAML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
         node = yaml.compose(text, _Loader)
         lines: dict[NodePath, int] = {}
-        document = _value(node, (), lines, set())
+        document = _read_value(node, (), lines, set())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UnreadableBook(f"{path.name}:{line}: {error.problem}") from None
@@ -95,10 +103,11 @@ def read_file(path: Path) -> BookFile:
     return BookFile(path, document, lines)
 
 
-def _value(node: Any, path: NodePath, lines: dict[NodePath, int], seen: set[int]) -> Any:
-    """Return the value of a node; adds the line of each value within to `lines`.
+def _read_value(node: Any, path: NodePath, lines: dict[NodePath, int], seen: set[int]) -> Any:
+    """Return the value of a node. Adds the line of each value within it to `lines`.
 
-    seen: the ids of the nodes so far. Raises yaml.MarkedYAMLError for what JSON cannot express.
+    path: the node's own. seen: the ids of the nodes that were read before, because an alias comes as the same
+    node again. Raises yaml.MarkedYAMLError for what JSON cannot express.
     """
     if node is None:
         return None
@@ -114,15 +123,15 @@ def _value(node: Any, path: NodePath, lines: dict[NodePath, int], seen: set[int]
             if not isinstance(key, yaml.ScalarNode) or (name := _text(key)) in values:
                 problem = f"the key {getattr(key, 'value', '')!r} is there twice, or is no text"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            values[name] = _value(value_node, (*path, name), lines, seen)
+            values[name] = _read_value(value_node, (*path, name), lines, seen)
             lines[*path, name] = key.start_mark.line + 1
         return values
     if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*path, index), lines, seen) for index, item in enumerate(node.value)]
-    return _scalar(node)
+        return [_read_value(item, (*path, index), lines, seen) for index, item in enumerate(node.value)]
+    return _read_scalar(node)
 
 
-def _scalar(node: Any) -> Any:
+def _read_scalar(node: Any) -> Any:
     """Return the value of a scalar; a tag that was written, such as !!int, changes nothing."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     pattern = dict(SCALAR_PATTERNS).get(kind)
