@@ -2,8 +2,8 @@
 
 Each step runs in a fresh process: the plan of curation, then the recompute on what is settled. Printed is the
 exponent of seconds of CPU, bytes and requests: 0 if a step does not feel the history, 1 if it grows with it.
-HISTORIES (days) and USERS (of a day) set the size. A night folds the last 17 days into what is settled, so a
-shorter history has less to read.
+HISTORIES (days) and USERS set the size. A night reads the last 17 days anew, so a history
+that is shorter has less to read.
 """
 
 import json
@@ -13,15 +13,21 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import commit, plan, write_plan
+from analytics.recompute.recompute import recompute
 from bench.figure import Figure
-from bench.recompute import FIRST, SHARE, recompute_lake, write_lake
 from rules.lake.entities import ENTITIES
 
 HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "20,60,240").split(","))
@@ -29,6 +35,9 @@ USERS = int(os.environ.get("USERS", "20000"))
 OBJECTS_A_DAY = 6  # raw objects of an entity
 PAGE = 1000  # keys in an answer of S3
 EXPONENT_MAX = 0.05
+FIRST = date(2025, 1, 1)
+SHARE = 0.5  # of the dates: on so many each user is active
+POINTS = 5  # of an entry
 
 
 class CountedFolder(FolderObjects):
@@ -62,7 +71,7 @@ class CountedFolder(FolderObjects):
 
 def write(folder: Path, days: int) -> None:
     """Write a lake that was curated and settled every night but the last."""
-    write_lake(folder, days, round(USERS * SHARE * days))
+    write_curated(folder, days)
     objects = FolderObjects(folder)
     for day in (FIRST + timedelta(days=number) for number in range(days)):
         at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
@@ -75,7 +84,40 @@ def write(folder: Path, days: int) -> None:
         if day == FIRST + timedelta(days=days - 2):
             write_plan(objects, "before", plan(objects, day))
             commit(objects, "before")
-    recompute_lake(objects, FIRST + timedelta(days=days - 1), anew=False)
+    recompute(objects, FIRST + timedelta(days=days - 1))
+
+
+def write_curated(folder: Path, days: int) -> None:
+    """Write the ledger's entries, one for each active date of a user, and a profile of each user.
+
+    Files are as curation leaves them: one a day, sorted by key, zstd. Ids are texts of 36 characters.
+    """
+    chance = np.random.default_rng(1)
+    ids = pa.array(sorted(str(uuid.UUID(bytes=chance.bytes(16))) for _ in range(USERS)))
+    seq = np.full(USERS, -1)
+    for day in (FIRST + timedelta(days=number) for number in range(days)):
+        active = np.flatnonzero(chance.random(USERS) < SHARE)
+        seq[active] += 1
+        noon = datetime.combine(day, time_of_day(12), UTC)
+        entries = {
+            "account_id": ids.take(pa.array(active)),
+            "created_at": pa.repeat(pa.scalar(noon, pa.timestamp("us", "UTC")), len(active)),
+            "activity_date": pa.repeat(pa.scalar(day, pa.date32()), len(active)),
+            "seq": pa.array(seq[active]),
+            "kind": pa.repeat("EARN", len(active)),
+            "points": pa.repeat(POINTS, len(active)),
+            "balance": pa.array(POINTS * (seq[active] + 1)),
+        }
+        _write_file(folder, "ledger", day, entries)
+    versions, zones = pa.repeat(1, USERS), pa.repeat("UTC", USERS)
+    last = FIRST + timedelta(days=days - 1)
+    _write_file(folder, "streaks", last, {"user_id": ids, "version": versions, "timezone": zones})
+
+
+def _write_file(folder: Path, entity: str, day: date, columns: dict[str, Any]) -> None:
+    path = folder / f"curated/{entity}/dt={day}/day.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, compression="zstd", compression_level=1, row_group_size=100_000)
 
 
 def steps(objects: FolderObjects, days: int) -> dict[str, Callable[[], Any]]:
@@ -83,7 +125,7 @@ def steps(objects: FolderObjects, days: int) -> dict[str, Callable[[], Any]]:
     today = FIRST + timedelta(days=days - 1)
     return {
         "plan": lambda: plan(objects, today),
-        "recompute": lambda: recompute_lake(objects, today, anew=False),
+        "recompute": lambda: recompute(objects, today),
     }
 
 

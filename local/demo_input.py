@@ -28,9 +28,8 @@ CATEGORIES = ("shoes", "bags", "books")
 PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
 PERSON_DAYS = 44
 LATE_DAYS = 2
-BOOK_DAYS = (
-    100  # so long the book is in force: weeks and months that began before do not count for its streaks
-)
+# The book has been in force for so long: weeks and months that began before do not count for its streaks.
+BOOK_DAYS = 100
 READERS = [f"reader-{number}" for number in range(1, 6)]
 CHOICE = {
     "type": "multiple_choice",
@@ -57,46 +56,57 @@ Webhook = dict[str, Any]
 
 def book() -> Body:
     """Return the demo's book of rules: the shipped one, with rewards, and more streaks and achievements."""
-    document = shipped_document()
-    more = yaml.safe_load((ROOT / "local" / "demo.yaml").read_text(encoding="utf-8"))
-    first = {"first_answer": document["achievements"]["first_answer"]}
-    return document | {
-        "rewards": more["rewards"],
-        "streaks": document["streaks"] | more["streaks"],
-        "achievements": first | more["achievements"],
+    shipped = shipped_document()
+    additions = yaml.safe_load((ROOT / "local" / "demo.yaml").read_text(encoding="utf-8"))
+    first_answer = shipped["achievements"]["first_answer"]
+    return shipped | {
+        "rewards": additions["rewards"],
+        "streaks": shipped["streaks"] | additions["streaks"],
+        "achievements": {"first_answer": first_answer} | additions["achievements"],
     }
 
 
 def person_events(now: datetime) -> tuple[list[Body], Body]:
-    """Return the person's events up to now, and the one that comes late.
+    """Return the person's punctual events up to now, and the one that comes late.
 
-    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout each third.
+    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout on each
+    third.
     """
     today = now.astimezone(ZONE).date()
-    made = []
-    for ago in range(PERSON_DAYS):
-        kinds = ["LESSON_COMPLETED", *["LESSON_COMPLETED"] * (ago % 4 == 1), *["CHECK_IN"] * (ago % 5 != 2)]
-        kinds += ["WORKOUT_COMPLETED"] * (ago % 3 == 0) + ["CHALLENGE_COMPLETED"] * (ago % 9 == 4)
-        day = today - timedelta(days=ago)
-        evening = datetime.combine(day, datetime.min.time(), ZONE) + timedelta(hours=18)
-        for place, kind in enumerate(kinds):
-            at = evening + timedelta(minutes=7 * place) if ago else now - timedelta(minutes=5 - place)
-            made.append(
-                {
-                    "user_id": PERSON,
-                    "idempotency_key": f"{PERSON}-{day}-{place}",
-                    "event_type": kind,
-                    "occurred_at": at.astimezone(ZONE).isoformat(timespec="seconds"),
-                    "timezone": ZONE.key,
-                    "source": "ios",
-                }
-            )
-    late_day = today - timedelta(days=LATE_DAYS)
-    (late, *_), there = (
-        [each for each in made if (f"{late_day}" in each["idempotency_key"]) is is_late]
-        for is_late in (True, False)
-    )
-    return there, late
+    punctual: list[Body] = []
+    late: list[Body] = []
+    for days_ago in range(PERSON_DAYS):
+        day = today - timedelta(days=days_ago)
+        six_o_clock = datetime.combine(day, datetime.min.time(), ZONE) + timedelta(hours=18)
+        for index, kind in enumerate(_kinds_of_day(days_ago)):
+            evening = six_o_clock + timedelta(minutes=7 * index)
+            # Today's evening may not have come yet.
+            at = evening if days_ago else now - timedelta(minutes=5 - index)
+            event = {
+                "user_id": PERSON,
+                "idempotency_key": f"{PERSON}-{day}-{index}",
+                "event_type": kind,
+                "occurred_at": at.astimezone(ZONE).isoformat(timespec="seconds"),
+                "timezone": ZONE.key,
+                "source": "ios",
+            }
+            (late if days_ago == LATE_DAYS else punctual).append(event)
+    (late_event,) = late  # on that date there is a lesson, and nothing else
+    return punctual, late_event
+
+
+def _kinds_of_day(days_ago: int) -> list[str]:
+    """Return what the person does on a date, in the order of the evening."""
+    kinds = ["LESSON_COMPLETED"]
+    if days_ago % 4 == 1:
+        kinds.append("LESSON_COMPLETED")
+    if days_ago % 5 != 2:
+        kinds.append("CHECK_IN")
+    if days_ago % 3 == 0:
+        kinds.append("WORKOUT_COMPLETED")
+    if days_ago % 9 == 4:
+        kinds.append("CHALLENGE_COMPLETED")
+    return kinds
 
 
 def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
@@ -106,40 +116,38 @@ def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
     first order names the phone number too, so it alone shows that both are one person.
     """
     chance = random.Random(seed)
-    made = [hook for number in range(customers) for hook in _customer(number, chance, now)]
-    made += [hook for hook in made if chance.random() < 0.1]
-    chance.shuffle(made)
-    return made
+    hooks = [hook for number in range(customers) for hook in _customer_webhooks(number, chance, now)]
+    hooks += [hook for hook in hooks if chance.random() < 0.1]
+    chance.shuffle(hooks)
+    return hooks
 
 
 def counts_by_source(sent: Sequence[Webhook]) -> str:
     """Return how many webhooks came from each source, as text."""
-    return ", ".join(
-        f"{number} {source}" for source, number in Counter(webhook["source"] for webhook in sent).items()
-    )
+    counts = Counter(webhook["source"] for webhook in sent)
+    return ", ".join(f"{count} {source}" for source, count in counts.items())
 
 
-def _customer(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
+def _customer_webhooks(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
+    """Return what a customer does: orders, and some messages, views of pages and an e-mail of a campaign."""
     customer = {"id": f"{number:03d}", "email": f"customer-{number:03d}@example.com"}
     phone = f"49151{27_182_818 + number}"
-    orders = [
-        _order(customer, phone, place, chance, now) for place in range(1 + int(chance.expovariate(1 / 3)))
-    ]
-    messages = [_message(phone, f"{number}-{place}", chance, now) for place in range(chance.randrange(3))]
+    order_count = 1 + int(chance.expovariate(1 / 3))
+    orders = [_order(customer, phone, index, chance, now) for index in range(order_count)]
+    messages = [_message(phone, f"{number}-{index}", chance, now) for index in range(chance.randrange(3))]
     views = [
-        _view(customer["email"], f"{number}-{place}", chance, now) for place in range(chance.randrange(3))
+        _view(customer["email"], f"{number}-{index}", chance, now) for index in range(chance.randrange(3))
     ]
     return [*orders, *messages, *views, _campaign(customer["email"], number, chance, now)]
 
 
-def _order(customer: dict[str, str], phone: str, place: int, chance: random.Random, now: datetime) -> Webhook:
-    known = {**customer, "phone": f"+{phone}"} if place == 0 else customer
+def _order(customer: dict[str, str], phone: str, index: int, chance: random.Random, now: datetime) -> Webhook:
     payload = {
-        "id": f"{customer['id']}-{place}",
+        "id": f"{customer['id']}-{index}",
         "created_at": _ago(chance, now).isoformat(timespec="seconds"),
         "currency": "USD",
         "total_price": f"{chance.lognormvariate(3, 0.6):.2f}",
-        "customer": known,
+        "customer": {**customer, "phone": f"+{phone}"} if index == 0 else customer,
         "line_items": [{"product_id": chance.choice(CATEGORIES), "quantity": chance.randrange(1, 4)}],
     }
     return _hook("ecommerce", payload)
@@ -177,6 +185,7 @@ def _campaign(email: str, number: int, chance: random.Random, now: datetime) -> 
 
 
 def _mail(kind: str, email: str, number: int, at: int) -> dict[str, Any]:
+    """Return an event of an e-mail. at: epoch seconds."""
     event_id = f"{kind}-{number}"
     return {"event": kind, "email": email, "timestamp": at, "sg_event_id": event_id, "campaign_id": "autumn"}
 
@@ -186,6 +195,7 @@ def _hook(source: str, payload: Any) -> Webhook:
 
 
 def _ago(chance: random.Random, now: datetime, days: int = 400) -> datetime:
+    """Return a random instant of the last days; recent ones are likelier."""
     return now - timedelta(
         days=min(days, int(chance.expovariate(1 / 80))), minutes=1 + chance.randrange(1000)
     )

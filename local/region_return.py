@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from adapters.platform.fence import RegisterStore
 from adapters.platform.items import Item
 from adapters.platform.tables import BEFORE_ALL, chunks, get_all, query_all
+from adapters.privacy.tombstones import ErasureCheck
 from adapters.regions import Follower, claims_of, events_of
 from ingest.engagement.points.commands import REDEEM
 from local.region_unseen import (
@@ -27,12 +29,14 @@ from local.region_unseen import (
     FoundUnseen,
     Listed,
     Side,
+    UnseenFinder,
     is_mark,
     key_of,
     shared_fields,
 )
 from rules.engagement.ledger import entry_id
 from rules.regions.changes import KEYS, LEDGER, ItemChange, place_needed
+from rules.regions.register import QUIET_SECONDS, NotPossible, Register, join_region, mark_filled
 from rules.regions.standby import UnseenEntry, UnseenFate
 
 FILLED_AT_ONCE = 200
@@ -60,14 +64,24 @@ class ReturnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RegionReturn:
-    """Steps 2, 3 and 5 of a return."""
+    """The steps of a return."""
 
     old: Side  # the region that returns; nobody writes there
     new: Side  # the one that writes
+    registers: RegisterStore
     door: WriterDoor
+    sleep: Callable[[float], None]  # waits some seconds
+    say: Callable[[str], None]  # gets lines for the operator
+
+    def find(self, erased: ErasureCheck, now: datetime) -> FoundUnseen:
+        """Step 1: return what the new writer never saw. Nothing is written.
+
+        erased: what is of erased persons is left out.
+        """
+        return UnseenFinder(self.old, self.new, erased, now).find()
 
     def apply(self, found: FoundUnseen) -> ReturnOutcome:
-        """Give the new writer what it never saw; returns what became of each thing."""
+        """Step 2: give the new writer what it never saw; returns what became of each thing."""
         outcome = ReturnOutcome(carried=self._carry(found), listed=list(found.listed))
         events = {key_of(EVENTS, item) for item in self._events_at_writer(found)}
         for account_id, (_, unseen) in found.accounts.items():
@@ -75,8 +89,28 @@ class RegionReturn:
                 self._apply_entry(account_id, unseen_entry, events, outcome)
         return outcome
 
-    def cut(self, found: FoundUnseen) -> int:
-        """Make the old region hold nothing that the new one has not; returns how many items that changed."""
+    def follow(self, found: FoundUnseen, client: Any, now: datetime) -> None:
+        """Steps 3 to 5: cut the old region, and let it follow.
+
+        client: of DynamoDB, which may write in the old region while that follows.
+        """
+        self.say(f"{self._cut(found)} items of the old region were cut")
+        register = self._register()
+        self.registers.change(register, join_region(register, self.old.region))
+        self.sleep(QUIET_SECONDS)
+        self._fill(Follower(client, self.old.tables), self._register().epoch, now)
+        register = self._register()
+        self.registers.change(register, mark_filled(register, self.old.region))
+        self.say(f"{self.old.region} follows {register.writer}, epoch {register.epoch}")
+
+    def _register(self) -> Register:
+        register = self.registers.read()
+        if register is None:
+            raise NotPossible("the register is gone")
+        return register
+
+    def _cut(self, found: FoundUnseen) -> int:
+        """Delete from the old region what the new one does not have; returns how many items were changed."""
         changed = 0
         for account_id in found.accounts:
             changed += self._cut_ledger(account_id)
@@ -88,9 +122,7 @@ class RegionReturn:
                     changed += 1
         return changed
 
-    def fill(
-        self, follower: Follower, epoch: int, now: datetime, say: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def _fill(self, follower: Follower, epoch: int, now: datetime) -> None:
         """Let the old region take over all that the new one has. Raises RuntimeError if something remains."""
         others = sorted(KEYS.keys() & self.new.tables.keys() - set(FILL_ORDER))
         for step, name in enumerate((*FILL_ORDER, *others)):
@@ -98,13 +130,13 @@ class RegionReturn:
             for chunk in chunks(self._items_of_step(step, name), FILLED_AT_ONCE):
                 self._follow(follower, [_change(name, epoch, item) for item in chunk], now)
                 count += len(chunk)
-            say(f"{name}: {count} items")
+            self.say(f"{name}: {count} items")
 
     def _carry(self, found: FoundUnseen) -> Counter[str]:
         """Put items that the new writer lacks, claims before their events; returns how many, by table.
 
-        The new writer writes all the time, so a key may stand for something else there by now. Whoever has
-        put the key's claim decides: a second event of the key would count twice.
+        The new writer writes all the time, so a key may stand for something else there meanwhile. The
+        claim that was put first decides: a second event of the key would count twice.
         """
         carried = Counter[str]()
         for name, items in found.carried.items():
@@ -117,7 +149,7 @@ class RegionReturn:
         return carried
 
     def _events_at_writer(self, found: FoundUnseen) -> Iterator[Item]:
-        """Yield the events of unseen entries that the new writer has by now."""
+        """Yield the events of unseen entries that the new writer has, once its lacking items were put."""
         keys: list[Item] = [
             {"user_id": {"S": account_id}, "event_id": {"S": str(unseen_entry.entry.draft.event_id)}}
             for account_id, (_, unseen) in found.accounts.items()

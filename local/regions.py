@@ -16,11 +16,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
-from adapters.regions import Follower
 from local.api import Api
 from local.command import FILE_OUT, command, option
-from local.region_return import RegionReturn, ReturnOutcome, WriterDoor
-from local.region_unseen import FoundUnseen, Side, UnseenFinder
+from local.region_return import RegionReturn, ReturnOutcome
+from local.region_unseen import FoundUnseen, Side
 from local.stack import REGISTER, Stack, find, fresh_client
 from local.stores import tombstones_of
 from rules.engagement.ledger import Entry
@@ -31,8 +30,6 @@ from rules.regions.register import (
     Phase,
     Register,
     close_following,
-    join_region,
-    mark_filled,
     may_follow,
     open_writing,
     promote_region,
@@ -99,50 +96,6 @@ class Promotion:
             seconds -= LOOK_EVERY_SECONDS
         if messages:
             self.say(f"{messages} messages are left: what they tell is found when the old region returns")
-
-
-class ReturnSteps:
-    """The return of the region `old` to the writer `new`, step by step.
-
-    door: the new writer's API. sleep: waits some seconds.
-    """
-
-    def __init__(  # noqa: PLR0917 (both sides, and what acts on them)
-        self,
-        old: Side,
-        new: Side,
-        registers: RegisterStore,
-        door: WriterDoor,
-        sleep: Callable[[float], None],
-        say: Say,
-    ) -> None:
-        self._old, self._new, self._registers = old, new, registers
-        self._region_return, self._sleep, self._say = RegionReturn(old, new, door), sleep, say
-
-    def find(self, erased: Any, now: datetime) -> FoundUnseen:
-        """Return what the new writer never saw; nothing is written."""
-        return UnseenFinder(self._old, self._new, erased, now).find()
-
-    def apply(self, found: FoundUnseen) -> ReturnOutcome:
-        """Give the new writer what it never saw; returns what became of it."""
-        return self._region_return.apply(found)
-
-    def follow(self, found: FoundUnseen, client: Any, now: datetime) -> None:
-        """Cut the old region, and let it follow. client: may write there while the region follows."""
-        self._say(f"{self._region_return.cut(found)} items of the old region were cut")
-        register = self._register()
-        self._registers.change(register, join_region(register, self._old.region))
-        self._sleep(QUIET_SECONDS)
-        self._region_return.fill(Follower(client, self._old.tables), self._register().epoch, now, self._say)
-        register = self._register()
-        self._registers.change(register, mark_filled(register, self._old.region))
-        self._say(f"{self._old.region} follows {register.writer}, epoch {register.epoch}")
-
-    def _register(self) -> Register:
-        register = self._registers.read()
-        if register is None:
-            raise NotPossible("the register is gone")
-        return register
 
 
 def change_role(stack: Stack, role: str, say: Say) -> bool:
@@ -269,7 +222,7 @@ def return_command(stack: Stack, dry_run: bool, file: Path) -> None:
         change_role(stack, STANDBY, _say)
         _say(f"waiting {QUIET_SECONDS:.0f} s for the last lease")
         time.sleep(QUIET_SECONDS)
-    steps = ReturnSteps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
+    steps = RegionReturn(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
     found = steps.find(tombstones_of(writer), datetime.now(UTC))
     report = _write(file, report_of(found, ReturnOutcome(listed=list(found.listed))))
     if not dry_run:

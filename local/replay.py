@@ -15,8 +15,7 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.tables import chunks
 from local.api import Api
-from local.applied import wait_until_applied
-from local.cloud.patience import drain, drain_leads
+from local.cloud.patience import drain, drain_leads, wait_until_applied
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL

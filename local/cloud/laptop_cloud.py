@@ -19,6 +19,7 @@ from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
 PROCESSES = ("poller", "redis", "postgres", "ministack")
+# By table: the attribute that holds when an item expires.
 TTL = {
     "BPEvents": "ttl",
     "Boards": "expires_at",
@@ -81,12 +82,15 @@ def down() -> None:
 
 
 def _stop_what_is_stuck() -> None:
-    """Stop what is there and does not do its work, so that it is started anew. The emulator has the data."""
+    """Stop processes that run and do not do their work, so that they are started anew.
+
+    The emulator is not stopped: the data would go with it.
+    """
     try:
-        found = troubles(load())
-    except SystemExit:  # nothing is up yet, or its file is damaged
-        found = {}
-    for name, trouble in found.items():
+        trouble_of = troubles(load())
+    except SystemExit:  # nothing is up yet, or the stack's file is damaged
+        trouble_of = {}
+    for name, trouble in trouble_of.items():
         if trouble not in ("", STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
             if name == "postgres":
@@ -126,9 +130,8 @@ def _start_ministack(port: int) -> None:
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
     processes.stop("postgres")
-    shutil.rmtree(
-        embedded_postgres.FOLDER, ignore_errors=True
-    )  # the leads' events went with the old emulator, and leads mean nothing without them
+    # The leads' events went with the old emulator, and leads mean nothing without them.
+    shutil.rmtree(embedded_postgres.FOLDER, ignore_errors=True)
     for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
     shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # an emulator that was killed left its functions here
@@ -172,8 +175,8 @@ def _enable_ttl(stack: Stack) -> None:
     dynamodb = stack.client("dynamodb")
     for logical_id, attribute in TTL.items():
         table = stack.tables[logical_id]
-        described = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
-        if described["TimeToLiveStatus"] == "DISABLED":
+        description = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if description["TimeToLiveStatus"] == "DISABLED":
             wanted = {"Enabled": True, "AttributeName": attribute}
             dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
@@ -192,9 +195,9 @@ def _set_mappings(stack: Stack) -> None:
 
 
 def build_ranks(stack: Stack) -> None:
-    """Make what the leaderboards are read from, as it is now, before the schedules do."""
+    """Count everybody for the leaderboards, and make their lists, without waiting for the schedules."""
     name = stack.outputs["RanksFunctionName"]
-    for asked in ({}, {"streakline_refresh": "lists"}):
-        answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(asked).encode())
+    for event in ({}, {"streakline_refresh": "lists"}):
+        answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
         if "FunctionError" in answer:
             raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")

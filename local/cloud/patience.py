@@ -1,59 +1,72 @@
-"""Waits for work that others do, as long as it goes on and no longer: for queues, streams and leads of the
-stack.
+"""Waits until others have done their work: consumers of queues, of streams, and the processor of events.
+
+A wait goes on as long as the work goes on, however long that is, and ends when nothing happens any more.
 """
 
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.items import encode_item
+from adapters.platform.tables import get_all
 from local.cloud import poller
+from local.event_sources import Body
 from local.paths import LOCAL
 from local.stack import Stack
+from rules.days import parse_moment, stamp
+from rules.engagement.events import event_id
 
 STALLED_SECONDS_MAX = 300.0
 SAY_EVERY_SECONDS = 10.0
+LAPTOP_PAUSE_SECONDS = 0.1
+AWS_PAUSE_SECONDS = 2.0
+# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.
+AWS_QUIET_SECONDS = 20
+READERS = 8
+WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
+# Messages that wait, that a consumer has, and that are sent to be delivered later.
+COUNTS = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed"))
+NOT_APPLIED = "events are in no account: `streakline status` and `streakline queue list` say what is wrong"
+CLOCK_SKEW = timedelta(minutes=5)  # between this machine's clock and AWS's, at most
 
 
 def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # what a command answers is on the other
+    print(text, file=sys.stderr, flush=True)  # stdout is for what a command answers
 
 
 @dataclass(slots=True)
 class Patience:
-    """Ends when what it gets has not changed for so many seconds."""
+    """Ends a wait whose progress has stayed the same for so many seconds."""
 
     seconds: float = STALLED_SECONDS_MAX
-    say: Callable[[str], object] = _print  # gets now and then how far it is
+    say: Callable[[str], object] = _print  # gets a line of progress every ten seconds
     elapsed: Callable[[], float] = time.monotonic  # seconds, from any beginning
-    _seen: object = None
-    _since: float | None = None
-    _said: float = 0.0
+    _progress: object = None
+    _progressed_at: float | None = None  # None: the wait has not begun
+    _said_at: float = 0.0
 
     def wait(self, what: str, progress: object, pause: float) -> None:
-        """Pause. Raises RuntimeError if there was no progress for too long.
+        """Pause for some seconds. Raises RuntimeError if there was no progress for too long.
 
         what: what is waited for, a sentence without its end. progress: another value whenever it goes on.
         """
         now = self.elapsed()
-        if self._since is None:
-            self._said = now
-        if self._since is None or progress != self._seen:
-            self._seen, self._since = progress, now
-        elif now - self._since >= self.seconds:
+        if self._progressed_at is None:
+            self._said_at = now
+        if self._progressed_at is None or progress != self._progress:
+            self._progress, self._progressed_at = progress, now
+        elif now - self._progressed_at >= self.seconds:
             raise RuntimeError(f"{what} ({progress}), and nothing has happened for {self.seconds:.0f} s")
-        if now - self._said >= SAY_EVERY_SECONDS:
+        if now - self._said_at >= SAY_EVERY_SECONDS:
             self.say(f"  {what} ({progress})")
-            self._said = now
+            self._said_at = now
         time.sleep(pause)
-
-
-WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
-PAUSE_SECONDS = 0.1
-# To be delivered, delivered or waiting, sent to be delivered later.
-COUNTS = tuple(f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed"))
 
 
 def depth(stack: Stack, url: str) -> int:
@@ -74,32 +87,27 @@ def messages_waiting(stack: Stack) -> dict[str, int]:
 
 
 def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> None:
-    """Wait until a consumer has done all that waits in these queues, one queue after the other.
+    """Wait until consumers have done all that waits in these queues, one queue after the other.
 
     Raises RuntimeError when `patience` ends.
     """
     for name in names:
         while waiting := depth(stack, stack.outputs[f"{name}Url"]):
-            patience.wait(f"messages still wait in {name}", waiting, PAUSE_SECONDS)
-
-
-# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.
-AWS_QUIET_SECONDS = 20
-AWS_PAUSE_SECONDS = 2
+            patience.wait(f"messages still wait in {name}", waiting, LAPTOP_PAUSE_SECONDS)
 
 
 def drain(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX, *, lake: bool = False) -> None:
-    """Wait until every consumer has processed what was sent before.
+    """Wait until every consumer of the laptop cloud has processed what was sent before.
 
-    Of the laptop cloud only, whose poller says how far each consumer is. lake: wait until all of it is in the
-    lake, too. Raises RuntimeError when nothing has happened for `stalled_max` seconds.
+    The laptop's poller says how far each consumer is. lake: wait until all of it is in the lake, too. Raises
+    RuntimeError when nothing has happened for `stalled_max` seconds.
     """
     for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
         await_stream(stack, consumer, Patience(stalled_max))
 
 
 def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
-    """Wait until everything sent to the leads' doors has been processed.
+    """Wait until everything that was sent to the leads' doors has been processed.
 
     Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
@@ -123,23 +131,79 @@ def _await_quiet(stack: Stack, patience: Patience) -> None:
 
 
 def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
-    """Wait until the consumer of a stream has processed what is on it. Of the laptop cloud only.
+    """Wait until a consumer of the laptop cloud has processed what is on its stream.
 
     Raises RuntimeError when `patience` ends.
     """
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
     poller.ask(function, sent_at)
     while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
-        patience.wait(f"waiting for {consumer}", f"{state.get('records', 0):,} records so far", PAUSE_SECONDS)
+        progress = f"{state.get('records', 0):,} records so far"
+        patience.wait(f"waiting for {consumer}", progress, LAPTOP_PAUSE_SECONDS)
 
 
 def state_of(function: str) -> dict[str, Any]:
-    """Return what the poller reports of a function.
+    """Return what the poller reports of a function; {} before it reports anything.
 
     caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
     """
     try:
-        found: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]
+        state: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]
     except (OSError, ValueError, KeyError):
         return {}
-    return found
+    return state
+
+
+def wait_until_applied(
+    stack: Stack, events: Iterable[Body], sent_from: float, stalled_max: float = STALLED_SECONDS_MAX
+) -> None:
+    """Wait on AWS until profiles show all events that were new. The tables tell it.
+
+    An event is applied if, and only if, a ledger entry names it. It is shown once the profile has counted
+    that entry. sent_from: when the first event was sent (epoch seconds). Raises RuntimeError when nothing has
+    happened for `stalled_max` seconds.
+    """
+    waiting, patience = ids_by_user(events), Patience(stalled_max)
+    count = sum(map(len, waiting.values()))
+    since = stamp(datetime.fromtimestamp(sent_from, UTC) - CLOCK_SKEW)
+    while waiting := _not_shown(stack, waiting, since):
+        progress = f"{sum(map(len, waiting.values()))} are not"
+        patience.wait(f"some of {count} {NOT_APPLIED}", progress, AWS_PAUSE_SECONDS)
+
+
+def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
+    """Return the ids under which events are stored, by user."""
+    ids: dict[str, set[str]] = {}
+    for event in events:
+        user, key = event["user_id"], event["idempotency_key"]
+        ids.setdefault(user, set()).add(event_id(user, key, parse_moment(event["occurred_at"])))
+    return ids
+
+
+def _not_shown(stack: Stack, ids: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:
+    """Return the events that are not shown yet, by user; only users that have any."""
+    with ThreadPoolExecutor(READERS) as pool:
+        results = pool.map(lambda user: _not_shown_of_user(stack, user, ids[user], since), ids)
+        return {user: missing for user, missing in zip(ids, results, strict=True) if missing}
+
+
+def _not_shown_of_user(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
+    """Return which of a user's events the profile has not counted.
+
+    An event that was stored before `since` counts as shown: an earlier attempt has sent it.
+    """
+    dynamodb = stack.client("dynamodb")
+    entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
+    places = {str(entry.draft.event_id): entry.created_at for entry in entries if entry.draft.event_id in ids}
+    missing = ids - places.keys()
+    if missing:
+        keys = [{"user_id": user, "event_id": identifier} for identifier in sorted(missing)]
+        stored = get_all(dynamodb, stack.tables["BPEvents"], keys)
+        missing -= {item["event_id"]["S"] for item in stored if item["created_at"]["S"] < since}
+    if not places:
+        return missing
+    profile = dynamodb.get_item(
+        TableName=stack.tables["UserStreaks"], Key=encode_item({"user_id": user}), ConsistentRead=True
+    )
+    head = profile.get("Item", {}).get("ledger_head", {}).get("S", "")
+    return missing | {identifier for identifier, place in places.items() if place > head}

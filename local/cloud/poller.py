@@ -33,13 +33,13 @@ CHECKPOINTS = LOCAL / "checkpoints.json"  # how far each consumer of a shard is
 HEARTBEAT = LOCAL / "poller.json"  # the counts of each function
 STATE_SECONDS = 0.1
 DISCOVER_SECONDS = 10.0
-# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the
-# emulator keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle
-# is asked once a second, too: asking took a sixth of a laptop.
+# Lambda asks a shard of Kinesis once a second, a table's four times. More often would be slow on Kinesis: the
+# emulator keeps iterators for five minutes, and walks over all of them at each call. A table that stays idle
+# is asked more and more rarely, in the end once a second: asking took a sixth of a laptop's CPU.
 KINESIS_SECONDS = 1.0
 TABLE_SECONDS = 0.25
 TABLE_SECONDS_MAX = 1.0
-GROWTH = 1.2
+GROWTH = 1.2  # of the pause with each look that finds nothing
 
 
 def consumer_key(mapping: EventSourceMapping, shard: str) -> str:
@@ -96,17 +96,17 @@ class PollerState:
 
 
 @dataclass(slots=True)
-class Resting:
-    """The pauses of idle shards' threads. A pause ends at once when somebody waits for the shard's consumer.
+class Pauses:
+    """The pauses of idle shards' threads. A pause ends at once when somebody waits for the shard's function.
 
-    Whoever waits writes the consumer's name, and when the waiting began, into the file ASKED.
+    Whoever waits writes the function's name, and when the waiting began, into the file ASKED.
     """
 
     wait_starts: dict[str, float] = field(default_factory=dict)  # by function: the latest, in epoch seconds
     condition: threading.Condition = field(default_factory=threading.Condition)
 
     def rest(self, function: str, polled_at: float, idle: int, *, is_kinesis: bool) -> None:
-        """Wait for the next look, or until somebody asks. idle: how many looks in a row found nothing."""
+        """Pause until the next look, or until somebody waits. idle: how many looks in a row found nothing."""
         seconds = KINESIS_SECONDS if is_kinesis else table_seconds(idle)
         self._wait(function, polled_at, seconds)
 
@@ -125,8 +125,8 @@ class Resting:
         with self.condition:
             self.condition.wait_for(lambda: self.is_awaited(function, since), seconds)
 
-    def hear(self) -> None:
-        """Wake the idle threads of a function for which somebody has begun to wait."""
+    def end_awaited(self) -> None:
+        """End the pauses of a function for which somebody has begun to wait, as the file ASKED says."""
         # There is no file before somebody waits, and half of one while it is written.
         with contextlib.suppress(OSError, ValueError):
             text, function = ASKED.read_text().split(" ")
@@ -158,7 +158,7 @@ class Poller:
     shards: dict[str, list[str]] = field(default_factory=dict)  # ids, by stream
     readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)  # by stream and shard
     consumers: set[str] = field(default_factory=set)  # consumer_key() of those that have a thread
-    resting: Resting = field(default_factory=Resting)
+    pauses: Pauses = field(default_factory=Pauses)
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
@@ -168,7 +168,7 @@ class Poller:
             if time.monotonic() - discovered_at > DISCOVER_SECONDS:
                 self._discover()
                 discovered_at = time.monotonic()
-            self.resting.hear()
+            self.pauses.end_awaited()
             self.state.write()
             time.sleep(STATE_SECONDS)
 
@@ -243,8 +243,8 @@ class Poller:
                 self.state.checkpoint(key, sequence_of(batch[-1]))
             if waiting and time.monotonic() - window_began < mapping.window_seconds:
                 caught_up_at = self.state.caught_up[name][key]
-                if page.records or not self.resting.is_awaited(name, caught_up_at):
-                    self.resting.gather(name, caught_up_at)  # more may come before the batching window ends
+                if page.records or not self.pauses.is_awaited(name, caught_up_at):
+                    self.pauses.gather(name, caught_up_at)  # more may come before the batching window ends
                     continue
             if waiting:
                 batch, waiting = waiting, []
@@ -256,7 +256,7 @@ class Poller:
             idle = 0 if page.records else idle + 1
             if idle:
                 self.state.caught_up[name][key] = polled_at
-                self.resting.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
+                self.pauses.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
         """Invoke a mapping's function with records; an error is counted, printed, and part of the reply."""

@@ -1,4 +1,4 @@
-"""Shards of streams: the records that are in them, as functions get them.
+"""Reads shards of streams. Their records come in the form in which Lambda hands them to functions.
 
 A source is the ARN of a Kinesis stream or of a table's stream.
 """
@@ -18,28 +18,31 @@ from local.cloud.streams import Record, is_kinesis, sequence_of
 from local.stack import Stack, fresh_client
 
 READ_MAX = 1000
-PAGES_MAX = 8  # of a thousand records at most; who is further behind reads for itself
-Found = tuple[list[Record], str | None]
+PAGES_MAX = 8  # that a ShardReader keeps, each of READ_MAX records at most
+# The records behind an iterator, and the next iterator; None at the shard's end.
+RecordsAndNext = tuple[list[Record], str | None]
 
 
 def shards_of(stack: Stack, source: str) -> list[str]:
     """Return the ids of a stream's shards."""
     if is_kinesis(source):
-        return [each["ShardId"] for each in stack.client("kinesis").list_shards(StreamARN=source)["Shards"]]
-    answer = stack.client("dynamodbstreams").describe_stream(StreamArn=source)
-    return [each["ShardId"] for each in answer["StreamDescription"]["Shards"]]
+        shards = stack.client("kinesis").list_shards(StreamARN=source)["Shards"]
+    else:
+        answer = stack.client("dynamodbstreams").describe_stream(StreamArn=source)
+        shards = answer["StreamDescription"]["Shards"]
+    return [shard["ShardId"] for shard in shards]
 
 
 def iterator_of(stack: Stack, source: str, shard: str, after: str) -> str:
     """Return a shard iterator: after this sequence number, or from the shard's beginning if it is ""."""
     if not after:
         return _iterator(stack, source, shard, "TRIM_HORIZON")
-    return _iterator(stack, source, shard, "AFTER_SEQUENCE_NUMBER", after)
+    return _iterator(stack, source, shard, "AFTER_SEQUENCE_NUMBER", number=after)
 
 
 def iterator_at(stack: Stack, source: str, shard: str, number: str) -> str:
     """Return a shard iterator from a sequence number on, its record included."""
-    return _iterator(stack, source, shard, "AT_SEQUENCE_NUMBER", number)
+    return _iterator(stack, source, shard, "AT_SEQUENCE_NUMBER", number=number)
 
 
 def iterator_since(stack: Stack, source: str, shard: str, since: datetime) -> str:
@@ -49,34 +52,41 @@ def iterator_since(stack: Stack, source: str, shard: str, since: datetime) -> st
     """
     if not is_kinesis(source):
         return iterator_of(stack, source, shard, "")
-    return _iterator(stack, source, shard, "AT_TIMESTAMP", Timestamp=since)
+    return _iterator(stack, source, shard, "AT_TIMESTAMP", since=since)
 
 
-def _iterator(stack: Stack, source: str, shard: str, kind: str, number: str = "", **more: Any) -> str:
-    service, stream, sequence = (
-        ("kinesis", "StreamARN", "StartingSequenceNumber")
-        if is_kinesis(source)
-        else ("dynamodbstreams", "StreamArn", "SequenceNumber")
-    )
-    place = {sequence: number} if number else more
-    asked = {stream: source, "ShardId": shard, "ShardIteratorType": kind, **place}
-    return str(stack.client(service).get_shard_iterator(**asked)["ShardIterator"])
+def _iterator(
+    stack: Stack, source: str, shard: str, kind: str, *, number: str = "", since: datetime | None = None
+) -> str:
+    """Return a shard iterator. kind: of where it begins; some begin at a sequence number or an instant."""
+    if is_kinesis(source):
+        service, stream, sequence = "kinesis", "StreamARN", "StartingSequenceNumber"
+    else:
+        service, stream, sequence = "dynamodbstreams", "StreamArn", "SequenceNumber"
+    request: dict[str, Any] = {stream: source, "ShardId": shard, "ShardIteratorType": kind}
+    if number:
+        request[sequence] = number
+    elif since:
+        request["Timestamp"] = since
+    return str(stack.client(service).get_shard_iterator(**request)["ShardIterator"])
 
 
-def read_records(stack: Stack, source: str, iterator: str) -> Found:
-    """Return records as functions get them, and the next iterator; that is None at the shard's end."""
-    table = not is_kinesis(source)
-    client = _unparsing(stack.endpoint_url, stack.region) if table else stack.client("kinesis")
-    wrap = table_record if table else kinesis_record
+def read_records(stack: Stack, source: str, iterator: str) -> RecordsAndNext:
+    """Return the records behind an iterator, READ_MAX at most, and the next iterator."""
+    if is_kinesis(source):
+        client, as_event = stack.client("kinesis"), kinesis_record
+    else:
+        client, as_event = _unparsing(stack.endpoint_url, stack.region), table_record
     answer = client.get_records(ShardIterator=iterator, Limit=READ_MAX)
-    return [wrap(each, source) for each in answer["Records"]], answer.get("NextShardIterator")
+    return [as_event(record, source) for record in answer["Records"]], answer.get("NextShardIterator")
 
 
 @cache
 def _unparsing(endpoint_url: str, region: str) -> Any:
     """Return a client that hands on records as they came, in JSON.
 
-    A function gets them so, too. Reading each value's type takes four times as long as all the rest.
+    Lambda hands the same JSON to functions. A read would take five times as long if botocore read the type of
+    each value.
     """
     client = fresh_client(endpoint_url, region, "dynamodbstreams")
     client.meta.events.register("before-parse.dynamodb-streams.GetRecords", _as_it_came)
@@ -84,6 +94,7 @@ def _unparsing(endpoint_url: str, region: str) -> Any:
 
 
 def _as_it_came(response_dict: Record, customized_response_dict: Record, **_: Any) -> None:
+    """Put the answer's JSON into the parsed answer, and leave nothing for botocore to parse."""
     if response_dict["status_code"] == HTTPStatus.OK:
         customized_response_dict |= json.loads(response_dict["body"])
         response_dict["body"] = b"{}"
@@ -95,7 +106,7 @@ def table_record(record: Record, source: str) -> Record:
     change["ApproximateCreationDateTime"] = _seconds(change.get("ApproximateCreationDateTime"))
     for part in ("Keys", "OldImage", "NewImage"):
         if part in change:
-            change[part] = {name: _as_text(each) for name, each in change[part].items()}
+            change[part] = {name: _json_value(value) for name, value in change[part].items()}
     return {
         "eventID": record["eventID"],
         "eventName": record["eventName"],
@@ -126,64 +137,76 @@ def kinesis_record(record: Record, source: str) -> Record:
 
 
 def _seconds(moment: Any) -> float:
+    """Return a datetime, or a number of seconds, as epoch seconds; 0 for None."""
     return float(moment.timestamp()) if hasattr(moment, "timestamp") else float(moment or 0)
 
 
-def _as_text(value: Record) -> Record:
-    """Return a value as JSON can hold it: bytes in base64."""
+def _json_value(value: Record) -> Record:
+    """Return a value of DynamoDB, such as {"S": "abc"}, as JSON can hold it: bytes in base64."""
     ((kind, inner),) = value.items()
     if isinstance(inner, bytes):
         return {kind: base64.b64encode(inner).decode()}
     if kind == "M":
-        return {kind: {name: _as_text(each) for name, each in inner.items()}}
-    return {kind: [_as_text(each) for each in inner]} if kind == "L" else value
+        return {kind: {name: _json_value(each) for name, each in inner.items()}}
+    return {kind: [_json_value(each) for each in inner]} if kind == "L" else value
 
 
 @dataclass(frozen=True, slots=True)
 class ShardPage:
-    """What was found behind a place of a shard."""
+    """The records behind a position of a shard; [] if there were none."""
 
     records: list[Record]
-    polled_at: float  # when that was asked (epoch seconds)
+    polled_at: float  # when the shard was asked (epoch seconds)
 
 
 @dataclass(slots=True)
 class ShardReader:
-    """Reads a shard for all of its consumers: what one has read is handed to the others.
+    """Reads a shard for all of its consumers: a page that one has read is handed to the others.
 
-    A place in the shard is the number of the last record before it; "" is the shard's beginning.
+    A position is the sequence number of the last record before it; "" is the shard's beginning. A consumer
+    that is more than PAGES_MAX pages behind reads for itself.
     """
 
-    begin: Callable[[str], str]  # place -> iterator
-    ask: Callable[[str], Found]  # iterator -> records and the next iterator, if there is one
+    begin: Callable[[str], str]  # returns an iterator at a position
+    ask: Callable[[str], RecordsAndNext]  # reads behind an iterator
     now: Callable[[], float] = time.time
-    _pages: dict[str, ShardPage] = field(default_factory=dict)
-    _iterators: dict[str, str] = field(default_factory=dict)
-    _nothing: tuple[str, float] = ("", 0.0)  # the place where nothing was found last, and when
+    _pages: dict[str, ShardPage] = field(default_factory=dict)  # by their positions
+    _iterators: dict[str, str] = field(default_factory=dict)  # by their positions
+    # The position behind which there was nothing last, and when the shard was asked for it.
+    _end: tuple[str, float] = ("", 0.0)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, place: str, seen_at: float) -> ShardPage:
-        """Return what is behind a place. seen_at: when the caller's last page was polled.
+    def read(self, position: str, seen_at: float) -> ShardPage:
+        """Return the page behind a position. seen_at: when the caller's last page was polled.
 
-        If another consumer has looked since, and found nothing, the shard is not asked.
+        If another consumer has asked the shard since then, and found nothing, the shard is not asked again.
         """
         with self._lock:
-            if page := self._pages.get(place):
-                # Who is behind gets what was read before the caller's last page: time does not go back.
+            if page := self._pages.get(position):
+                # A consumer that is behind gets an older page. For it, time does not go back.
                 return replace(page, polled_at=max(page.polled_at, seen_at))
-            empty_at, polled_at = self._nothing[1], self.now()
-            if self._nothing[0] == place and empty_at > seen_at:
-                return ShardPage([], empty_at)
-            iterator = self._iterators.pop(place, None) or self.begin(place)
-            records, following = self.ask(iterator)
-            if following:
-                self._iterators[sequence_of(records[-1]) if records else place] = following
-            page = ShardPage(records, polled_at)
-            if records:
-                self._pages[place] = page
-            else:
-                self._nothing = place, polled_at
-            for kept in (self._pages, self._iterators):
-                while len(kept) > PAGES_MAX:
-                    kept.pop(next(iter(kept)))
-            return page
+            end, end_polled_at = self._end
+            if end == position and end_polled_at > seen_at:
+                return ShardPage([], end_polled_at)
+            return self._poll(position)
+
+    def _poll(self, position: str) -> ShardPage:
+        """Ask the shard, and keep what it answers. An iterator serves once: one that fails is not kept."""
+        polled_at = self.now()
+        iterator = self._iterators.pop(position, None) or self.begin(position)
+        records, next_iterator = self.ask(iterator)
+        page = ShardPage(records, polled_at)
+        if records:
+            self._pages[position] = page
+        else:
+            self._end = position, polled_at
+        if next_iterator:
+            self._iterators[sequence_of(records[-1]) if records else position] = next_iterator
+        _drop_oldest(self._pages)
+        _drop_oldest(self._iterators)
+        return page
+
+
+def _drop_oldest(by_position: dict[str, Any]) -> None:
+    while len(by_position) > PAGES_MAX:
+        del by_position[next(iter(by_position))]

@@ -1,13 +1,12 @@
 """Delivers a batch of a stream as Lambda does: in order, until each record is done or discarded.
 
-- The function reports a failed record: a checkpoint is set before the lowest failed one, and the rest comes
-  again.
-- The function itself fails: the batch is split in two if the mapping bisects. A split does not count as a
-  retry.
-- Retries are used up, or records are too old: the rest goes to the failure destination.
+- If the function reports failed records, a checkpoint is set before the first of them, and the rest of the
+  batch is delivered again.
+- If the function itself fails, the batch is split in two where the mapping bisects. A split is no retry.
+- If the retries are used up, or records are too old, the rest goes to the failure destination.
 
-Which records a consumer wants, its event filter patterns say, as far as the template uses them: exact values,
-exists and prefix.
+A mapping's filter patterns say which records a consumer wants. Of Lambda's patterns this module knows those
+that the template uses: exact values, exists and prefix.
 """
 
 import time
@@ -25,16 +24,16 @@ Record = dict[str, Any]
 class EventSourceMapping:
     """The settings of an event source mapping, with Lambda's defaults. -1: no limit."""
 
-    function: str
-    source: str
+    function: str  # its ARN
+    source: str  # the stream's ARN
     batch_size: int = 100
-    window_seconds: float = 0.0
-    bisect: bool = False
+    window_seconds: float = 0.0  # how long records are gathered for a batch
+    bisect: bool = False  # whether a batch is split if the function fails
     retries_max: int = -1
     age_seconds_max: int = -1
-    partial: bool = False
-    destination: str = ""
-    patterns: tuple[str, ...] = ()
+    partial: bool = False  # whether the function reports failed records one by one
+    destination: str = ""  # the ARN of the failure queue; "": there is none
+    patterns: tuple[str, ...] = ()  # of its filter, as JSON; without any the function gets all records
 
     @property
     def is_kinesis(self) -> bool:
@@ -52,19 +51,19 @@ def function_name(arn: str) -> str:
     return arn.split(":")[6]
 
 
-def mapping_of(described: dict[str, Any]) -> EventSourceMapping:
+def mapping_of(description: dict[str, Any]) -> EventSourceMapping:
     """Read one mapping from the answer of ListEventSourceMappings."""
-    destination = (described.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
-    filters = (described.get("FilterCriteria") or {}).get("Filters", [])
+    destination = (description.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
+    filters = (description.get("FilterCriteria") or {}).get("Filters", [])
     return EventSourceMapping(
-        function=described["FunctionArn"],
-        source=described["EventSourceArn"],
-        batch_size=int(described.get("BatchSize") or 100),
-        window_seconds=float(described.get("MaximumBatchingWindowInSeconds") or 0),
-        bisect=str(described.get("BisectBatchOnFunctionError", False)).lower() == "true",
-        retries_max=int(described.get("MaximumRetryAttempts", -1)),
-        age_seconds_max=int(described.get("MaximumRecordAgeInSeconds", -1)),
-        partial="ReportBatchItemFailures" in (described.get("FunctionResponseTypes") or []),
+        function=description["FunctionArn"],
+        source=description["EventSourceArn"],
+        batch_size=int(description.get("BatchSize") or 100),
+        window_seconds=float(description.get("MaximumBatchingWindowInSeconds") or 0),
+        bisect=str(description.get("BisectBatchOnFunctionError", False)).lower() == "true",
+        retries_max=int(description.get("MaximumRetryAttempts", -1)),
+        age_seconds_max=int(description.get("MaximumRecordAgeInSeconds", -1)),
+        partial="ReportBatchItemFailures" in (description.get("FunctionResponseTypes") or []),
         destination=destination,
         patterns=tuple(each["Pattern"] for each in filters),
     )
@@ -98,11 +97,11 @@ def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool
     if not partial or not payload:
         return InvocationReply([])
     try:
-        failed = [each["itemIdentifier"] for each in payload.get("batchItemFailures") or []]
+        failed = [failure["itemIdentifier"] for failure in payload.get("batchItemFailures") or []]
     except (AttributeError, KeyError, TypeError):
         return InvocationReply(None, "malformed batchItemFailures")
-    known = {sequence_of(record) for record in batch}
-    if any(not isinstance(number, str) or number not in known for number in failed):
+    numbers = {sequence_of(record) for record in batch}
+    if any(not isinstance(number, str) or number not in numbers for number in failed):
         return InvocationReply(None, "batchItemFailures names a record that is not in the batch")
     return InvocationReply(failed)
 
@@ -115,11 +114,17 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
     pause: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> None:
-    """Deliver a batch. pause takes seconds, now returns epoch seconds, discard takes records, why, tries."""
-    waiting: list[tuple[Sequence[Record], int]] = [(batch, 0)]
+    """Deliver a batch until each of its records is done or discarded.
+
+    discard: takes records, the reason, and how often they were tried. pause: takes seconds. now: returns
+    epoch seconds.
+    """
+    waiting: list[tuple[Sequence[Record], int]] = [(batch, 0)]  # parts of the batch, each with its retries
     while waiting:
-        read, retries = waiting.pop(0)
-        records = _young(read, retries, mapping, discard, now)
+        part, retries = waiting.pop(0)
+        records, old_records = _split_by_age(part, mapping, now)
+        if old_records:
+            discard(old_records, "RecordAgeExceeded", retries)
         if not records:
             continue
         reply = invoke(records)
@@ -127,7 +132,7 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
             half = len(records) // 2
             waiting[:0] = [(records[:half], retries), (records[half:], retries)]
             continue
-        rest = _rest(records, reply)
+        rest = _to_deliver_again(records, reply)
         # As on AWS, the rest after a checkpoint is still the same batch, and its retries go on counting.
         if rest and 0 <= mapping.retries_max <= retries:
             discard(rest, "RetryAttemptsExhausted", retries + 1)
@@ -137,25 +142,21 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
             waiting.insert(0, (rest, retries + 1))
 
 
-def _young(
-    records: Sequence[Record],
-    retries: int,
-    mapping: EventSourceMapping,
-    discard: Callable[[Sequence[Record], str, int], None],
-    now: Callable[[], float],
-) -> Sequence[Record]:
-    """Return the records that are not too old, and discard the others."""
+def _split_by_age(
+    records: Sequence[Record], mapping: EventSourceMapping, now: Callable[[], float]
+) -> tuple[Sequence[Record], Sequence[Record]]:
+    """Return the records that are young enough for the mapping, and those that are too old."""
     if mapping.age_seconds_max < 0:
-        return records
-    young = [record for record in records if now() - arrival_of(record) <= mapping.age_seconds_max]
-    if len(young) < len(records):
-        discard([record for record in records if record not in young], "RecordAgeExceeded", retries)
-        return young
-    return records
+        return records, ()
+    oldest_arrival = now() - mapping.age_seconds_max
+    return (
+        [record for record in records if arrival_of(record) >= oldest_arrival],
+        [record for record in records if arrival_of(record) < oldest_arrival],
+    )
 
 
-def _rest(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]:
-    """Return what has to come again: all if the function failed, else all from the first failed record on."""
+def _to_deliver_again(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]:
+    """Return all records if the function failed, else those from the first failed one on."""
     if reply.failed is None:
         return records
     if not reply.failed:
@@ -167,7 +168,7 @@ def _rest(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]
 def discarded_message(
     mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
 ) -> dict[str, Any]:
-    """Return what Lambda sends to a failure destination: the place of the records, not the records."""
+    """Return what Lambda sends to a failure destination: where the records are, but not the records."""
     return {
         "version": "1.0",
         "timestamp": datetime.now(UTC).isoformat(),
@@ -197,17 +198,20 @@ def matches(pattern: dict[str, Any], record: Any) -> bool:
 
 
 def _fits(wanted: Any, record: Any, name: str) -> bool:
-    held = isinstance(record, dict) and name in record
+    """Whether a field of a record fits the part of a pattern that is about it."""
+    is_there = isinstance(record, dict) and name in record
+    value = record[name] if is_there else None
     if isinstance(wanted, dict):
-        return matches(wanted, record[name] if held else {})  # of nothing there is no field, which may fit
-    return any(_is(alternative, record[name] if held else None, held=held) for alternative in wanted)
+        # Within an absent object no field exists, which may be what is wanted.
+        return matches(wanted, value if is_there else {})
+    return any(_fits_alternative(alternative, value, is_there=is_there) for alternative in wanted)
 
 
-def _is(alternative: Any, value: Any, *, held: bool) -> bool:
+def _fits_alternative(alternative: Any, value: Any, *, is_there: bool) -> bool:
     if not isinstance(alternative, dict):
-        return held and bool(value == alternative)
+        return is_there and bool(value == alternative)
     if "exists" in alternative:
-        return bool(alternative["exists"]) is held
+        return bool(alternative["exists"]) is is_there
     if "prefix" in alternative:
         return isinstance(value, str) and value.startswith(alternative["prefix"])
     raise ValueError(f"the poller does not know the filter {alternative}")

@@ -1,6 +1,7 @@
-"""`streakline key`: another key for the hashes of people, or for time receipts (rules/key_ring.py).
+"""`streakline key`: replaces the keys of people's hashes, or those of time receipts, step by step.
 
-It prints no key.
+A replacement is announced, promoted and at last completed by retiring the older keys (rules/key_ring.py). No
+command prints a key.
 """
 
 import secrets
@@ -10,8 +11,6 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import click
-
 from local.command import command, option
 from local.stack import Stack
 from rules.days import stamp, unstamp
@@ -20,69 +19,88 @@ from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, pro
 from rules.questions.questions import OPEN_MAX
 
 KEY_BYTES = 48
-# So long after a promotion, questions may be open that were answered under the older keys.
+# For so long after a promotion, questions may be open that were answered under the older keys.
 NEEDED_FOR = OPEN_MAX + PROMOTED_AFTER
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Some keys: the output with their secret, what they are for, and for how long older ones are needed."""
+class Purpose:
+    """What a ring of keys is for."""
 
-    output: str
-    purpose: str
-    needed_for: timedelta
-
-
-PEOPLE = Keys("FingerprintSecretId", "questions", NEEDED_FOR)
-# So long a receipt that an older key signed may come back.
-RECEIPTS = Keys("ReceiptSecretId", "receipts", RECEIPT_AGE_MAX + PROMOTED_AFTER)
-
-Step = Callable[[KeyRing, datetime, Keys], KeyRing]
+    output: str  # the stack's output that names the secret
+    part: str  # which part of a stack has it, for a sentence
+    needed_for: timedelta  # how long after a promotion the older keys are needed
 
 
-def take(step: Step, stack: Stack, of: Keys) -> dict[str, object]:
-    """Take one step; returns the keys' state. Raises StepRefused, which says from when on it can be taken."""
-    client, name = stack.client("secretsmanager"), stack.output(of.output, of.purpose)
-    found = client.get_secret_value(SecretId=name)
+PEOPLE = Purpose("FingerprintSecretId", "questions", NEEDED_FOR)
+# For so long a receipt that an older key signed may come back.
+RECEIPTS = Purpose("ReceiptSecretId", "receipts", RECEIPT_AGE_MAX + PROMOTED_AFTER)
+
+Step = Callable[[KeyRing, datetime], KeyRing]
+receipts_option = option(
+    "--receipts", is_flag=True, help="the keys of time receipts, in place of fingerprints'"
+)
+
+
+@command("key show", "key show --receipts")
+@receipts_option
+def show_keys(stack: Stack, receipts: bool) -> Any:
+    """Say how far a replacement is."""
+    return take_step(stack, _purpose(receipts), lambda ring, _: ring)
+
+
+@command("key announce", "key announce --receipts")
+@receipts_option
+def announce(stack: Stack, receipts: bool) -> Any:
+    """Make the next key, and let every function learn it."""
+    key = secrets.token_urlsafe(KEY_BYTES)
+    return take_step(stack, _purpose(receipts), lambda ring, now: announce_key(ring, key, now))
+
+
+@command("key promote", "key promote --receipts")
+@receipts_option
+def promote(stack: Stack, receipts: bool) -> Any:
+    """Use the key that was announced."""
+    return take_step(stack, _purpose(receipts), promote_key)
+
+
+@command("key retire", "key retire --receipts")
+@receipts_option
+def retire(stack: Stack, receipts: bool) -> Any:
+    """Forget the older keys."""
+    purpose = _purpose(receipts)
+    return take_step(stack, purpose, lambda ring, now: retire_key(ring, purpose.needed_for, now))
+
+
+def take_step(stack: Stack, purpose: Purpose, step: Step) -> dict[str, object]:
+    """Take one step, and return how far the replacement is.
+
+    Raises StepRefused, which says from when on the step can be taken.
+    """
+    client, name = stack.client("secretsmanager"), stack.output(purpose.output, purpose.part)
+    answer = client.get_secret_value(SecretId=name)
     # Operators' clocks differ. All steps go by the clock of Secrets Manager.
-    now = parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"])
-    before = from_text(found["SecretString"])
-    after = step(before, now, of)
+    now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    before = from_text(answer["SecretString"])
+    after = step(before, now)
     if after != before:
         client.put_secret_value(SecretId=name, SecretString=to_text(after))
-    return _ring_view(after, of)
+    return _progress(after, purpose)
 
 
-def _command(name: str, text: str, step: Step) -> click.Command:
-    @option("--receipts", is_flag=True, help="the keys of time receipts, in place of fingerprints'")
-    def made(stack: Stack, receipts: bool) -> Any:
-        return take(step, stack, RECEIPTS if receipts else PEOPLE)
-
-    made.__doc__ = text
-    return command(f"key {name}", f"key {name} --receipts")(made)
+def _purpose(receipts: bool) -> Purpose:
+    return RECEIPTS if receipts else PEOPLE
 
 
-show_keys = _command("show", "Say how far a replacement is.", lambda ring, _, __: ring)
-announce = _command(
-    "announce",
-    "Make the next key, and let every function learn it.",
-    lambda ring, now, _: announce_key(ring, secrets.token_urlsafe(KEY_BYTES), now),
-)
-promote = _command("promote", "Use the key that was announced.", lambda ring, now, _: promote_key(ring, now))
-retire = _command(
-    "retire", "Forget the older keys.", lambda ring, now, of: retire_key(ring, of.needed_for, now)
-)
-
-
-def _ring_view(ring: KeyRing, of: Keys) -> dict[str, object]:
-    is_several = len(ring.keys) > 1
+def _progress(ring: KeyRing, purpose: Purpose) -> dict[str, object]:
+    has_older_keys = len(ring.keys) > 1
     return {
         "keys": len(ring.keys),
         "is_announced": ring.next is not None,
-        "promote_from": _after(ring.announced_at, PROMOTED_AFTER) if ring.next else None,
-        "retire_from": _after(ring.promoted_at, of.needed_for) if is_several else None,
+        "promote_from": _instant_after(ring.announced_at, PROMOTED_AFTER) if ring.next else None,
+        "retire_from": _instant_after(ring.promoted_at, purpose.needed_for) if has_older_keys else None,
     }
 
 
-def _after(since: str, wait: timedelta) -> str:
-    return stamp(unstamp(since) + wait)
+def _instant_after(instant: str, wait: timedelta) -> str:
+    return stamp(unstamp(instant) + wait)

@@ -11,17 +11,26 @@ from local.stack import Stack
 
 TEXT_MAX = 400
 LEVELS = ("ERROR", "WARNING", "CRITICAL")
-FUNCTION = "FunctionName"  # the end of an output that names a function
-MISSING = "ResourceNotFoundException"
+FUNCTION = "FunctionName"  # how an output ends that names a function
+MISSING = "ResourceNotFoundException"  # the code for a function or a log group that is not there
+
+
+def functions(stack: Stack) -> dict[str, str]:
+    """Return the physical names of a stack's functions, by the names that the template gives them."""
+    return {
+        name.removesuffix(FUNCTION): physical
+        for name, physical in sorted(stack.outputs.items())
+        if name.endswith(FUNCTION)
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What came of invoking a function."""
+    """The outcome of an invocation."""
 
-    answer: Any
-    error: str = ""  # Lambda's word for an error of the function itself; or ""
-    log: str = ""  # the end of its log
+    answer: Any  # of the function; a text if it is no JSON
+    error: str = ""  # Lambda's word for an error of the function itself; "": there is none
+    log: str = ""  # the end of the function's log
 
     def failure(self) -> str | None:
         """Return why a consumer did not take its records; None if it took them all.
@@ -30,10 +39,10 @@ class Invocation:
         that may succeed later.
         """
         if self.error:
-            return f"{self.error}: {_shown(self.answer)}"
+            return f"{self.error}: {_answer_text(self.answer)}"
         failed = self.answer.get("batchItemFailures") if isinstance(self.answer, dict) else None
         if failed is None:
-            return f"the answer is not a consumer's: {_shown(self.answer)}"
+            return f"the answer is not a consumer's: {_answer_text(self.answer)}"
         reasons = dict.fromkeys(failure["reason"] for failure in failed if failure.get("reason"))
         if not failed:
             return None
@@ -68,11 +77,6 @@ def last_trouble(log: str) -> str:
     return ""
 
 
-def _shown(answer: Any) -> str:
-    message = answer.get("errorMessage") if isinstance(answer, dict) else None
-    return str(message or json.dumps(answer))[:TEXT_MAX]
-
-
 def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
     """Return the name that a spelling stands for. Case, hyphens and underscores do not matter.
 
@@ -89,14 +93,10 @@ def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
     raise RuntimeError(f"there is no {what} {typed}: {hint}")
 
 
+def _answer_text(answer: Any) -> str:
+    message = answer.get("errorMessage") if isinstance(answer, dict) else None
+    return str(message or json.dumps(answer))[:TEXT_MAX]
+
+
 def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
-
-
-def functions(stack: Stack) -> dict[str, str]:
-    """Return the physical names of a stack's functions, by the names that the template gives them."""
-    return {
-        name.removesuffix(FUNCTION): physical
-        for name, physical in sorted(stack.outputs.items())
-        if name.endswith(FUNCTION)
-    }

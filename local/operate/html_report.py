@@ -32,7 +32,7 @@ STYLE = ROOT / "local" / "operate" / "report.css"
 WEEK = 7
 STREAK_LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# How much a plot shows at most
+# How much a plot shows at most.
 LIVE_DAYS_MAX, MART_DAYS_MAX, MONTHS_MAX = 60, 180, 18
 EVENT_TYPES_MAX = 12
 LEADERS_MAX = 8
@@ -49,6 +49,14 @@ CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY
 Rows = list[dict[str, Any]]
 
 
+@command("report", "report --out report.html")
+@option("--out", type=FILE_OUT, default=REPORT, help="where to write it", show_default=".local/report.html")
+def report(out: Path) -> None:
+    """Write the laptop cloud's data as one HTML file of plots."""
+    write(load(), out)
+    print(out)
+
+
 def scan_table(stack: Stack, table: str) -> Rows:
     """Return all items of a table. Only for the amounts of data of a laptop."""
     return list(map(decode_item, scan_all(stack.client("dynamodb"), TableName=stack.tables[table])))
@@ -57,10 +65,11 @@ def scan_table(stack: Stack, table: str) -> Rows:
 def write(stack: Stack, path: Path) -> None:
     """Write the report of a stack's live tables, the laptop's warehouse and the last nightly run."""
     profiles = scan_table(stack, "UserStreaks")
+    # Without the items that are of a user and not of a date.
     days = [day for day in scan_table(stack, "DailyActivity") if day["activity_date"] not in UNDATED]
     events, entries = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
     longest = max((profile.get("longest_streak", 0) for profile in profiles), default=0)
-    facts = [
+    facts = [  # numbers, each with what it counts
         (whole(len(profiles)), "users"),
         (whole(len(events)), "events, each counted once"),
         (whole(sum(day["points_earned"] for day in days)), "points earned"),
@@ -80,7 +89,7 @@ def last_night(lake: Objects) -> str:
         run = Freshness(lake).nightly(datetime.now(UTC))
         return lake.get(report_key(run["run_id"], "md")).decode()
     except FreshnessUnknown:
-        return "There was no nightly run yet: `streakline recompute` does one."
+        return "There was no nightly run yet: `streakline night run` does one."
     except NoObject:
         return f"The run {run['run_id']} left no report for people."
 
@@ -89,8 +98,11 @@ def _mart_plots() -> list[Figure]:
     return figures(warehouse_at(f"duckdb:{WAREHOUSE}")) if WAREHOUSE.exists() else []
 
 
-def _recent(days: Rows) -> Iterator[tuple[date, Rows]]:
-    """Yield the newest dates, also those without activity, each with its users' rows. days: at least one."""
+def _newest_dates(days: Rows) -> Iterator[tuple[date, Rows]]:
+    """Yield the LIVE_DAYS_MAX newest dates, each with its users' rows; also dates without activity.
+
+    days: at least one.
+    """
     by_date: dict[date, Rows] = {}
     for row in days:
         by_date.setdefault(date.fromisoformat(row["activity_date"]), []).append(row)
@@ -101,18 +113,21 @@ def _recent(days: Rows) -> Iterator[tuple[date, Rows]]:
 
 
 def _daily(days: Rows) -> Figure:
-    dates, active, events = [], [], []
-    for day, rows in _recent(days):
+    dates: list[str] = []
+    people: list[int] = []
+    events: list[int] = []
+    for day, rows in _newest_dates(days):
         dates.append(f"{day}")
-        active.append(len(rows))
+        people.append(len(rows))
         events.append(sum(row["events_count"] for row in rows))
-    most_people, busiest_date = max(zip(active, dates, strict=True))
+    most_people, busiest_date = max(zip(people, dates, strict=True))
+    last_week = people[-WEEK:]
     sentence = (
-        f"{whole(sum(active[-WEEK:]) / len(active[-WEEK:]))} people a day were active in the last week,"
-        f" with {sum(events) / max(1, sum(active)):.1f} events each;"
+        f"{whole(sum(last_week) / len(last_week))} people a day were active in the last week,"
+        f" with {sum(events) / max(1, sum(people)):.1f} events each;"
         f" most on {busiest_date}: {whole(most_people)}."
     )
-    return columns("Active people a day", sentence, dates, {"people": active})
+    return columns("Active people a day", sentence, dates, {"people": people})
 
 
 def _hours(events: Rows) -> Figure:
@@ -133,15 +148,16 @@ def _lengths(profiles: Rows) -> Figure:
     longest: list[int] = [profile.get("longest_streak", 0) for profile in profiles]
     lengths = [length for length in STREAK_LENGTHS if length <= max(longest, default=1)] or [1]
 
-    def share_that_reached(length: int) -> float:
+    def reached(length: int) -> float:
+        """Return the share of people whose longest streak has at least so many days."""
         return sum(streak >= length for streak in longest) / max(1, len(longest))
 
-    sentence = f"{share(share_that_reached(WEEK))} of all people have had a week or more without a gap."
+    sentence = f"{share(reached(WEEK))} of all people have had a week or more without a gap."
     return columns(
         "How long streaks get",
         sentence,
         [f"{length}" for length in lengths],
-        {"people who got there": [share_that_reached(length) for length in lengths]},
+        {"people who got there": [reached(length) for length in lengths]},
         shown=share,
         head="Days",
     )
@@ -167,22 +183,28 @@ def _points(days: Rows) -> Figure:
 
 def _inequality(days: Rows) -> Figure:
     """Show which share of all events the most active people make."""
-    per_user = Counter[str]()
+    events_of_user = Counter[str]()
     for day in days:
-        per_user[day["user_id"]] += day["events_count"]
-    counts = sorted(per_user.values(), reverse=True)
-    rows, tenth_share = [], 0.0
-    for part, name in ((0.01, "1 %"), (0.1, "10 %"), (0.5, "half")):
-        most_active = counts[: max(1, round(part * len(counts)))]
-        event_share = sum(most_active) / sum(counts)
-        rows.append((f"The most active {name}: {whole(len(most_active))}", event_share))
-        if part == 0.1:
-            tenth_share = event_share
-    sentence = f"Who is active: the most active tenth of all people make {share(tenth_share)} of all events."
+        events_of_user[day["user_id"]] += day["events_count"]
+    counts = sorted(events_of_user.values(), reverse=True)
+
+    def most_active(part: float) -> list[int]:
+        return counts[: max(1, round(part * len(counts)))]
+
+    rows = [
+        (
+            f"The most active {name}: {whole(len(most_active(part)))}",
+            sum(most_active(part)) / sum(counts),
+        )
+        for part, name in ((0.01, "1 %"), (0.1, "10 %"), (0.5, "half"))
+    ]
+    of_tenth = share(sum(most_active(0.1)) / sum(counts))
+    sentence = f"Who is active: the most active tenth of all people make {of_tenth} of all events."
     return bars("How unequal activity is", sentence, rows, share, ("People", "Share of events"))
 
 
-def _latest(mart: str, column: str, count: int) -> str:
+def _newest_rows(mart: str, column: str, count: int) -> str:
+    """Return the query for the last rows of a mart by a column, in its order."""
     newest = f"SELECT * FROM {mart} ORDER BY {column} DESC LIMIT {count}"
     return f"SELECT * FROM ({newest}) AS newest ORDER BY {column}"
 
@@ -197,14 +219,14 @@ def _months(rows: Rows, name: str) -> list[str]:
 
 def draw_daily(rows: Rows) -> Figure:
     """Columns by date: returning users, with new users on top."""
-    new, old = _column(rows, "new_users"), _column(rows, "returning_users")
-    part = sum(new[-WEEK:]) / max(1, sum(new[-WEEK:]) + sum(old[-WEEK:]))
-    sentence = f"{share(part)} of the last week's active people came for the first time."
+    new, returning = _column(rows, "new_users"), _column(rows, "returning_users")
+    new_share = sum(new[-WEEK:]) / max(1, sum(new[-WEEK:]) + sum(returning[-WEEK:]))
+    sentence = f"{share(new_share)} of the last week's active people came for the first time."
     return columns(
         "New and returning people",
         sentence,
         [f"{row['date_day']}" for row in rows],
-        {"returning": old, "new": new},
+        {"returning": returning, "new": new},
     )
 
 
@@ -224,8 +246,8 @@ def draw_monthly(rows: Rows) -> Figure:
 
 def draw_stickiness(rows: Rows) -> Figure:
     """Columns: daily by 30-day actives."""
-    shown = [row for row in rows if row["stickiness"] is not None]
-    values = _column(shown, "stickiness")
+    rows = [row for row in rows if row["stickiness"] is not None]
+    values = _column(rows, "stickiness")
     mean = sum(values[-WEEK:]) / max(1, len(values[-WEEK:]))
     sentence = (
         f"On a day of the last week {share(mean)} of the people of 30 days were there:"
@@ -234,7 +256,7 @@ def draw_stickiness(rows: Rows) -> Figure:
     return columns(
         "Stickiness",
         sentence,
-        [f"{row['date_day']}" for row in shown],
+        [f"{row['date_day']}" for row in rows],
         {"daily by 30-day actives": values},
         shown=share,
     )
@@ -261,31 +283,33 @@ def draw_retention(rows: Rows) -> Figure:
 
     newest_period = max(calendar_number(cohort) + number for cohort, number in retention)
     cells = [[cell(cohort, period) for period in range(periods)] for cohort in cohorts]
-    again = [row[1] for row in cells[:-1] if len(row) > 1 and row[1] is not None]
+    # The shares of the period after the first one, without the newest cohort's, whose period is not over.
+    second_shares = [row[1] for row in cells[:-1] if len(row) > 1 and row[1] is not None]
     title, heads = f"Who comes back, {kind}s after the first", [f"+{period}" for period in range(periods)]
     names = [f"{cohort:%Y-%m}" if kind == "month" else f"{cohort:%d %b}" for cohort in cohorts]
-    if not again:
+    if not second_shares:
         sentence = f"It is too early to say: nobody's first {kind} is over."
         table = [
             (name, *("" if value is None else share(value) for value in row))
             for name, row in zip(names, cells, strict=True)
         ]
         return Figure(title, sentence, ("First", *heads), table)
-    sentence = f"A {kind} after their first {share(sum(again) / len(again))} of the people are there again."
+    mean = share(sum(second_shares) / len(second_shares))
+    sentence = f"A {kind} after their first {mean} of the people are there again."
     return grid(title, sentence, names, heads, cells, shown=share, has_numbers=True)
 
 
 def draw_survival(rows: Rows) -> Figure:
     """Columns: the share of all runs that get to each length."""
-    shown = [row for row in rows if row["streak_days"] in STREAK_LENGTHS]
-    week = next((row["survival"] for row in shown if row["streak_days"] == WEEK), 0.0)
-    sentence = f"{share(week)} of all runs of active days reach a week."
-    names = [f"{row['streak_days']}" for row in shown]
+    rows = [row for row in rows if row["streak_days"] in STREAK_LENGTHS]
+    of_week = next((row["survival"] for row in rows if row["streak_days"] == WEEK), 0.0)
+    sentence = f"{share(of_week)} of all runs of active days reach a week."
+    names = [f"{row['streak_days']}" for row in rows]
     return columns(
         "Runs that reach so many days",
         sentence,
         names,
-        {"runs": _column(shown, "survival")},
+        {"runs": _column(rows, "survival")},
         shown=share,
         head="Days",
     )
@@ -315,6 +339,7 @@ def draw_leaders(rows: Rows) -> Figure:
 def draw_funnel(rows: Rows) -> Figure:
     """Bars by step."""
     steps = [(row["step"].replace("_", " ").capitalize(), float(row["users"])) for row in rows]
+    # For each step the share of people that does not get there from the step before.
     losses = [(1 - after / before, name) for (_, before), (name, after) in pairwise(steps) if before]
     sentence = ""
     if losses:
@@ -350,15 +375,15 @@ def draw_quality(rows: Rows) -> Figure:
 def figures(warehouse: Warehouse) -> list[Figure]:
     """Read the marts and draw them. A mart without rows is left out."""
     plots = (
-        (_latest("marts.daily_actives", "date_day", MART_DAYS_MAX), draw_daily),
-        (_latest("marts.monthly_actives", "activity_month", MONTHS_MAX), draw_monthly),
-        (_latest("marts.stickiness", "date_day", MART_DAYS_MAX), draw_stickiness),
+        (_newest_rows("marts.daily_actives", "date_day", MART_DAYS_MAX), draw_daily),
+        (_newest_rows("marts.monthly_actives", "activity_month", MONTHS_MAX), draw_monthly),
+        (_newest_rows("marts.stickiness", "date_day", MART_DAYS_MAX), draw_stickiness),
         (RETENTION, draw_retention),
         ("SELECT streak_days, survival FROM marts.streak_survival ORDER BY streak_days", draw_survival),
-        (_latest("marts.points_liability", "date_day", MART_DAYS_MAX), draw_liability),
+        (_newest_rows("marts.points_liability", "date_day", MART_DAYS_MAX), draw_liability),
         (FUNNEL, draw_funnel),
         (LEADERS, draw_leaders),
-        (_latest("marts.revenue_by_month", "month_start", MONTHS_MAX * 2), draw_revenue),
+        (_newest_rows("marts.revenue_by_month", "month_start", MONTHS_MAX * 2), draw_revenue),
         (QUALITY, draw_quality),
     )
     return [draw(rows) for sql, draw in plots if (rows := warehouse.rows(sql))]
@@ -366,30 +391,30 @@ def figures(warehouse: Warehouse) -> list[Figure]:
 
 def night_html(text: str) -> str:
     """Return a nightly run's report (Markdown) as HTML: tables, and a sentence of what is clean."""
-    intro, *parts = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
-    paragraphs = [html.escape(paragraph) for paragraph in intro.split("\n\n") if paragraph.strip()]
-    clean, plots = [], ""
-    for part in parts:
-        title, _, content = part.partition("\n")
+    introduction, *sections = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
+    paragraphs = [html.escape(paragraph) for paragraph in introduction.split("\n\n") if paragraph.strip()]
+    empty_titles, tables = [], ""
+    for section in sections:
+        title, _, content = section.partition("\n")
         if content.strip() == EMPTY_TABLE:
-            clean.append(title.strip())
+            empty_titles.append(title.strip())
         else:
-            plots += _night_figure(title.strip(), content.strip()).html()
-    if clean:
-        paragraphs.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(clean).lower())}.")
-    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs) + f"<div class=plots>{plots}</div>"
+            tables += _night_table(title.strip(), content.strip()).html()
+    if empty_titles:
+        paragraphs.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(empty_titles).lower())}.")
+    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs) + f"<div class=plots>{tables}</div>"
 
 
-def _night_figure(title: str, text: str) -> Figure:
-    """Return a section's text as its sentence, and its Markdown table as a table."""
+def _night_table(title: str, text: str) -> Figure:
+    """Return a section of a night's report: its Markdown table as a table, all else as the sentence."""
     lines = text.splitlines()
-    table = [
+    table_rows = [
         [cell.strip().replace("_", " ") for cell in line.strip("| ").split(" |")]
         for line in lines
-        if line.startswith("|") and set(line) - set("|-: ")  # but the line below the head
+        if line.startswith("|") and set(line) - set("|-: ")  # the line below the head has no other signs
     ]
     sentence = " ".join(line for line in lines if not line.startswith("|"))
-    head, *rows = table or [[]]
+    head, *rows = table_rows or [[]]
     return Figure(title, sentence, head, [row + [""] * (len(head) - len(row)) for row in rows])
 
 
@@ -416,11 +441,3 @@ def _page(
 {night_html(last_night)}
 </main></body></html>
 """
-
-
-@command("report", "report --out report.html")
-@option("--out", type=FILE_OUT, default=REPORT, help="where to write it", show_default=".local/report.html")
-def report(out: Path) -> None:
-    """Write the laptop cloud's data as one HTML file of plots."""
-    write(load(), out)
-    print(out)

@@ -71,18 +71,18 @@ def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool =
     Returns how many `leads` and `messages` were sent, and `failures`: how many messages wait for an operator
     in the queue of failures, older ones among them. Raises RuntimeError when nothing has happened for 120 s.
     """
-    segments: list[Iterable[str]] = (
-        [list(dict.fromkeys(leads))]
-        if leads
-        else [leads_to_rebuild(stack, segment) for segment in range(SEGMENTS)]
-    )
     queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
 
-    def send(segment: Iterable[str]) -> tuple[int, int]:
-        return (sum(1 for _ in segment), 0) if dry_run else queue.request_rebuild(segment)
+    def request(some_leads: Iterable[str]) -> tuple[int, int]:
+        """Return how many leads these are, and in how many messages their ids were sent."""
+        return (sum(1 for _ in some_leads), 0) if dry_run else queue.request_rebuild(some_leads)
 
-    with ThreadPoolExecutor(SEGMENTS) as pool:
-        lead_count, messages = map(sum, zip(*pool.map(send, segments), strict=True))
+    if leads:
+        lead_count, messages = request(list(dict.fromkeys(leads)))
+    else:
+        segments = (leads_to_rebuild(stack, segment) for segment in range(SEGMENTS))
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            lead_count, messages = map(sum, zip(*pool.map(request, segments), strict=True))
     if messages:
         patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
     failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
@@ -90,7 +90,7 @@ def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool =
 
 
 def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
-    """Return the leads in a segment of the Feature table; absorbed ones, without features, are left out."""
+    """Yield the leads of a segment of the Feature table that have features: none has been merged away."""
     items = scan_all(
         stack.client("dynamodb"),
         TableName=stack.tables["Feature"],

@@ -22,12 +22,11 @@ from rules.lake.entities import ENTITIES, Unplaceable, row_of
 
 SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
-BY_HAND = "by-hand"
+BY_HAND = "by-hand"  # how the names of such runs begin
 SUCCEEDED = "SUCCEEDED"
-DONE = (SUCCEEDED, "FAILED", "TIMED_OUT", "ABORTED")
-# Of Glue, which starts a job in a minute or two.
-BACKFILL_POLL_SECONDS = 15.0
-BACKFILL_DONE = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
+FINAL_STATUSES = (SUCCEEDED, "FAILED", "TIMED_OUT", "ABORTED")
+BACKFILL_POLL_SECONDS = 15.0  # Glue takes a minute or two to start a job
+FINAL_JOB_STATES = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
 # By entity of the lake: its table, and the attribute that says whose an item is.
 TABLES = {
     "events": ("BPEvents", "user_id"),
@@ -56,11 +55,11 @@ def run_command(
     """Do the nightly run now: load the lake and the warehouse, compare, repair. Fails if somebody is left."""
     if (since is None) != (until is None):
         raise click.UsageError("--from and --to go together")
-    found = run(stack, since, until, repair=not dry_run, everybody=everybody, full=full)
-    show(found, as_json=as_json)
-    left = {*found["unrepaired"], *found["frozen"]}
-    if left and not dry_run:
-        raise RuntimeError(f"{len(left)} users could not be repaired")
+    report = run(stack, since, until, repair=not dry_run, everybody=everybody, full=full)
+    show(report, as_json=as_json)
+    wrong_users = {*report["unrepaired"], *report["frozen"]}
+    if wrong_users and not dry_run:
+        raise RuntimeError(f"{len(wrong_users)} users could not be repaired")
 
 
 @command("night rebuild --from 2026-11-01 --to 2026-11-03 --entity ledger", "night rebuild --user ann")
@@ -114,12 +113,13 @@ def start(
 ) -> str:
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
 
-    everybody: it looks closely at all accounts, also at those that look right. entities: only these are
-    curated and loaded; none: all. days: of these, some dates by entity alone.
-    rebuild: their files are made anew from all raw objects of these days.
-    full: the warehouse's models are built anew, and all their rows tested.
+    repair: accounts whose tables differ from the lake are repaired. everybody: all accounts are looked at
+    closely, also those that look right. entities: only these are curated and loaded; none: all. days: dates
+    (YYYY-MM-DD) by entity, when not all of the days are wanted. rebuild: the files of the days are made anew
+    from all their raw objects. full: the warehouse's models are built anew, and all their rows tested.
+    name: how the run's name begins.
     """
-    wanted = {
+    options = {
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,
         "repair": repair,
@@ -132,7 +132,7 @@ def start(
     answer = stack.client("stepfunctions").start_execution(
         stateMachineArn=stack.outputs["NightlyArn"],
         name=f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
-        input=json.dumps(wanted),
+        input=json.dumps(options),
     )
     return str(answer["executionArn"])
 
@@ -143,24 +143,26 @@ def wait(
     seconds_max: float = SECONDS_MAX,
     say: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Wait for a nightly run to end, telling how far it is; returns its status.
+    """Wait for a nightly run to end; returns its status. say: gets how far it is, at each look.
 
-    Raises RuntimeError if it takes longer than that. The run goes on.
+    Raises RuntimeError if it takes longer than `seconds_max`. The run goes on.
     """
-    states, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
+    client, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
     while True:
-        status = str(states.describe_execution(executionArn=execution)["status"])
-        entered = _entered(states, execution)
-        say(f"{len(entered)} steps, {re.sub('(?<=[a-z])(?=[A-Z])', ' ', (entered or [''])[-1]).lower()}")
-        if status in DONE:
+        status = str(client.describe_execution(executionArn=execution)["status"])
+        steps = _steps_so_far(client, execution)
+        newest = re.sub("(?<=[a-z])(?=[A-Z])", " ", steps[-1]).lower() if steps else ""
+        say(f"{len(steps)} steps, {newest}")
+        if status in FINAL_STATUSES:
             return status
         if time.monotonic() > deadline:
             raise RuntimeError(f"{execution} has not ended in {seconds_max:.0f} s, and goes on")
         time.sleep(LAPTOP_POLL_SECONDS if stack.is_laptop else AWS_POLL_SECONDS)
 
 
-def _entered(states: Any, execution: str) -> list[str]:
-    pages = states.get_paginator("get_execution_history").paginate(executionArn=execution)
+def _steps_so_far(client: Any, execution: str) -> list[str]:
+    """Return the names of the state machine's states that a run has entered, in their order."""
+    pages = client.get_paginator("get_execution_history").paginate(executionArn=execution)
     return [
         event["stateEnteredEventDetails"]["name"]
         for page in pages
@@ -178,18 +180,18 @@ def report_of(stack: Stack, execution: str) -> dict[str, Any]:
 
 
 def run(
-    stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True, **more: Any
+    stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True, **options: Any
 ) -> dict[str, Any]:
-    """Do a nightly run; returns its report. more: as `start` takes it.
+    """Do a nightly run; returns its report. options: as `start` takes them.
 
     Raises RuntimeError, with what failed, if the run failed.
     """
-    execution = start(stack, since, until, repair=repair, **more)
+    execution = start(stack, since, until, repair=repair, **options)
     with working("nightly run") as tell:
         status = wait(stack, execution, say=tell)
     if status != SUCCEEDED:
-        described = stack.client("stepfunctions").describe_execution(executionArn=execution)
-        raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")
+        failure = stack.client("stepfunctions").describe_execution(executionArn=execution)
+        raise RuntimeError(f"the run {status.lower()}: {failure.get('cause') or failure.get('error')}")
     return report_of(stack, execution)
 
 
@@ -211,22 +213,23 @@ def run_backfill(
         raise RuntimeError("no Glue here: `streakline night run --from DAY --to DAY` curates these days, too")
     job, glue = stack.outputs["CurateJobName"], stack.client("glue")
     days = {"from": since.isoformat(), "to": until.isoformat(), "rebuild": str(rebuild).lower()}
-    asked = {"step": "backfill", "arguments": days, "workers": workers}
-    answer = invoke(stack, stack.outputs["CurateFunctionName"], asked)
-    if answer.error:
-        raise RuntimeError(f"the Glue job {job} did not start: {answer.answer.get('errorMessage')}")
-    started = answer.answer["job_run"]
-    state = _backfill_end(glue, job, started, pause)
+    request = {"step": "backfill", "arguments": days, "workers": workers}
+    invocation = invoke(stack, stack.outputs["CurateFunctionName"], request)
+    if invocation.error:
+        raise RuntimeError(f"the Glue job {job} did not start: {invocation.answer.get('errorMessage')}")
+    job_run = invocation.answer["job_run"]
+    state = _final_job_state(glue, job, job_run, pause)
     if state["JobRunState"] != SUCCEEDED:
         reason = state.get("ErrorMessage", "no reason is given; see its log")
-        raise RuntimeError(f"run {started} of the Glue job {job}: {state['JobRunState']}: {reason}")
-    return f"run {started} of the Glue job {job} succeeded"
+        raise RuntimeError(f"run {job_run} of the Glue job {job}: {state['JobRunState']}: {reason}")
+    return f"run {job_run} of the Glue job {job} succeeded"
 
 
-def _backfill_end(glue: Any, job: str, started: str, pause: Callable[[float], None]) -> dict[str, Any]:
+def _final_job_state(glue: Any, job: str, job_run: str, pause: Callable[[float], None]) -> dict[str, Any]:
+    """Wait for a job's run to end; returns how Glue describes it."""
     while True:
-        state: dict[str, Any] = glue.get_job_run(JobName=job, RunId=started)["JobRun"]
-        if state["JobRunState"] in BACKFILL_DONE:
+        state: dict[str, Any] = glue.get_job_run(JobName=job, RunId=job_run)["JobRun"]
+        if state["JobRunState"] in FINAL_JOB_STATES:
             return state
         pause(BACKFILL_POLL_SECONDS)
 
@@ -234,17 +237,18 @@ def _backfill_end(glue: Any, job: str, started: str, pause: Callable[[float], No
 def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
     """Return the dates (YYYY-MM-DD) of the lake's partitions that have rows of some accounts, by entity.
 
-    Each item of the tables tells the partition of its row. A profile has had a row for each change, and each
-    entry of the ledger has changed it. Raises ValueError if no account has any item.
+    An item of a table says in which partition its row is. A profile has a row for each of its changes, and
+    each entry of the ledger has changed it: so the dates of entries are dates of profiles, too. Raises
+    ValueError if no account has any item.
     """
-    found: dict[str, set[str]] = {entity: set() for entity in TABLES}
+    dates_of_entity: dict[str, set[str]] = {entity: set() for entity in TABLES}
     for user in users:
-        for entity, dates in found.items():
+        for entity, dates in dates_of_entity.items():
             dates.update(_dates_of(stack, entity, user))
-    if not any(found.values()):
+    if not any(dates_of_entity.values()):
         raise ValueError("there is nothing of these accounts")
-    found["streaks"] |= found["ledger"]
-    return {entity: sorted(dates) for entity, dates in found.items()}
+    dates_of_entity["streaks"] |= dates_of_entity["ledger"]
+    return {entity: sorted(dates) for entity, dates in dates_of_entity.items()}
 
 
 def _dates_of(stack: Stack, entity: str, user: str) -> Iterator[str]:
@@ -252,16 +256,16 @@ def _dates_of(stack: Stack, entity: str, user: str) -> Iterator[str]:
         try:
             yield str(row_of(ENTITIES[entity], attributes, clock.now())["dt"])
         except Unplaceable:
-            continue  # its line is not in the lake either
+            continue  # the publisher could not place it either: the lake has no row of it
 
 
 def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
     table, key = TABLES[entity]
-    found = query_all(
+    items = query_all(
         stack.client("dynamodb"),
         TableName=stack.tables[table],
         KeyConditionExpression="#key = :user",
         ExpressionAttributeNames={"#key": key},
         ExpressionAttributeValues=encode_item({":user": user}),
     )
-    yield from map(decode_item, found)
+    yield from map(decode_item, items)

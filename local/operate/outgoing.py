@@ -22,15 +22,15 @@ def list_endpoints(stack: Stack) -> Any:
     store = EndpointStore(stack.client("dynamodb"), stack.tables["WebhookEndpoints"])
     endpoints = [
         {
-            "endpoint_id": each.endpoint_id,
-            "url": each.url,
-            "disabled": each.disabled,
-            "organization_id": each.organization_id,
+            "endpoint_id": endpoint.endpoint_id,
+            "url": endpoint.url,
+            "disabled": endpoint.disabled,
+            "organization_id": endpoint.organization_id,
         }
-        for each in store.all()
+        for endpoint in store.all()
     ]
-    left = redrive(stack, only_list=True, only=CONSUMER)["left"]
-    return {"endpoints": endpoints, "left": left}
+    failures = redrive(stack, only_list=True, only=CONSUMER)["left"]
+    return {"endpoints": endpoints, "left": failures}
 
 
 @command("webhook replay", "webhook replay --endpoint 5f1c --user ann --since 2026-11-01T00:00:00Z")
@@ -49,18 +49,18 @@ def replay(
     since: datetime | None,
 ) -> Any:
     """Send again what is in DeliveryFailures; or, to one endpoint, all that is kept of somebody."""
-    named = {"user_id": user, "lead_id": lead, "question_id": question}
-    named = {name: each for name, each in named.items() if each}
-    if not (named or endpoint or since):
+    ids = {"user_id": user, "lead_id": lead, "question_id": question}
+    subjects = {name: identifier for name, identifier in ids.items() if identifier}
+    if not (subjects or endpoint or since):
         return redrive(stack, only=CONSUMER)
-    if not endpoint or len(named) != 1:
+    if not endpoint or len(subjects) != 1:
         raise click.UsageError(
             "--endpoint goes with --user, --lead or --question;"
             " without them all that is in DeliveryFailures is sent"
         )
-    asked = {"endpoint_id": endpoint, **named, **({"since": stamp(since)} if since else {})}
-    payload = {"Records": [{"messageId": "replay", "body": json.dumps(asked)}], "streakline_redrive": True}
+    request = {"endpoint_id": endpoint, **subjects, **({"since": stamp(since)} if since else {})}
+    payload = {"Records": [{"messageId": "replay", "body": json.dumps(request)}], "streakline_redrive": True}
     function = stack.output("WebhookDeliveryFunctionName", "outgoing webhooks")
     if failure := invoke(stack, function, payload).failure():
         raise RuntimeError(failure)
-    return {"replayed": asked}
+    return {"replayed": request}

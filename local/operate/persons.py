@@ -24,27 +24,26 @@ from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user
 POLL_SECONDS = 1.0
 # On AWS the second sweep comes 20 minutes after the first one.
 WAIT_SECONDS_MAX = 45 * 60
+# The stores that the nights erase. No command waits for them.
 NIGHTLY = {store.name for kind in PersonKind for store in nightly_plan_of(kind)}
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user, or a lead with all leads that are the same person.
+    """A user, or a lead with all leads that are the same person."""
 
-    organization: on behalf of its integration, to which leads of others are unknown; "": of an admin.
-    """
-
-    user: str = ""
+    user: str = ""  # "": a lead is meant
     lead: str = ""
+    # The integration of an organization asks for a lead of its own; "": an admin asks.
     organization: str = ""
 
     def api(self, stack: Stack) -> Api:
-        """Return the API as whoever asks for this person may call it."""
+        """Return the API, called as the organization's integration or as an admin."""
         return Api(stack, group=f"{LEADS}{self.organization}") if self.organization else Api(stack)
 
     @property
     def path(self) -> str:
-        """The person's path."""
+        """The person's path in the API."""
         return f"/v1/users/{self.user}" if self.user else f"/v1/leads/{self.lead}"
 
 
@@ -52,12 +51,12 @@ def person_options(function: Function) -> Function:
     """Give a command the options that name one person, and the parameter `person`."""
 
     @functools.wraps(function)
-    def with_person(user: str, lead: str, organization: str, **given: Any) -> Any:
+    def with_person(user: str, lead: str, organization: str, **others: Any) -> Any:
         if bool(user) == bool(lead):
             raise click.UsageError("say --user or --lead")
         if organization and not lead:
             raise click.UsageError("--organization goes with --lead")
-        return function(person=Person(user, lead, organization), **given)
+        return function(person=Person(user, lead, organization), **others)
 
     for decorate in (
         option(
@@ -80,35 +79,37 @@ def person_options(function: Function) -> Function:
 
 
 def erase(person: Person, stack: Stack, out: Path | None = None) -> dict[str, Any]:
-    """Erase a person and wait until the nights alone are awaited.
+    """Erase a person, and wait until every online store is done. The nights alone are awaited then.
 
-    Returns what the API says. Asked again after these nights, it has the certificate, and writes it to `out`.
-    Raises RuntimeError for what it refuses, and if online stores are still awaited after 45 minutes.
+    Returns the erasure as the API tells it. Called again after these nights, it gets the certificate, and
+    writes it to `out`. Raises RuntimeError for what the API refuses, and if an online store is still awaited
+    after 45 minutes.
     """
     api = person.api(stack)
-    erasure = _asked(api, "DELETE", person.path, 202)
-    until = time.monotonic() + WAIT_SECONDS_MAX
-    while is_online(erasure) and time.monotonic() < until:
-        # The schedule would go on with it within five minutes.
+    erasure = _call(api, "DELETE", person.path, 202)
+    name, path = erasure["erasure_id"], f"/v1/erasures/{erasure['erasure_id']}"
+
+    def go_on() -> dict[str, Any]:
+        """Do what the schedule would do within five minutes; returns the erasure as it is then."""
         invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
-        erasure = _asked(api, "GET", f"/v1/erasures/{erasure['erasure_id']}", 200)
+        return _call(api, "GET", path, 200)
+
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while is_online(erasure) and time.monotonic() < deadline:
+        erasure = go_on()
         if is_online(erasure):
             time.sleep(POLL_SECONDS if stack.is_laptop else 60 * POLL_SECONDS)
     if is_online(erasure):
-        raise RuntimeError(
-            f"erasure {erasure['erasure_id']} is still open: the alarm ErasureErrors would say why"
-        )
+        raise RuntimeError(f"erasure {name} is still open: the alarm ErasureErrors would say why")
     if erasure["status"] == "open":
-        # If the last night was just now, the certificate need not wait for the schedule.
-        invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
-        erasure = _asked(api, "GET", f"/v1/erasures/{erasure['erasure_id']}", 200)
+        erasure = go_on()  # the last night may have been just now: then the certificate is ready
     if out and "certificate" in erasure:
         out.write_text(json.dumps(erasure["certificate"], indent=2) + "\n")
     return erasure
 
 
 def is_online(erasure: dict[str, Any]) -> bool:
-    """Whether an erasure, as the API tells it, awaits stores of which no night is in charge."""
+    """Whether an erasure, as the API tells it, awaits a store that is erased without a night."""
     return erasure["status"] == "open" and not set(erasure["awaits"]) <= NIGHTLY
 
 
@@ -118,52 +119,55 @@ def export(person: Person, stack: Stack, out: Path) -> dict[str, Any]:
     Raises RuntimeError for what the API refuses, and if there is no export after 45 minutes.
     """
     api, path = person.api(stack), f"{person.path}/export"
-    job = _asked(api, "POST", path, 202)
-    until = time.monotonic() + WAIT_SECONDS_MAX
-    while job["status"] == "running" and time.monotonic() < until:
+    job = _call(api, "POST", path, 202)
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while job["status"] == "running" and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-        job = _asked(api, "GET", path, 200)
+        job = _call(api, "GET", path, 200)
     if job["status"] == "running":
         raise RuntimeError("the export is not made yet: ask again, or see why in the log of ErasureFunction")
     return {"file": str(out), "bytes": api.download(job["url"], out)}
 
 
 def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any]:
-    """Check a certificate: that it is genuine, and, if one is named, that it is about this person.
+    """Check that a certificate is genuine and, if a user or a lead is named, about this person.
 
-    Raises RuntimeError if it is not; ValueError for a file that is no JSON.
+    Returns whom it is about, and when the erasure was finished. Raises RuntimeError if a check fails,
+    ValueError for a file that is no JSON.
     """
     try:
-        found = parse_json(file.read_bytes(), unique_keys)
+        document = parse_json(file.read_bytes(), unique_keys)
     except DoubledKey as doubled:
         raise RuntimeError(f"{file} is not genuine: it {doubled}") from None
     name = stack.output("ErasureSecretId", "erasures")
     key = stack.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
-    if problem := problem_of(found, key):
+    if problem := problem_of(document, key):
         raise RuntimeError(f"{file} is not genuine: {problem}")
     subject = user_subject(user) if user else lead_subject(lead) if lead else ""
-    if subject and digest_of(key, subject) != found["subject_digest"]:
+    if subject and digest_of(key, subject) != document["subject_digest"]:
         raise RuntimeError(f"{file} is genuine, and about somebody else")
-    return {"genuine": True, "about": user or lead or None, "finished_at": found["finished_at"]}
+    return {"genuine": True, "about": user or lead or None, "finished_at": document["finished_at"]}
 
 
 def who(names: set[str], stack: Stack) -> dict[str, Any]:
-    """Return the user id of each name, or None: it is of nobody who has a profile.
+    """Return the user id of each name in the logs; None for a name of nobody who has a profile.
 
-    A name does not lead back to its id. So this hashes the ids of all profiles, and reads the whole table.
+    A name is a hash, which does not lead back to its id. So this hashes the ids of all profiles until each
+    name has its user.
     """
-    found: dict[str, str | None] = dict.fromkeys(sorted(names))
+    user_of: dict[str, str | None] = dict.fromkeys(sorted(names))
     table = stack.tables["UserStreaks"]
-    for each in scan_all(stack.client("dynamodb"), TableName=table, ProjectionExpression="user_id"):
-        user = each["user_id"]["S"]
-        if (name := name_in_logs(user)) in found:
-            found[name] = user
-            if None not in found.values():
+    for item in scan_all(stack.client("dynamodb"), TableName=table, ProjectionExpression="user_id"):
+        user = item["user_id"]["S"]
+        if (name := name_in_logs(user)) in user_of:
+            user_of[name] = user
+            if None not in user_of.values():
                 break
-    return found
+    return user_of
 
 
-def _asked(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
+def _call(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
+    """Return the API's answer; raises RuntimeError if its status is another one than expected."""
     status, body = api.call(method, path)
     if status != expected:
         raise RuntimeError(f"{method} {path}: {status} {body}")
@@ -186,7 +190,7 @@ def lift(stack: Stack, user: str) -> Any:
 
     A lead's tombstones are lifted by an address or a number: `POST /v1/leads/lift`.
     """
-    return _asked(Api(stack), "POST", f"{Person(user).path}/lift", 200)
+    return _call(Api(stack), "POST", f"{Person(user).path}/lift", 200)
 
 
 @command("person export --user ann --out ann.zip")

@@ -24,7 +24,7 @@ from local.stack import AwsError, Stack, sentence
 
 RECEIVE_MAX = 10  # messages at once
 HIDDEN_SECONDS = 120  # from other readers
-# SQS asks all of its servers only if a reader waits. The emulator has one.
+# On AWS a read without a wait asks only some of SQS's servers, and may find nothing. The emulator has one.
 AWS_WAIT_SECONDS = 2
 # By consumer: the names of its function and of its failure queue, as the template's outputs begin.
 CONSUMERS = {
@@ -44,15 +44,16 @@ CONSUMERS = {
     "sender": ("Sender", "Sender"),
     "receiver": ("Receiver", "Receiver"),
 }
+# Why a message is in a failure queue, if SQS has moved it there, and why a message cannot be sent again.
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
-# Where messages that were given up are kept. The bucket's lifecycle deletes all under failures/ after 30
-# days.
+# Where messages are kept that an operator gives up. The bucket's lifecycle deletes them after 30 days.
 DISCARDED = "failures/discarded/"
 SHIPMENTS = "ShipmentFailures"  # messages of a partner, whom no function of ours serves
+# These get their records from a queue, all others from a stream.
 QUEUE_CONSUMERS = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "receiver"})
-# A part of a shard may be empty although more follows; after so many empty ones in a row nothing does.
-EMPTY_MAX = 10
+# A page of a shard may be empty although records follow. After so many empty pages in a row none does.
+EMPTY_PAGES_MAX = 10
 GONE_CODES = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
 
 
@@ -63,6 +64,7 @@ id_argument = click.argument("message_id", metavar="ID")
 
 
 def _only(queue: str | None) -> str:
+    """Return the consumer of the queue that an operator names; "": all consumers."""
     return "" if queue is None else consumer_of(queue)
 
 
@@ -139,9 +141,10 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[WaitingMessage]:
 
 
 def waiting_message(consumer: str, handle: str, text: str, message_id: str = "") -> WaitingMessage:
-    """Read a message of a failure queue.
+    """Read a message of a failure queue, in one of three forms.
 
-    A message that SQS itself has moved there is as it was sent, without a reason: its reason is GIVEN_UP.
+    Our functions write the reason and the record; Lambda writes the condition and the batch's position in its
+    stream. A message that SQS has moved there is as it was sent, so its reason is GIVEN_UP.
     """
     with contextlib.suppress(ValueError):
         body = json.loads(text)
@@ -154,7 +157,15 @@ def waiting_message(consumer: str, handle: str, text: str, message_id: str = "")
 
 
 def _queue(consumer: str) -> str:
-    return f"{CONSUMERS[consumer][1]}FailuresUrl"
+    """Return the output that has the URL of a consumer's failure queue."""
+    _, queue = CONSUMERS[consumer]
+    return f"{queue}FailuresUrl"
+
+
+def _function(consumer: str) -> str:
+    """Return the output that has the name of a consumer's function."""
+    function, _ = CONSUMERS[consumer]
+    return f"{function}FunctionName"
 
 
 def consumer_of(name: str) -> str:
@@ -180,7 +191,7 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
     """
     sqs, redriven, left = stack.client("sqs"), 0, []
     for consumer in _deployed(stack, only):
-        # All are received first: one that is shown again would be received again.
+        # All are received before any is shown again: such a message would be received a second time.
         for message in list(waiting_messages(stack, consumer)):
             failure = "" if only_list else _send(stack, message)
             if failure is None:
@@ -267,10 +278,10 @@ def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
 
 
 def take_back(stack: Stack, message_id: str, *, only: str = "") -> dict[str, Any]:
-    """Put a message that was given up into its queue again, where it gets another id; returns the kept
-    object.
+    """Put a message that was given up into its queue again, where it gets another id.
 
-    only: one consumer's. Raises RuntimeError if none with this id was given up in the last 30 days.
+    Returns the object that was kept of it. only: look among one consumer's messages. Raises RuntimeError if
+    none with this id was given up in the last 30 days.
     """
     messages = discarded(stack, only=only)
     wanted = next((message for message in messages if message["id"] == message_id), None)
@@ -315,7 +326,7 @@ def _send(stack: Stack, message: WaitingMessage) -> str | None:
         records = _records(stack, message)
         if not records:
             return GONE
-        function = stack.outputs[f"{CONSUMERS[message.consumer][0]}FunctionName"]
+        function = stack.outputs[_function(message.consumer)]
         reply = invoke(stack, function, {"Records": records, "streakline_redrive": True})
         return reply.failure()
     except AwsError as error:
@@ -335,7 +346,7 @@ def _records(stack: Stack, message: WaitingMessage) -> list[dict[str, Any]]:
             return records_of(stack, message.body[kind])
     record = message.body["record"]
     if isinstance(record, dict) and "stored" in record:
-        record = _stored(stack, record["stored"])
+        record = _stored_record(stack, record["stored"])
     if message.consumer in QUEUE_CONSUMERS:
         return [{"messageId": "redrive", "body": record if isinstance(record, str) else json.dumps(record)}]
     if message.consumer == "sender":
@@ -367,20 +378,21 @@ def records_of(stack: Stack, batch: dict[str, Any]) -> list[Record]:
 
 
 def _batch_records(stack: Stack, batch: dict[str, Any]) -> list[Record]:
+    """Return the records of a batch that the stream still has. Raises ClientError."""
     source, last = batch["streamArn"], int(batch["endSequenceNumber"])
     iterator: str | None = iterator_at(stack, source, batch["shardId"], batch["startSequenceNumber"])
-    batch_records, empty = list[Record](), 0
-    while iterator and empty < EMPTY_MAX:
+    batch_records, empty_pages = list[Record](), 0
+    while iterator and empty_pages < EMPTY_PAGES_MAX:
         records, iterator = read_records(stack, source, iterator)
         batch_records += [record for record in records if int(sequence_of(record)) <= last]
         if records and int(sequence_of(records[-1])) >= last:
             break
-        empty = 0 if records else empty + 1
+        empty_pages = 0 if records else empty_pages + 1
     return batch_records
 
 
-def _stored(stack: Stack, url: str) -> Any:
-    """Return a record that was too large for its message."""
+def _stored_record(stack: Stack, url: str) -> Any:
+    """Return a record that was too large for its message, and is an object with this URL."""
     bucket, _, key = url.removeprefix("s3://").partition("/")
     return json.loads(stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
 

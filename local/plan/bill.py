@@ -50,10 +50,10 @@ SERVICES = {
     "xray": "X-Ray",
     "cognito": "Cognito",
 }
-# The same however many events there are: the warehouse's nights, and the keys of tables in use.
+# Prices of what stays the same with more events: the warehouse's nights, and the keys of tables in use.
 UNCHANGED = frozenset({"redshift.rpu_hours", "kms.requests"})
-# Index partitions that many users write to: how many there are is a setting of the size, or a number.
-# Every other index is keyed by a user, a lead or a question.
+# The indexes whose partitions many users write to, with how many partitions there are: a number, or the
+# setting of the size that says it. Every other index is keyed by a user, a lead or a question.
 SHARED: Mapping[str, str | int] = {
     "UserStreaks/StreakLeaderboard": "LeaderboardShards",
     "UserStreaks/UnderReview": 1,
@@ -67,8 +67,8 @@ SHARED: Mapping[str, str | int] = {
     "Subscriptions/ByLastNotified": 4,
     "Notifications/ByDue": 12,
 }
-OWN = ("BPEvents/IdempotencyIndex", "Event/event-type-index", "Responses/ByFingerprint")
-USERS_MAX, STEPS = 1e12, 24  # where a limit is looked for
+# A limit is looked for up to so many users, by so many halvings of the range.
+USERS_MAX, STEPS = 1e12, 24
 READ_UNIT_BYTES = 4096
 Amounts = dict[str, float]
 
@@ -79,8 +79,8 @@ class Limit:
 
     name: str
     load: float  # at the peak of the plan's day
-    most: float  # what there may be
-    what: str  # the unit of both
+    most: float  # the greatest load that there may be
+    what: str  # the unit of load and most
 
     @property
     def share(self) -> float:
@@ -90,16 +90,16 @@ class Limit:
 
 @dataclass(frozen=True)
 class CostPlan:
-    """What a size of the template costs with a traffic."""
+    """What a size of the template costs with a traffic. Dollars and amounts are those of a month."""
 
     traffic: Traffic
     units: MeasuredUnits
     size: TemplateSize
     prices: PriceList
     hot_days: float  # the setting EventHotDays
-    amounts: Amounts  # of a month, by the names of prices, the idle ones included
-    day: Spent  # counts by function
-    gb: Mapping[str, float]  # of each table once the retention is over
+    amounts: Amounts  # by the names of prices; the idle ones are included
+    day: Spent  # the counts of a day, by function
+    gb: Mapping[str, float]  # gigabytes of each table, once the retention is over
 
     @property
     def idle_dollars(self) -> float:
@@ -129,11 +129,12 @@ class CostPlan:
 def make_plan(
     traffic: Traffic, units: MeasuredUnits, size: TemplateSize, prices: PriceList, hot_days: float = 0.0
 ) -> CostPlan:
-    """Work out a plan; raises BadPriceList for a price that is missing. hot_days: EventHotDays."""
-    more, day = running(traffic, units, size, hot_days)
-    amounts = {name: size.idle.get(name, 0.0) + more.get(name, 0.0) for name in {*size.idle, *more}}
-    sizes = table_bytes(traffic, units, day, hot_days)
-    gb = {table: each / GB for table, each in sorted(sizes.items())}
+    """Work out a plan. hot_days: the setting EventHotDays."""
+    beyond_idle, day = running(traffic, units, size, hot_days)
+    names = {*size.idle, *beyond_idle}
+    amounts = {name: size.idle.get(name, 0.0) + beyond_idle.get(name, 0.0) for name in names}
+    bytes_of_table = table_bytes(traffic, units, day, hot_days)
+    gb = {table: table_size / GB for table, table_size in sorted(bytes_of_table.items())}
     return CostPlan(traffic, units, size, prices, hot_days, amounts, day, gb)
 
 
@@ -146,7 +147,7 @@ def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
 
 
 def limits(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> list[Limit]:
-    """Return all limits with the load that a traffic's peak puts on them, the fullest one first."""
+    """Return all limits with the load that a traffic's peak puts on them, the fullest first."""
     a_second = traffic.peak / SECONDS_A_DAY
     all_limits = _limits(a_day(traffic, units, size), size, a_second)
     return sorted(all_limits, key=lambda limit: -limit.share)
@@ -193,12 +194,12 @@ def first_limits(plan: CostPlan, count: int = 3) -> list[tuple[Limit, float]]:
         return lambda users: shares(users)[name]
 
     # A limit that is less full today may grow faster, so twice as many are looked at.
-    reached = [(limit, _crossing(share_of(limit.name))) for limit in loaded[: 2 * count]]
-    return sorted(reached, key=lambda limit_and_users: limit_and_users[1])[:count]
+    users_at = {limit: _crossing(share_of(limit.name)) for limit in loaded[: 2 * count]}
+    return sorted(users_at.items(), key=lambda item: item[1])[:count]
 
 
 def _crossing(share: Callable[[float], float]) -> float:
-    """Return where a share that grows with the users is 1; USERS_MAX if it is not reached before."""
+    """Return with how many users a share reaches 1, of a share that grows with them; USERS_MAX at most."""
     low, high = 0.0, log10(USERS_MAX)
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -209,15 +210,15 @@ def _crossing(share: Callable[[float], float]) -> float:
 def operations(plan: CostPlan) -> dict[str, Amounts]:
     """Return the work that operators do now and then, each with its amounts.
 
-    A person who is forgotten is counted with a user's events on each day of the retention, all still there:
-    the most there can be. The parts of the lake, the warehouse and PostgreSQL are not counted.
+    A person who is forgotten is counted with a user's events of all days of the retention, as if all of them
+    were still there: the most there can be. The lake, the warehouse and PostgreSQL are not counted.
     """
-    traffic, one_event = plan.traffic, _units(plan.units.paths["erase.1"])
-    twenty_events = _units(plan.units.paths["erase.20"])
+    traffic = plan.traffic
+    one_event, twenty_events = (_units(plan.units.paths[f"erase.{count}"]) for count in (1, 20))
     sent = traffic.events_per_user * traffic.retention_days
     an_event_more = {name: (units - one_event[name]) / 19 for name, units in twenty_events.items()}
     person = {name: one_event[name] + an_event_more[name] * max(0.0, sent - 1) for name in one_event}
-    # An event, its claim, its entry; a day and a profile a date.
+    # Of each event itself, its claim and its entry; of each date a day and a profile.
     restored = 1e6 * (3 + 2 / max(1.0, traffic.events_per_user))
     work = {
         "move in a million opening positions of one lot and two freezes": _times(
@@ -232,10 +233,9 @@ def operations(plan: CostPlan) -> dict[str, Amounts]:
             "dynamodb.read": restored,
         },
     }
-    changes, idle = _second_region(plan), plan.size.idle
     stored = sum(plan.gb.values()) * GB
-    work["a second region follows, a month, at most (rule 23)"] = changes
-    work["  its own stack, idle, a month"] = dict(idle)
+    work["a second region follows, a month, at most (rule 23)"] = _second_region(plan)
+    work["  its own stack, idle, a month"] = dict(plan.size.idle)
     work["  a return to the first one, once; a promotion costs nothing"] = {
         "dynamodb.read": 2 * stored / READ_UNIT_BYTES,
         "dynamodb.write": stored / fact("regions.item_bytes"),
@@ -244,28 +244,30 @@ def operations(plan: CostPlan) -> dict[str, Amounts]:
 
 
 def _units(path: Functions) -> Amounts:
+    """Return the write and read units of a path."""
     return {f"dynamodb.{kind}": total(path, kind) for kind in ("write", "read")}
 
 
 def _times(amounts: Amounts, count: float) -> Amounts:
-    return {name: each * count for name, each in amounts.items()}
+    return {name: amount * count for name, amount in amounts.items()}
 
 
 def _second_region(plan: CostPlan) -> Amounts:
-    """Return a month's amounts of following. Nothing of it is measured: each figure is the most.
+    """Return a month's amounts of a region that follows. Nothing is measured: each figure is the most.
 
-    A change is counted as a write unit of the writer, so one of a transaction or an index twice.
+    Each write unit of the writer is counted as a change. A write in a transaction has two units, so it is
+    counted twice.
     """
     hours = fact("month.hours")
     written = by_target(plan.day, "write").items()
     changes = sum(units for table, units in written if table in KEYS) * DAYS_A_MONTH
     batches = min(changes, hours * 3600)
-    looked = sum(map(seconds_of, plan.day.values())) * DAYS_A_MONTH / LOOK_SECONDS
+    register_reads = sum(map(seconds_of, plan.day.values())) * DAYS_A_MONTH / LOOK_SECONDS
     gigabytes, stored = changes * fact("regions.change_bytes") / GB, sum(plan.gb.values())
     return {
         "dynamodb.changes": changes,
         "dynamodb.write": changes,
-        "dynamodb.read": changes * fact("regions.reads_per_change") + looked,
+        "dynamodb.read": changes * fact("regions.reads_per_change") + register_reads,
         "dynamodb.storage_gb": stored,
         "dynamodb.backup_gb": stored,
         "kinesis.stream_hours": 2 * hours,  # each region has one, for when it writes
@@ -280,8 +282,9 @@ def _second_region(plan: CostPlan) -> Amounts:
 def leaving(plan: CostPlan) -> dict[str, Mapping[str, float]]:
     """Return what the deletion of old items costs and saves, by the setting of their age (rule 22).
 
-    write, read: units of a day. dollars: of a month in which all that is old enough leaves. kept_dollars: of
-    a month's items, for each month that they stay. It is the most there can be: each item is read by itself.
+    write, read: units of a day. dollars: of a month in which all that is old enough is deleted. kept_dollars:
+    what a month's items cost for each month that they stay. These are the most, as if each item were read by
+    itself.
     """
     traffic = plan.traffic
     items = {

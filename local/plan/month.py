@@ -29,7 +29,7 @@ Amounts = dict[str, float]
 Part = tuple[float, Functions]  # how often a path is taken, and the path
 DAYS_A_MONTH = 365 / 12
 SECONDS_A_DAY = 86_400
-HOURS, GB = 24, 10**9
+HOURS, GB = 24, 10**9  # of a day; bytes
 PUBLISHER = "PublisherFunction"
 DOORS = (
     *("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction"),
@@ -43,12 +43,12 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
     """Yield posts, what users read and buy, and the counts of everybody for the boards."""
     users, events, paths = traffic.daily_actives, traffic.events_a_post, units.paths
     if traffic.events:
-        fresh = users * traffic.new_users
-        yield fresh, units.at("events.first", events)
-        yield users - fresh, units.at("events.next", events)
+        new_users = users * traffic.new_users
+        yield new_users, units.at("events.first", events)
+        yield users - new_users, units.at("events.next", events)
         yield users * (traffic.posts_per_user - 1), units.at("events.again", events)
-    hits = {name: fact(f"cache.{name}_hits") * size.has_cache for name in ("read", "board")}
-    yield from _read(users * traffic.reads_per_user, paths["read.profile"], hits["read"])
+    read_hits, board_hits = (fact(f"cache.{name}_hits") * size.has_cache for name in ("read", "board"))
+    yield from _read(users * traffic.reads_per_user, paths["read.profile"], read_hits)
     yield users * traffic.redemptions_per_user, paths["redeem.reward"]
     for path in ("hold", "hold.capture"):
         yield users * traffic.holds_per_user, paths[path]
@@ -57,20 +57,25 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
     for path in ("streaks.top", "streaks.rank", "points.top", "points.rank"):
         times = users * traffic.boards_per_user / 4
         # A list ends after the first hundred of each shard: more users do not make it dearer.
-        yield from _read(times, paths[f"board.{path}.160"], hits["board"] if path == "streaks.top" else 0.0)
-    pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
+        yield from _read(times, paths[f"board.{path}.160"], board_hits if path == "streaks.top" else 0.0)
+    yield _snapshots(traffic, units, size)
+
+
+def _snapshots(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> Part:
+    """Return the counts of everybody for the boards. With many accounts there is a pause between them."""
     most = size.settings["snapshots_a_day"]
+    pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
     # A schedule's invocations are among the idle amounts. A snapshot replaces the one before it.
-    idle_counts = ("invocations", "logs.bytes", "stored.Boards")
+    left_out = ("invocations", "logs.bytes", "stored.Boards")
     snapshot = {
-        function: {name: count for name, count in counts.items() if name not in idle_counts}
+        function: {name: count for name, count in counts.items() if name not in left_out}
         for function, counts in units.at("board.snapshot", traffic.accounts).items()
     }
-    yield min(most, timedelta(days=1) / pause if pause else most), snapshot
+    return min(most, timedelta(days=1) / pause if pause else most), snapshot
 
 
 def _read(times: float, path: Functions, hits: float) -> Iterator[Part]:
-    """Yield a path of reads, so many times. hits: the share that the cache answers, without a table."""
+    """Yield a path of reads, so many times. hits: the share of them that the cache answers."""
     yield times * (1 - hits), path
     yield times * hits, {"UsersApiFunction": {"invocations": 1.0}}
 
@@ -105,36 +110,43 @@ def lake_rows(day: Functions) -> dict[str, float]:
 def a_day(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> Spent:
     """Return the counts of a day, by function.
 
-    The publisher gets rows in batches. A batch waits for the window of its mapping, on each shard of the
-    stream by itself; what comes meanwhile fills it.
+    The publisher gets rows in batches, from each shard of a stream by itself. A batch is filled by the rows
+    that come within the window of its mapping.
     """
     day = sum_of_paths([*_engagement(traffic, units, size), *_leads_and_questions(traffic, units)])
     for table, rows in lake_rows(day).items():
-        at_once = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
-        waiting = rows / SECONDS_A_DAY / fact("dynamodb.stream_shards") * size.settings["publisher_seconds"]
-        fill = min(size.settings["publisher_batch"], max(1.0, at_once, waiting))
+        of_a_post = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
+        rows_a_second = rows / SECONDS_A_DAY / fact("dynamodb.stream_shards")
+        of_a_window = rows_a_second * size.settings["publisher_seconds"]
+        fill = min(size.settings["publisher_batch"], max(1.0, of_a_post, of_a_window))
         add(day, units.at(f"publish.{table}", fill), rows / fill)
     return day
 
 
 def seconds_of(counts: Mapping[str, float]) -> float:
-    """Return seconds of a function's executions: CPU at the share that its memory brings, and waiting."""
-    calls = {name.removeprefix("calls."): n for name, n in counts.items() if name.startswith("calls.")}
-    reads = sum(n for name, n in counts.items() if name.startswith("read."))
+    """Return the seconds of a function's executions. counts: the function's.
+
+    They are its CPU time, at the share of a core that comes with its memory, and its waits for answers.
+    """
+    calls = {
+        name.removeprefix("calls."): count for name, count in counts.items() if name.startswith("calls.")
+    }
+    reads = sum(count for name, count in counts.items() if name.startswith("read."))
     cpu = sum(calls.values()) * fact("lambda.cpu_ms_a_call") + reads * fact("lambda.cpu_ms_a_read")
-    share = min(1.0, fact("lambda.memory_mb") / fact("lambda.vcpu_mb"))
-    return (cpu / share + sum(n * fact(f"latency_ms.{name}") for name, n in calls.items())) / 1000
+    core_share = min(1.0, fact("lambda.memory_mb") / fact("lambda.vcpu_mb"))
+    waits = sum(count * fact(f"latency_ms.{name}") for name, count in calls.items())
+    return (cpu / core_share + waits) / 1000
 
 
 def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Functions, hot_days: float) -> dict[str, float]:
     """Return the bytes of each table with its indexes. hot_days: EventHotDays; 0: events expire."""
-    days = {
+    kept_days = {
         "Notifications": KEPT.days,
         "IdempotencyKeys": RETENTION.days,
         "BPEvents": hot_days or RETENTION.days,
     }
     table_sizes = {
-        table: size * min(traffic.retention_days, days.get(table, traffic.retention_days))
+        table: size * min(traffic.retention_days, kept_days.get(table, traffic.retention_days))
         for table, size in by_target(day, "stored").items()
         if size > 0
     }
@@ -144,9 +156,12 @@ def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Functions, hot_days
 
 
 def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping[str, float]) -> Amounts:
-    """Return a night's amounts: curation of the day's rows, the pass over the tables, the ledger's root."""
+    """Return a night's amounts: curation of the day's rows, the pass over the tables, the ledger's root.
+
+    tables: the bytes of each.
+    """
     rows = lake_rows(day)
-    hours = {table: min(float(HOURS), count) for table, count in rows.items()}
+    hours = {table: min(float(HOURS), count) for table, count in rows.items()}  # hours of the day with rows
     objects_an_hour = size.settings["objects_an_hour"]
     objects = sum(min(count, hours[table] * objects_an_hour) for table, count in rows.items())
     ledgers_read = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
@@ -161,7 +176,8 @@ def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping
         "night.scan_bytes_per_second"
     )
     seconds += (puts + gets) * fact("latency_ms.s3") / 1000
-    quiet = 1 / NIGHTS  # of the nights; what these ask of the warehouse is among the idle amounts
+    # What a night asks of the warehouse if nothing has come, once in NIGHTS, is among the idle amounts.
+    quiet = 1 / NIGHTS
     return {
         "redshift.rpu_hours": size.settings["rpu_hours_a_night"]
         * max(0.0, min(1.0, sum(rows.values())) - quiet),
@@ -216,8 +232,8 @@ def _services(traffic: Traffic, size: TemplateSize, day: Functions) -> Amounts:
 
 
 def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping[str, float]) -> Amounts:
-    """Return the amounts of a month that do not grow with its days."""
-    rows, fresh = sum(lake_rows(day).values()), min(traffic.retention_days, ARCHIVED_AFTER_DAYS)
+    """Return a month's amounts of what is stored or kept awake. tables: the bytes of each."""
+    rows, unarchived_days = sum(lake_rows(day).values()), min(traffic.retention_days, ARCHIVED_AFTER_DAYS)
     raw, curated = (rows * fact(f"lake.{kind}_bytes") / GB for kind in ("raw", "curated"))
     statements = by_target(day, "calls").get("postgres", 0.0)
     awake = statements * size.settings.get("pause_seconds", 0) / SECONDS_A_DAY
@@ -226,8 +242,8 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
     return {
         "dynamodb.storage_gb": sum(tables.values()) / GB,
         "dynamodb.backup_gb": sum(tables.values()) / GB,
-        "s3.storage_gb": raw * fresh + curated * traffic.retention_days,
-        "s3.archive_gb": raw * (traffic.retention_days - fresh),
+        "s3.storage_gb": raw * unarchived_days + curated * traffic.retention_days,
+        "s3.archive_gb": raw * (traffic.retention_days - unarchived_days),
         # A cluster that may pause is awake, with the least that it has then, after each statement.
         "aurora.acu_hours": 0.5 * min(1.0, awake) * fact("month.hours"),
         "redshift.storage_gb": curated * traffic.retention_days,

@@ -155,11 +155,11 @@ def reversals_leave_no_mark(patch: Patch) -> None:
 
 
 def a_region_follows_without_being_filled(patch: Patch) -> None:
-    patch.setattr(RegionReturn, "fill", lambda *_: None)
+    patch.setattr(RegionReturn, "_fill", lambda *_: None)
 
 
 def the_old_ledger_is_not_cut(patch: Patch) -> None:
-    patch.setattr(RegionReturn, "cut", lambda *_: 0)
+    patch.setattr(RegionReturn, "_cut", lambda *_: 0)
 
 
 BUGS: list[Callable[[Patch], None]] = [

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import encode_item
-from local import applied
-from local.applied import wait_until_applied
+from local.cloud import patience
+from local.cloud.patience import wait_until_applied
 from local.stack import Stack
 from rules.engagement.events import Event
 from tests.support.engine import TABLES, Engine
@@ -19,7 +19,7 @@ SENT = START.timestamp()
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
-    monkeypatch.setattr(applied, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "AWS_PAUSE_SECONDS", 0.01)
     made = Town(engine.client("dynamodb"), tmp_path, f"applied{tmp_path.name[-8:]}", 3)
     yield made
     made.clear()

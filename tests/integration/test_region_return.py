@@ -12,8 +12,8 @@ from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
 from local.region_return import RegionReturn
-from local.region_unseen import Side, UnseenFinder, shared_fields
-from local.regions import ReturnSteps, report_of, update_of
+from local.region_unseen import Side, shared_fields
+from local.regions import report_of, update_of
 from local.stack import Stack
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.register import Phase, Register
@@ -136,7 +136,7 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     old.table("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "there"}})
     registers = register(both[0].client("dynamodb"), "returned")
     registers.change(None, Register(4, "east"))
-    steps = ReturnSteps(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
+    steps = RegionReturn(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
     found = steps.find(NO_ERASURES, NOW)
     assert set(found.carried) == {"Erasures", "Event", "BPEvents"}
     assert {(each.store, each.key) for each in found.listed} == {
@@ -221,11 +221,12 @@ def test_a_key_stands_for_what_it_does_at_the_new_writer_also_if_it_came_during_
     put(old, theirs, "same")
     if not is_during:
         put(new, ours, body)
-    returning = RegionReturn(old, new, NobodyAsks())
-    found = UnseenFinder(old, new, NO_ERASURES, NOW).find()
+    registers = RegisterStore(both[0].client("dynamodb"), "no step before following reads it")
+    steps = RegionReturn(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
+    found = steps.find(NO_ERASURES, NOW)
     if is_during:
         put(new, ours, body)
-    outcome = returning.apply(found)
+    outcome = steps.apply(found)
     (claim,) = [each for each in new.items("IdempotencyKeys") if each["user_id"]["S"] == user]
     assert claim["target"]["S"] == ours
     stored_ids = [each["event_id"]["S"] for each in new.items("BPEvents") if each["user_id"]["S"] == user]

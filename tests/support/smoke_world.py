@@ -12,7 +12,7 @@ from typing import Any
 
 from ingest.engagement.events_stream import parts_of
 from ingest.questions.questions import open_questions_key
-from local.applied import ids_by_user
+from local.cloud.patience import ids_by_user
 from local.cloud.shards import kinesis_record
 from local.smoke.lake import ASSUMPTIONS
 from local.smoke.parts import AMOUNT

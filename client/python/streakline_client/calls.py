@@ -1,4 +1,4 @@
-"""Calls of the API: sent again while that may help, refused with the service's reason."""
+"""Calls of the API. A call is repeated while that may help, and raises the service's reason for a refusal."""
 
 import json
 import math
@@ -16,11 +16,11 @@ from streakline_client.transport import Reply, Request, Transport
 
 ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
-AGAIN = frozenset({429, 503})
+REPEATED = frozenset({429, 503})
 UNAUTHORIZED = 401
-# They are not followed: the token would go to another address.
+# Redirects are not followed: the token would go to another address.
 REDIRECTS = range(300, 400)
-# What a gateway has against a token, by its words, and the code for it.
+# A gateway refuses a token in words of its own. A pattern of these words -> the code for the refusal.
 TOKEN_CODES = (
     ("expired", "token_expired"),
     ("audience", "wrong_audience"),
@@ -28,8 +28,7 @@ TOKEN_CODES = (
     ("decode|malformed|parse|segment", "malformed_token"),
 )
 DESCRIPTION = re.compile(r'error_description="([^"]*)"')
-# The code of a refusal that has none of the service's.
-UNKNOWN = "unknown"
+UNKNOWN = "unknown"  # the code of a refusal without a code of the service
 
 
 class Calls:
@@ -44,16 +43,17 @@ class Calls:
     ) -> None:
         """timeout: seconds for one attempt."""
         self._send, self._token, self._timeout, self._sleep = transport, token, timeout, sleep
-        # What the device is called ("": it gets no receipts). Who gets a receipt: path, device, text.
+        # Returns the device's id in requests; "": the service gives no time receipts.
         self.device: Callable[[], str] = str
+        # Gets each receipt: the request's path, the device, and the receipt.
         self.received: Callable[[str, str, str], None] = lambda *_: None
 
     def call(
         self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
     ) -> Any:
-        """Send a request, and repeat it while that may help. It only reads or has a key, so it may be.
+        """Send a request, and repeat it while that may help; returns the answer's JSON object.
 
-        Raises Refused, Unreachable.
+        A repetition does no harm: every request only reads, or has a key. Raises Refused, Unreachable.
         """
         target = with_query(path, query or {})
         for attempt in range(ATTEMPTS_MAX - 1):
@@ -62,17 +62,18 @@ class Calls:
             except Unreachable:
                 self._sleep(pause(attempt, None))
                 continue
-            if reply.status not in AGAIN:
+            if reply.status not in REPEATED:
                 return _content(reply)
-            self._sleep(pause(attempt, asked(reply.headers)))
+            self._sleep(pause(attempt, retry_after_seconds(reply.headers)))
         return _content(self.once(method, target, body, timeout))
 
     def once(
         self, method: str, target: str, body: Any = None, timeout: float | None = None, device: str = ""
     ) -> Reply:
-        """Send a request once, and again if the app has a newer token than the one that is refused.
+        """Send a request once; returns the reply, of any status.
 
-        Returns a reply of any status. Raises Unreachable.
+        If the token is refused and the app has a newer one, the request is sent with that. Raises
+        Unreachable.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
@@ -82,8 +83,8 @@ class Calls:
             headers["Streakline-Device"] = device
 
         def send(token: str) -> Reply:
-            named = {**headers, "Authorization": f"Bearer {token}"}
-            return self._send(Request(method, target, named, data, timeout or self._timeout))
+            with_token = {**headers, "Authorization": f"Bearer {token}"}
+            return self._send(Request(method, target, with_token, data, timeout or self._timeout))
 
         token = self._fresh_token()
         reply = send(token)
@@ -123,12 +124,12 @@ def part(text: str) -> str:
 
 
 def with_query(path: str, query: Any) -> str:
-    """Return a path with its query. What is None is left out."""
-    asked = urlencode({name: value for name, value in query.items() if value is not None})
-    return path + (f"?{asked}" if asked else "")
+    """Return a path with its query. A parameter whose value is None is left out."""
+    text = urlencode({name: value for name, value in query.items() if value is not None})
+    return path + (f"?{text}" if text else "")
 
 
-def asked(headers: Mapping[str, str]) -> float | None:
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that Retry-After asks for, as a number or as a date; None: it says nothing."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
@@ -150,9 +151,10 @@ def pause(
 
 
 def refusal_of(reply: Reply) -> Refused:
-    """Return the error that a reply contains. A gateway's own is {"message"}, without {"error"} around it.
+    """Return the error that a reply contains.
 
-    Why it takes no token it says in the header www-authenticate (RFC 6750).
+    The service answers {"error": {"code", "message", "details"}}, a gateway {"message"}. Why a gateway
+    refuses a token stands in the header www-authenticate (RFC 6750).
     """
     content = read_json(reply)
     body = content if isinstance(content, dict) else {}
@@ -162,15 +164,16 @@ def refusal_of(reply: Reply) -> Refused:
     if reply.status == UNAUTHORIZED and not code:
         described = DESCRIPTION.search(reply.headers.get("www-authenticate", ""))
         words = (described and described[1]) or words
-        code = next(
-            (code for words_of, code in TOKEN_CODES if re.search(words_of, words, re.IGNORECASE)),
-            "unauthorized",
-        )
+        codes = (code for pattern, code in TOKEN_CODES if re.search(pattern, words, re.IGNORECASE))
+        code = next(codes, "unauthorized")
     return Refused(reply.status, str(code or UNKNOWN), words, error.get("details"))
 
 
 def _content(reply: Reply) -> Any:
-    """Return what an answer has. A page of a network's login, or half an answer, is none."""
+    """Return the JSON object of an answer. Raises Refused, and Unreachable for an answer of something else.
+
+    That may be the login page of a network, or half an answer.
+    """
     if not 200 <= reply.status < 300:
         raise refusal_of(reply)
     content = read_json(reply)

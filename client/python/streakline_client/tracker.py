@@ -1,4 +1,4 @@
-"""A user's events: kept at once, sent whenever that is possible, and shown before they are answered."""
+"""A user's events: stored at once, sent whenever that is possible, and counted before the service answers."""
 
 import logging
 import os
@@ -22,22 +22,19 @@ from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners
 from streakline_client.shapes import Event, Profile
 
 QUEUE_MAX = 10_000
-# What happens within so short a time goes in one request.
+# Events that happen within this time go in one request.
 SOON_SECONDS = 0.1
 STORAGE_AGAIN_SECONDS = 60.0
-# This long a date that the service has taken may be missing in its profile: it is applied a moment later.
+# The service applies an event a moment after it has taken it. For this long its date is counted beside the
+# profile.
 AHEAD_MILLISECONDS = 60_000
-
-
 MEMORY = ":memory:"
+WARNINGS_MAX = 100
 logger = logging.getLogger("streakline_client")
 
 
-WARNINGS_MAX = 100
-
-
 class Warnings:
-    """What is logged where the app gives no callbacks: of each reason once."""
+    """Logs what the app has no callbacks for, each text once."""
 
     def __init__(self) -> None:
         self._known = set[str]()
@@ -159,11 +156,11 @@ class Tracker:
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None) -> str:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
-        event, gone = self._queue.add(event_type, properties, self._user)
-        if self._queue.is_spared:
+        event, dropped_events = self._queue.add(event_type, properties, self._user)
+        if self._queue.is_in_memory:
             _tell(self._on_unkept, event)
-        for each in gone:
-            _tell(self._on_dropped, each)
+        for dropped in dropped_events:
+            _tell(self._on_dropped, dropped)
         self._woken.set()
         return event["idempotency_key"]
 
@@ -200,7 +197,7 @@ class Tracker:
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
 
     def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
-        # Of other paths nobody knows whose token it was.
+        # Only these paths are certain to be called with this user's token.
         if path in ("/v1/events", f"/v1/users/{part(self._user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self._queue.received(Proof(device, receipt))

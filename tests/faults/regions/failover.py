@@ -27,8 +27,9 @@ import processors.engagement
 from adapters.platform.fence import RegionFenced, RegisterStore
 from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES
+from local.region_return import RegionReturn
 from local.region_unseen import Side
-from local.regions import Promotion, ReturnSteps
+from local.regions import Promotion
 from processors.region_follower import ChangesNotReady
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
@@ -249,7 +250,7 @@ class Failover(Callers):
         self._sleep(QUIET_SECONDS)
         old_side = of_users(region, self.users, self.operators[region.name])
         new_side = of_users(new, self.users, self.operators[new.name])
-        steps = ReturnSteps(old_side, new_side, self.registers, self, self._sleep, lambda _: None)
+        steps = RegionReturn(old_side, new_side, self.registers, self, self._sleep, lambda _: None)
         found = steps.find(NO_ERASURES, now)
         self.found.append(found)
         self.listed += steps.apply(found).listed

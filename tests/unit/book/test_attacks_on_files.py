@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from local.book import UnreadableBook, read_file
+from local.book_file import UnreadableBook, read_file
 
 
 @pytest.mark.parametrize("value", ["!!int ''", "!!int abc", "!!bool maybe", "!!float x", "9" * 5000])

@@ -7,7 +7,8 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.book import DOCUMENT_BYTES_MAX
-from local.book import FILE_BYTES_MAX, UnreadableBook, check, read_file
+from local.book import check
+from local.book_file import FILE_BYTES_MAX, UnreadableBook, read_file
 from local.command import as_yaml
 
 SMALL = """# points for readers

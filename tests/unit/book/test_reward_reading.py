@@ -9,7 +9,8 @@ import pytest
 
 from adapters.book import BookStore, shipped_document
 from ingest.book import Proposal, book_of_document, publish
-from local.book import UnreadableBook, check, read_file
+from local.book import check
+from local.book_file import UnreadableBook, read_file
 from rules.book.book import Book, differences
 from rules.book.document import BookRefused
 from rules.json_values import DoubledKey, read_json, unique_keys

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from streakline_client import Reply, estimated
-from streakline_client.calls import asked
+from streakline_client.calls import retry_after_seconds
 from streakline_client.profile import nobody
 from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState
@@ -51,7 +51,7 @@ def test_a_reply_is_understood(told: Any) -> None:
     assert [[one.number, event.code, event.field] for one, event in found.refused] == told["refused"]
     assert (found.trouble and found.trouble.kind) == told.get("trouble")
     assert [each.number for each in found.misplaced] == told.get("misplaced", [])
-    assert (found.halve, found.bare) == (told.get("halve", False), told.get("bare", False))
+    assert (found.halve, found.without_fields) == (told.get("halve", False), told.get("bare", False))
 
 
 @pytest.mark.parametrize("told", VECTORS["moments"])
@@ -89,4 +89,4 @@ def test_the_newest_receipt_is_kept(than: str | None, receipt: str, is_kept: boo
 @pytest.mark.parametrize("told", VECTORS["rests"])
 def test_a_queue_rests_as_long_as_the_service_asks(told: Any) -> None:
     least, most = told["seconds"]
-    assert least <= rest(told.get("attempt", 0), asked(told["headers"])) <= most
+    assert least <= rest(told.get("attempt", 0), retry_after_seconds(told["headers"])) <= most

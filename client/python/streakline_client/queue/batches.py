@@ -1,4 +1,4 @@
-"""What of the events that wait goes into one request, and what it says of their time."""
+"""Which of the waiting events go into one request, and what the request says of their time."""
 
 import json
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ from streakline_client.queue.clock import ClockState
 from streakline_client.shapes import Event
 
 BATCH_MAX = 100
-# The service takes a million; properties alone may have 64 KB.
-BATCH_BYTES_MAX = 500_000
-SAME_CLOCK = 1_000
+BATCH_BYTES_MAX = 500_000  # the service takes a million; the properties of one event may have 64 KB
+SAME_CLOCK = 1_000  # milliseconds: moves that differ by no more belong to one clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +24,20 @@ class Proof:
 class Waiting:
     """An event that waits."""
 
-    number: int  # its place
-    shift: int  # the clock's moves until then
-    wall: int  # what it said
+    number: int  # in the order in which events happened
+    shift: int  # the sum of the clock's moves until the event, in milliseconds
+    wall: int  # what the clock said at the event (milliseconds since 1970)
     event: Event
-    proof: Proof | None = None  # the newest receipt then
+    proof: Proof | None = None  # the newest receipt at the event
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events that one clock has read, and what time it is now by that clock."""
+    """Events that were read from one clock, on one device."""
 
     events: list[Waiting]
-    sent_at: str
-    proof: Proof | None = None  # since when they may have waited
+    sent_at: str  # what that clock would say now
+    proof: Proof | None = None  # shows since when the events may have waited
 
 
 def is_newer(receipt: str, than: str) -> bool:
@@ -47,15 +46,21 @@ def is_newer(receipt: str, than: str) -> bool:
 
 
 def batch_of(waiting: list[Waiting], state: ClockState) -> list[Waiting]:
-    """Return the first of these events that one clock read on one device, as many as one request carries."""
-    size, some = 0, list[Waiting]()
-    shift = clock.shift_of(state, waiting[0].number, waiting[0].shift)
-    device = waiting[0].proof and waiting[0].proof.device
-    for each in waiting:
-        size += len(json.dumps(each.event))
-        is_other = abs(clock.shift_of(state, each.number, each.shift) - shift) > SAME_CLOCK
-        is_other |= (each.proof and each.proof.device) != device
-        if is_other or (some and size > BATCH_BYTES_MAX):
+    """Return the first of these events that belong into one request: of one clock and device, and not too
+    large.
+
+    waiting: at least one event, the oldest first.
+    """
+    first, size, batch = waiting[0], 0, list[Waiting]()
+    for event in waiting:
+        size += len(json.dumps(event.event))
+        if batch and (size > BATCH_BYTES_MAX or not _is_of_same_clock(event, first, state)):
             break
-        some.append(each)
-    return some
+        batch.append(event)
+    return batch
+
+
+def _is_of_same_clock(event: Waiting, first: Waiting, state: ClockState) -> bool:
+    shifts = (clock.shift_of(state, each.number, each.shift) for each in (event, first))
+    devices = {each.proof and each.proof.device for each in (event, first)}
+    return abs(next(shifts) - next(shifts)) <= SAME_CLOCK and len(devices) == 1

@@ -14,29 +14,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-# Less than this is no move: clocks are also put right slowly.
+# A smaller difference is no move: systems also correct their clocks slowly.
 STILL = 30_000
-# As rule 16: what the service takes for the delay of a request.
+# A smaller difference from the service's time may be the delay of a request (rule 16).
 STEADY = 120_000
-DOUBTS_MAX = 12
+DOUBTS_MAX = 12  # all combinations of which are tried
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """Time that may be a move of the clock."""
 
-    start: int  # the first event after it
-    most: int
-    exact: bool  # True: a move by `most`, or none; False: a move by at most `most`
+    start: int  # the number of the first event after it
+    most: int  # milliseconds
+    exact: bool  # True: it is a move by `most`, or none. False: a move by any time up to `most`
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A move that was found later. It belongs to the events from `start` on and before `until`."""
+    """A move that was found later. It belongs to the shift of events from `start` up to before `until`."""
 
-    start: int
+    start: int  # numbers of events
     until: int
-    by: int
+    by: int  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Reading:
 
     wall: int  # what the clock says
     ticks: int
-    run: str  # which ticks they are: they begin anew with another run
+    run: str  # names the run of the machine or the process: ticks begin anew with another one
     counts_sleep: bool  # whether the ticks go on while the machine sleeps
 
 
@@ -62,13 +62,13 @@ class ClockState:
     """All that is stored. All processes of a user share it."""
 
     shift: int = 0  # the sum of all moves
-    noticed: int = 0  # of all that was noticed, doubts included
+    noticed: int = 0  # the sum of all moves and doubts that were noticed
     seen: int | None = None  # the clock without its moves, when somebody last looked
-    anchor: int | None = None  # what has to be added to that to get the service's time; None: no contact yet
+    anchor: int | None = None  # the service's time minus the clock without its moves; None: no contact yet
     doubts: list[Doubt] = field(default_factory=list)
     fixes: list[Fix] = field(default_factory=list)
     run: str = ""  # of the newest reading
-    base: int = 0  # the clock minus the ticks, then
+    base: int = 0  # the clock minus the ticks, at the newest reading
 
     @property
     def is_in_doubt(self) -> bool:
@@ -130,7 +130,7 @@ def contact(state: ClockState, server_time: int | None, wall: int, following: in
 
 
 def _moves_of(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
-    """Return which doubts were moves, and by how much, if the clock is ahead of what is known by so much."""
+    """Return which doubts were moves, and by how much. ahead: of the clock without its known moves."""
     if abs(ahead) <= STEADY:
         return []
     exact = [doubt for doubt in doubts if doubt.exact]

@@ -13,25 +13,26 @@ from typing import Any
 from streakline_client.queue import clock
 from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState, Reading, Watch
-from streakline_client.queue.kept import COLUMNS, Kept, last_number, spared
 from streakline_client.queue.moments import date_at, here, offset_of, offset_text, written
+from streakline_client.queue.queue_file import COLUMNS, QueueFile, last_number, or_in_memory
 from streakline_client.shapes import Event
 
 
-class EventQueue(Kept):
-    """A user's events in a file; without a path in memory, which ends with the process."""
+class EventQueue(QueueFile):
+    """A user's events that wait, in a file; without a path in memory, which ends with the process."""
 
     def __init__(self, path: Path | None, clocks: Callable[[], Reading], zone: str | None, most: int) -> None:
-        """zone: IANA name of the place; None: the machine's. most: how many may wait."""
+        """clocks: reads the device's. zone: IANA name; None: the machine's. most: how many may wait."""
         super().__init__(path)
         self._clocks, self._zone, self._most = clocks, zone, most
         self._watch: Watch | None = None
 
-    @spared
+    @or_in_memory
     def add(
         self, event_type: str, properties: Mapping[str, Any] | None, user: str
     ) -> tuple[Event, list[Event]]:
-        """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest.
+        """Store an event that happens now. Returns it, and the oldest events if the queue was full: these are
+        gone.
 
         Raises ValueError or TypeError for what cannot be sent.
         """
@@ -50,35 +51,37 @@ class EventQueue(Kept):
             event["properties"] = dict(properties)
         text = json.dumps(event)
         with self.change() as state:
-            late = self._look(state.clock)
+            moved_since = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
-            row = (state.clock.shift - late(now), now.wall, text, *proof)
+            # Somebody may have moved the clock while this waited for the lock: the event was read before
+            # that.
+            row = (state.clock.shift - moved_since(now), now.wall, text, *proof)
             values = f"INSERT INTO waiting ({COLUMNS}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 (our own words)
             self._base.execute(values, row)
-            gone = self._give_up(state.flying)
-        return event, gone
+            dropped = self._drop_oldest(state.sending_up_to)
+        return event, dropped
 
     def _look(self, state: ClockState) -> Callable[[Reading], int]:
-        """Look at the clock, with the lock held; returns a function: its move since a reading."""
+        """Look at the clock, with the lock held. Returns a function that tells its move since a reading."""
         now = self._clocks()
-        self._watch = clock.look(state, self._watch, now, self._next())
+        self._watch = clock.look(state, self._watch, now, self._next_number())
 
-        def since(then: Reading) -> int:
+        def moved_since(then: Reading) -> int:
             moved = (now.wall - now.ticks) - (then.wall - then.ticks)
             return moved if abs(moved) > clock.STILL and (moved < 0 or now.counts_sleep) else 0
 
-        return since
+        return moved_since
 
-    def _next(self) -> int:
+    def _next_number(self) -> int:
         return last_number(self._base) + 1
 
-    def _give_up(self, flying: int) -> list[Event]:
-        """Take the oldest out that is not under way, if more wait than may."""
+    def _drop_oldest(self, sending_up_to: int) -> list[Event]:
+        """Delete and return the oldest events if too many wait. Events in a request under way stay."""
         over = max(0, len(self) - self._most)
         query = (
             "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting WHERE number > ? ORDER BY number"
         )
-        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (flying, over)).fetchall()
+        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (sending_up_to, over)).fetchall()
         return [json.loads(text) for (text,) in rows]
 
     def __len__(self) -> int:
@@ -95,72 +98,74 @@ class EventQueue(Kept):
             for number, shift, wall, text, device, receipt in rows
         ]
 
-    @spared
+    @or_in_memory
     def batch(self, most: int) -> Batch | None:
         """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
         with self.change() as state:
             self._look(state.clock)
-            waiting = self.waiting(min(most, BATCH_MAX))  # with the lock held: nobody gives it up meanwhile
+            waiting = self.waiting(min(most, BATCH_MAX))  # with the lock held: nobody drops one meanwhile
             if not waiting:
                 state.clock.fixes = []
                 return None
             shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
             events = batch_of(waiting, state.clock)
-            state.flying = events[-1].number
+            state.sending_up_to = events[-1].number
         sent_at = written(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
         return Batch(events, sent_at, events[0].proof)
 
-    @spared
+    @or_in_memory
     def settle(self, events: list[Waiting]) -> None:
-        """Forget events that are settled."""
+        """Delete events that the service has, or refuses for good."""
         with self.change() as state:
             self._base.executemany(
                 "DELETE FROM waiting WHERE number = ?", [(event.number,) for event in events]
             )
-            state.flying = 0
+            state.sending_up_to = 0
 
-    @spared
+    @or_in_memory
     def is_in_doubt(self) -> bool:
-        """Whether somebody should ask the service for its time first."""
+        """Whether the service should be asked for its time before anything is sent."""
         with self.change() as state:
             self._look(state.clock)
         return state.clock.is_in_doubt
 
-    @spared
+    @or_in_memory
     def heard(self, server_time: int | None) -> None:
-        """Take the service's time; None: the reply had none."""
+        """Note the service's time from a reply; None: the reply had none."""
         with self.change() as state:
-            clock.contact(state.clock, server_time, self._clocks().wall, self._next())
+            clock.contact(state.clock, server_time, self._clocks().wall, self._next_number())
 
-    @spared
+    @or_in_memory
     def device(self) -> str:
-        """Return what this device is called in requests: the same for all processes."""
+        """Return the device's id in requests. It is the same for all processes."""
         with self.change() as state:
             return state.device
 
-    @spared
+    @or_in_memory
     def received(self, proof: Proof) -> None:
-        """Take a receipt: events that happen from now on have it."""
+        """Store a time receipt. Events that happen from now on carry it."""
         with self.change() as state:
             if proof.device == state.device and is_newer(proof.receipt, state.receipt):
                 state.receipt = proof.receipt
 
-    def date_of(self, one: Waiting, known: ClockState | None = None) -> date:
-        """Return the date on which an event was, at its place and by the right time, as far as known."""
-        known = known or self.state().clock
-        right = clock.right_time(known, one.wall, clock.shift_of(known, one.number, one.shift))
-        return date_at(right, offset_of(one.event["occurred_at"]))
+    def date_of(self, waiting: Waiting, state: ClockState | None = None) -> date:
+        """Return the date of an event, at its place and by the right time, as far as that is known.
 
-    @spared
+        state: of the clock; None: it is read.
+        """
+        state = state or self.state().clock
+        shift = clock.shift_of(state, waiting.number, waiting.shift)
+        return date_at(clock.right_time(state, waiting.wall, shift), offset_of(waiting.event["occurred_at"]))
+
+    @or_in_memory
     def dates(self, counts: Callable[[Event], bool]) -> tuple[list[date], date]:
-        """Return the dates on which waiting events were, and today's."""
+        """Return the dates of the waiting events that count, and today's."""
         with self.change() as state:
             self._look(state.clock)
         dates = [self.date_of(each, state.clock) for each in self.waiting() if counts(each.event)]
         wall = self._clocks().wall
-        return dates, date_at(
-            clock.right_time(state.clock, wall, state.clock.shift), here(wall, self._zone).offset
-        )
+        now = clock.right_time(state.clock, wall, state.clock.shift)
+        return dates, date_at(now, here(wall, self._zone).offset)
 
 
 def _check(event_type: Any, properties: Any) -> None:

@@ -1,4 +1,4 @@
-"""Sends the events that wait, one process at a time, and goes by what the service says of each."""
+"""Sends the events that wait, and settles each as the service answers. One process sends at a time."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from streakline_client.calls import UNKNOWN, Calls, asked, pause, read_json, refusal_of
+from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
 from streakline_client.errors import Unreachable
 from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
 from streakline_client.queue.event_queue import EventQueue
@@ -16,20 +16,19 @@ from streakline_client.shapes import Event
 from streakline_client.transport import Reply
 
 FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
-# No answer asks for a longer rest; nor can it put an end to sending.
+# No answer can make the sender rest for longer.
 REST_SECONDS_MAX = 86_400.0
-# With these the service refuses the batch as a whole.
-WHOLE = frozenset({400, 413, 422})
+# With these statuses the service refuses a batch as a whole.
+BATCH_REFUSED = frozenset({400, 413, 422})
 TOO_LARGE = 413
 ZONE = "timezone"
-# The fields of a batch beside its events.
-BESIDE = frozenset({"sent_at", "receipt"})
+BATCH_FIELDS = frozenset({"sent_at", "receipt"})  # the fields of a batch beside its events
 TAKEN = frozenset({"accepted", "duplicate"})
-# The service has judged the event itself. Of anything else it may think better.
+# With these statuses the service has judged the event itself. Any other one may change.
 JUDGED = frozenset({"rejected", "conflict"})
-# What says nothing against an event.
+# These codes say nothing against an event.
 TEMPORARY = frozenset({"unavailable", "rate_limited", "unauthorized"})
-HALF_A_SECOND = 500
+HALF_A_SECOND = 500  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ class Verdict:
     refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
     misplaced: list[Waiting] = field(default_factory=list)  # the service does not know their zones
     trouble: Trouble | None = None
-    halve: bool = False  # fewer events are to be sent at once
-    bare: bool = False  # it is to be sent without the fields beside the events
+    halve: bool = False  # the batch is to be sent again in halves
+    without_fields: bool = False  # the batch is to be sent again without BATCH_FIELDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,9 @@ class Sender:
     def __init__(self, queue: EventQueue, calls: Calls, listeners: SenderListeners) -> None:
         self._queue, self._calls, self._listeners = queue, calls, listeners
         self._attempt, self._size = 0, BATCH_MAX
-        self._is_bare = False  # whether the next batch goes without the fields beside the events
-        # In place of zones that the service does not know: the offset of the moment; "": nothing. By key.
+        self._is_bare = False  # whether the next batch goes without BATCH_FIELDS
+        # By the key of an event whose zone the service does not know: the offset to send in its place; "":
+        # none.
         self._zones: dict[str, str] = {}
 
     def drain(self) -> float | None:
@@ -101,7 +101,7 @@ class Sender:
             batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
             return self._settle_reply(batch, self._post(batch))
         except Unreachable as error:
-            return self._again(Trouble("unreachable", str(error)), None)
+            return self._retry_later(Trouble("unreachable", str(error)), None)
 
     def _post(self, batch: Batch) -> Reply:
         body: dict[str, Any] = {"events": [event.event for event in batch.events]}
@@ -130,7 +130,7 @@ class Sender:
     def _settle_reply(self, batch: Batch, reply: Reply) -> float:
         """Do what a reply says of a batch; returns the seconds to wait until the next one."""
         judgement = verdict(batch.events, reply)
-        self._is_bare = judgement.bare and not self._is_bare  # once: then it refuses something else
+        self._is_bare = judgement.without_fields and not self._is_bare  # once
         for _, refused_event in judgement.refused:
             self._listeners.refused(refused_event)
         settled = [*judgement.taken, *(waiting for waiting, _ in judgement.refused)]
@@ -144,11 +144,12 @@ class Sender:
             self._listeners.taken(judgement.taken)
         self._size = max(1, len(batch.events) // 2) if judgement.halve else BATCH_MAX
         if judgement.trouble and not self._is_bare:
-            return self._again(judgement.trouble, asked(reply.headers))
+            return self._retry_later(judgement.trouble, retry_after_seconds(reply.headers))
         self._attempt = 0
         return 0
 
-    def _again(self, trouble: Trouble, retry_after: float | None) -> float:
+    def _retry_later(self, trouble: Trouble, retry_after: float | None) -> float:
+        """Tell of a trouble; returns the seconds until the next attempt."""
         self._listeners.trouble(trouble)
         self._attempt += 1
         return rest(self._attempt - 1, retry_after)
@@ -157,7 +158,7 @@ class Sender:
 def rest(attempt: int, retry_after: float | None) -> float:
     """Return the seconds until the next attempt: what the service asks for, else a random time that grows."""
     if retry_after is not None:
-        # All clients that a service has sent away at once do not come back at once.
+        # A random part spreads the clients that the service has sent away at the same moment.
         return min(REST_SECONDS_MAX, retry_after) + random.uniform(0.001, FIRST_SECONDS)  # noqa: S311 (no secret)
     return max(0.001, pause(attempt, None, FIRST_SECONDS, MOST_SECONDS))
 
@@ -170,13 +171,13 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
     refusal = refusal_of(reply)
     if reply.status in (401, 403):
         return Verdict(trouble=Trouble("unauthorized", str(refusal)))
-    # Without a code of the service it is somebody on the way, such as a network's login page. That a body is
-    # too large each of them may say.
-    if reply.status not in WHOLE or (refusal.code == UNKNOWN and reply.status != TOO_LARGE):
+    # A refusal without a code of the service is of something on the way, such as a network's login page. Only
+    # a body that is too large may be refused by anything on the way.
+    if reply.status not in BATCH_REFUSED or (refusal.code == UNKNOWN and reply.status != TOO_LARGE):
         return Verdict(trouble=Trouble("unavailable", str(refusal)))
     name = _field_of(refusal.details)
-    if name in BESIDE:
-        return Verdict(bare=True, trouble=Trouble("unavailable", str(refusal)))
+    if name in BATCH_FIELDS:
+        return Verdict(without_fields=True, trouble=Trouble("unavailable", str(refusal)))
     if len(events) > 1:
         return Verdict(halve=True)
     error = {"code": refusal.code, "field": name, "message": refusal.message}
@@ -225,7 +226,10 @@ def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
 
 
 def _time_of(reply: Reply) -> int | None:
-    """Return the service's time in milliseconds since 1970; None: there is none. It is cut to seconds."""
+    """Return the service's time in milliseconds since 1970; None: the reply has none.
+
+    The header is cut to seconds, so half a second is added.
+    """
     try:
         return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
     except (KeyError, TypeError, ValueError):
