@@ -29,6 +29,7 @@ from adapters.platform.objects import NoObject, Objects, StoredObject
 from adapters.platform.tables import chunks, query_all
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
+from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
 from rules.days import DAY, stamp
 from rules.lake.entities import ENTITIES, EVENTS
@@ -234,26 +235,14 @@ class AgeSpan:
     def may_be_in(self, objects: Objects, stored: StoredObject) -> bool:
         """Whether a file may have such rows, by its footer alone. Raises NoObject."""
         metadata = pq.read_metadata(pa.BufferReader(footer_of(objects, stored.key)))
-        spans = list(_spans(metadata, self.column))
-        return not all(
-            span is not None and (span[0] >= self.until or (self.since is not None and span[1] < self.since))
-            for span in spans
-        )
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        return any(self._meets(curated_files.column_bounds(group, self.column)) for group in groups)
 
-
-def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
-    """Yield the least and the greatest value of each group of a file's rows; None where it has none."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            if chunk.path_in_schema == column:
-                statistics = chunk.statistics
-                yield (
-                    (statistics.min, statistics.max)
-                    if statistics is not None and statistics.has_min_max
-                    else None
-                )
+    def _meets(self, bounds: ColumnBounds | None) -> bool:
+        """Whether values between these bounds may lie in the span. None: the bounds are not known."""
+        if bounds is None:
+            return True
+        return bounds.least < self.until and (self.since is None or bounds.greatest >= self.since)
 
 
 def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan) -> Iterator[list[Row]]:

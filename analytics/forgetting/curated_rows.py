@@ -43,18 +43,10 @@ def names_in(path: Path, entity: str) -> dict[str, int]:
 
 def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> bool:
     """Whether a file may have rows of some persons, by the least and greatest name of each row group."""
-    column = PERSONS[entity]
     for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            if chunk.path_in_schema != column:
-                continue
-            statistics = chunk.statistics
-            if statistics is None or not statistics.has_min_max:
-                return bool(names)
-            if any(statistics.min <= name <= statistics.max for name in names):
-                return True
+        bounds = curated_files.column_bounds(metadata.row_group(number), PERSONS[entity])
+        if any(bounds is None or bounds.least <= name <= bounds.greatest for name in names):
+            return True
     return False
 
 

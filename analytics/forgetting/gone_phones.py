@@ -26,7 +26,7 @@ from analytics.forgetting.curated_rows import write_without
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
-from analytics.lake.curated_files import RangedFile
+from analytics.lake.curated_files import RangedFile, column_bounds
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
@@ -116,12 +116,8 @@ class GonePhones:
 
 def _may_have(group: pq.RowGroupMetaData) -> bool:
     """Whether a group of rows may have phones, by the least and greatest name of a table in it."""
-    for number in range(group.num_columns):
-        chunk = group.column(number)
-        statistics = chunk.statistics
-        if chunk.path_in_schema == "store" and statistics is not None and statistics.has_min_max:
-            return bool(statistics.min <= PHONES <= statistics.max)
-    return True
+    bounds = column_bounds(group, "store")
+    return bounds is None or bounds.least <= PHONES <= bounds.greatest
 
 
 def _phone_rows(rows: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -101,6 +101,25 @@ def as_declared(rows: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:
         for name, kind in zip(names, kinds, strict=True)
     ]
     return pa.table(dict(zip(names, columns, strict=True)))
+
+
+class ColumnBounds(NamedTuple):
+    """The least and the greatest value of a column in a group of rows."""
+
+    least: Any
+    greatest: Any
+
+
+def column_bounds(group: pq.RowGroupMetaData, column: str) -> ColumnBounds | None:
+    """Return the bounds of a column by the file's footer alone.
+
+    None: the footer does not have them, because the group lacks the column, or has only nulls in it.
+    """
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        if chunk.path_in_schema == column and chunk.statistics is not None and chunk.statistics.has_min_max:
+            return ColumnBounds(chunk.statistics.min, chunk.statistics.max)
+    return None
 
 
 def tables(
