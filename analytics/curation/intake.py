@@ -106,7 +106,11 @@ class Intake:
                 key, number = batch.origin(index)
                 self.rows += 1
                 where = source_name(key).rpartition("/")[0]
-                self._refuse(key, {"line": number, "reason": f"there is no such hour: {where}"} | _raw(line))
+                self._refuse(
+                    key,
+                    {"line": number, "reason": f"it lies under no existing arrived=/dt=/hour=: {where}"}
+                    | _raw(line),
+                )
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
         self._entries.setdefault(key, []).append({"source": key} | entry)

@@ -100,10 +100,8 @@ class GonePhones:
         """
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
-        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
         sources = bookkeeping_of(self.objects, stored.key).sources
-        keys = [layout.raw_key(f"{layout.QUARANTINE}{ENTITY}/{folder}{name}.ndjson") for name in sources]
-        self._raw().clean(keys, _finder(ends))
+        self._raw().clean([layout.source_key(place, name) for name in sources], _finder(ends))
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)

@@ -152,8 +152,7 @@ class LakePass:
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
-        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
-        keys = [layout.raw_key(f"{layout.QUARANTINE}{entity}/{folder}{name}.ndjson") for name in book.sources]
+        keys = [layout.source_key(place, name) for name in book.sources]
         self._raw(entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:

@@ -122,7 +122,7 @@ class GoalRows:
         if rows:
             first_user = min(rows)  # names the object; all rows of a night are of one hour
             row = rows[first_user]
-            prefix = raw_prefix(USER_GOALS.name, row["dt"], row["hour"], f"{now:%Y-%m-%d}")
+            prefix = raw_prefix(USER_GOALS.name, f"{now:%Y-%m-%d}", row["dt"], row["hour"])
             name = f"{self.run_id}-{hashlib.sha256(first_user.encode()).hexdigest()[:16]}.gz"
             self.objects.put(prefix + name, gzip.compress(_lines(rows.values()), mtime=0))
 
