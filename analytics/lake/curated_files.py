@@ -45,6 +45,13 @@ def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Tab
     return rows
 
 
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    data = io.BytesIO()
+    pq.write_table(table, data, compression="zstd")
+    return data.getvalue()
+
+
 @contextmanager
 def arrow_table(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
     """Let queries read Arrow rows as a table of this name, for the length of a `with` block."""

@@ -12,13 +12,12 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from rules.book.point_rules import Cap
 from rules.engagement.account import with_freezes
 from rules.engagement.archive import is_old_pause
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, active_events
 from rules.engagement.reconciliation import DIGEST_BITS, digest_of
-from rules.engagement.streak import Cover, Streak, cover_until, fold, is_still_settled, lapse_date
+from rules.engagement.streak import Checkpoint, Cover, Streak, cover_until, fold, is_still_settled, lapse_date
 
 Row = Mapping[str, Any]
 # Of a profile's row what no ledger has.
@@ -57,6 +56,22 @@ def entry_of(values: Sequence[Any]) -> Entry:
     except (KeyError, ValueError):
         draft = Draft(EntryKind.ADJUST, points)
     return Entry(account_id, created_at, seq, balance, draft)
+
+
+def dates_of(text: str | None) -> tuple[date, ...]:
+    """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
+    return tuple(date.fromisoformat(day) for day in (text or "").split(",") if day)
+
+
+def opening_of(text: str | None) -> Checkpoint | None:
+    """Read the streak that came from another system, such as `2026-01-30 12 90 300 0`."""
+    return Checkpoint.of(text) if text else None
+
+
+def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
+    """Read pauses separated by commas, such as `2026-01-01/2026-01-31`. Both dates are included."""
+    pairs = (pause.split("/") for pause in (text or "").split(",") if pause)
+    return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.recompute.profile_texts import pauses_of
+from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.user_rows import Lack, LakeRows, Row
 from rules.days import stamp

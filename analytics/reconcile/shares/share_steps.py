@@ -13,7 +13,8 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.lake_books import lake_books
-from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
+from analytics.recompute.lake_users import LakeUser, LakeUsers
+from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.settings_history import SettingsHistory
@@ -118,7 +119,7 @@ def _to_freeze(
             if doubt not in spared:
                 doubtful |= findings.of_doubt(doubt)
         if doubtful:
-            lake = Snapshot(RecomputedUsers.load(objects, plan.run_id, share).table)
+            lake = LakeUsers.load(objects, plan.run_id, share)
             yield from ((user, lake.user(user), doubtful[user]) for user in sorted(doubtful))
 
 
@@ -157,7 +158,7 @@ class ShareSteps:
         """
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event, plan)
-        if not RecomputedUsers.is_there(self.objects, plan.run_id, share):
+        if not LakeUsers.is_stored(self.objects, plan.run_id, share):
             users = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
             users.save(self.objects, plan.run_id, share)
         reconciliation = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
