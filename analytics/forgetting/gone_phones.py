@@ -1,9 +1,9 @@
 """Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
 
-Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each week.
-It reads the rows of phones of all files of table_items, finds the phones that have been gone for long enough,
-and writes the files again that have earlier rows of these. The row that says that a phone is gone stays,
-because it has an id alone. By it an earlier row that comes late leaves a week later.
+A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
+It reads the rows of phones in all files of table_items, and finds the phones that have been gone for long
+enough. Files that have earlier rows of these phones are written again without them. The row that says that a
+phone is gone stays, because it has only an id. So the next pass finds an earlier row that comes late.
 """
 
 import json
@@ -37,10 +37,10 @@ ENTITY = TABLE_ITEMS.name
 COLUMNS = ["store", "place", "version", "changed_at", "item"]
 ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16
-# A pass opens every file, and there is one more each day: no night's work should grow with age like that.
-EVERY = timedelta(days=6, hours=12)  # a week, less what nights begin earlier or later
+# A pass opens every file, and there is one more each day: the work of each night must not grow like that.
+EVERY = timedelta(days=6, hours=12)  # a week; some nights begin earlier than others
 LAST = run_key(NAME, "last.json")
-Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
+Ends = Mapping[str, str]  # the key of a phone's item -> the version by which the phone was gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class GonePhones:
             return True
 
     def run(self, now: datetime) -> tuple[bool, int]:
-        """Go on; returns whether all is done, and how many rows have left. It is safe to repeat.
+        """Do what the call's time allows; returns whether all is done, and how many rows have left.
 
-        A file that somebody else writes meanwhile is left to the next pass.
+        It is safe to repeat. If somebody else writes a file meanwhile, the next pass finds it.
         """
         files = layout.curated_files(self.objects, ENTITY)
         with ThreadPoolExecutor(READERS) as pool:
@@ -94,9 +94,9 @@ class GonePhones:
         return pa.concat_tables(tables) if tables else ROWS.empty_table()
 
     def _write_without(self, stored: StoredObject, ends: Ends) -> None:
-        """Write a file again without the rows that go.
+        """Write a file again without earlier rows of phones that are gone.
 
-        Their raw lines go first. Without the rows nothing would lead to these.
+        Their raw lines go first, because nothing would lead to them without the rows.
         """
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
@@ -119,6 +119,7 @@ def _may_have(group: pq.RowGroupMetaData) -> bool:
 
 
 def _phone_rows(rows: pa.Table) -> pa.Table:
+    """Return rows of phones with the columns ROWS."""
     times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
     ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
     return pa.table(
@@ -153,6 +154,8 @@ def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
 
 
 def _finder(ends: Ends) -> Finder:
+    """Return what finds the raw lines of the rows that go. A line whose version cannot be read goes, too."""
+
     def goes(row: Mapping[str, Any]) -> bool:
         version = row.get("version")
         is_before = not isinstance(version, str) or version < ends[row["place"]]
