@@ -29,6 +29,7 @@ from adapters.platform.objects import NoObject, Objects, StoredObject
 from adapters.platform.tables import chunks, query_all
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
+from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
 from rules.days import DAY, stamp
 from rules.lake.entities import ENTITIES, EVENTS
@@ -39,7 +40,7 @@ from rules.leads.lead_events import SORT_KEY
 
 READ_AT_ONCE = 100
 THREADS = 16  # a client has this many connections
-RAW_PAYLOAD = "raw_payload"
+RAW_PAYLOAD = "raw_payload"  # the attribute of Event
 # An answer may be stored a moment after its question has closed. 90 days later its agent may ask another
 # question under the same key, whose answers are younger than this.
 STORED_AFTER = timedelta(days=1)
@@ -85,7 +86,7 @@ class RetentionRule(ABC):
 
     @abstractmethod
     def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Let what these rows name leave the table. It is safe to repeat. Raises Unprocessed."""
+        """Let what these rows of the lake name leave the table. It is safe to repeat. Raises Unprocessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ class RetentionState:
 
     @classmethod
     def read(cls, objects: Objects, name: str, today: str) -> "RetentionState":
-        """Return what the nights before have left, or a beginning."""
+        """Return the state that earlier nights have stored, or that of a first night."""
         try:
             fields = json.loads(objects.get(f"{PREFIX}{name}.json"))
         except NoObject:
@@ -198,7 +199,7 @@ class RetentionState:
         objects.put(f"{PREFIX}{self.name}.json", json.dumps(asdict(self)).encode())
 
     def begin(self, run_id: str, grown: Collection[str], today: str) -> None:
-        """Note a night at its first call. Earlier partitions that have grown (dates) are due again."""
+        """Note a night at its first call. grown: dates of partitions with new rows, which are due again."""
         if self.run_id != run_id:
             self.run_id = run_id
             self.due |= dict.fromkeys((dt for dt in grown if dt <= self.through), today)
@@ -208,7 +209,7 @@ class RetentionState:
         return self.resume.batches if (self.resume.key, self.resume.etag) == (key, etag) else 0
 
     def note_done(self, dt: str, again: str) -> None:
-        """Note that a partition is done. again: the date to look at it again; "" if there is none."""
+        """Note that a partition is done. again: the date on which it is due once more; "" for never."""
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
         if again:
@@ -234,26 +235,14 @@ class AgeSpan:
     def may_be_in(self, objects: Objects, stored: StoredObject) -> bool:
         """Whether a file may have such rows, by its footer alone. Raises NoObject."""
         metadata = pq.read_metadata(pa.BufferReader(footer_of(objects, stored.key)))
-        spans = list(_spans(metadata, self.column))
-        return not all(
-            span is not None and (span[0] >= self.until or (self.since is not None and span[1] < self.since))
-            for span in spans
-        )
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        return any(self._meets(curated_files.column_bounds(group, self.column)) for group in groups)
 
-
-def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
-    """Yield the least and the greatest value of each group of a file's rows; None where it has none."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            if chunk.path_in_schema == column:
-                statistics = chunk.statistics
-                yield (
-                    (statistics.min, statistics.max)
-                    if statistics is not None and statistics.has_min_max
-                    else None
-                )
+    def _meets(self, bounds: ColumnBounds | None) -> bool:
+        """Whether values between these bounds may lie in the span. None: the bounds are not known."""
+        if bounds is None:
+            return True
+        return bounds.least < self.until and (self.since is None or bounds.greatest >= self.since)
 
 
 def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan) -> Iterator[list[Row]]:
@@ -277,7 +266,7 @@ def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan)
 def first_after(
     objects: Objects, entity: str, files: Sequence[StoredObject], ages: AgeSpan
 ) -> datetime | None:
-    """Return the oldest instant of the rows that are not old enough yet; None if there are none."""
+    """Return the oldest instant of the rows that are not old enough yet; None: all rows are old enough."""
     younger = AgeSpan(ages.column, ages.until, datetime.max.replace(tzinfo=UTC))
     oldest_of_files = []
     for stored in files:
@@ -291,7 +280,7 @@ def first_after(
 
 
 class OutOfTime(Exception):
-    """The call has no more time, and the next one goes on."""
+    """The call has no more time. The next call goes on."""
 
 
 @dataclass(slots=True)
@@ -299,7 +288,7 @@ class RetentionPass:
     """One rule in one night."""
 
     objects: Objects
-    leaving: RetentionRule
+    rule: RetentionRule
     run_id: str
     today: date
     fresh: Collection[Place]  # the partitions that the night has curated
@@ -309,11 +298,11 @@ class RetentionPass:
     def run(self) -> bool:
         """Go on where the last call has ended; returns whether all is done.
 
-        It is safe to repeat. Raises NoObject if somebody puts a file in the place of others meanwhile.
+        It is safe to repeat. Raises NoObject if somebody replaces a file while it is read.
         """
         today = self.today.isoformat()
-        state = RetentionState.read(self.objects, self.leaving.name, today)
-        grown = {place.dt for place in self.fresh if place.entity == self.leaving.entity}
+        state = RetentionState.read(self.objects, self.rule.name, today)
+        grown = {place.dt for place in self.fresh if place.entity == self.rule.entity}
         state.begin(self.run_id, grown, today)
         state.save(self.objects)
         try:
@@ -329,40 +318,42 @@ class RetentionPass:
         dates = {dt for dt, due in state.due.items() if due <= self.today.isoformat() and dt <= last}
         since = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
         if since is None or since <= last:
-            dates |= set(map(_date_of, layout.curated_files(self.objects, self.leaving.entity, since, last)))
+            dates |= set(map(_date_of, layout.curated_files(self.objects, self.rule.entity, since, last)))
         return dates - {layout.NOWHERE}
 
     def _edge(self) -> date:
         """Return the first date of which nothing is old enough."""
-        return self.today - timedelta(days=self.leaving.days)
+        return self.today - timedelta(days=self.rule.days)
 
     def _process_date(self, state: RetentionState, dt: str) -> None:
-        files = layout.curated_files(self.objects, self.leaving.entity, dt, dt)
+        """Let the old rows of a partition leave, and note when its younger rows are old enough."""
+        files = layout.curated_files(self.objects, self.rule.entity, dt, dt)
         ages = self._ages(state)
         for stored in files:
             if state.resume.key <= stored.key:
                 self._process_file(state, stored, ages)
-        later = first_after(self.objects, self.leaving.entity, files, ages)
-        again = later and (later.date() + timedelta(days=self.leaving.days + 1)).isoformat()
+        later = first_after(self.objects, self.rule.entity, files, ages)
+        again = later and (later.date() + timedelta(days=self.rule.days + 1)).isoformat()
         state.note_done(dt, again or "")
         state.save(self.objects)
 
     def _ages(self, state: RetentionState) -> AgeSpan:
+        """Return the span of ages at which rows leave tonight. Rows that had a TTL are gone already."""
         since = None
-        if self.leaving.had_ttl:
+        if self.rule.had_ttl:
             since = _begin(date.fromisoformat(state.began) - timedelta(days=TTL_DAYS))
-        return AgeSpan(self.leaving.age, since, _begin(self._edge()))
+        return AgeSpan(self.rule.age, since, _begin(self._edge()))
 
     def _process_file(self, state: RetentionState, stored: StoredObject, ages: AgeSpan) -> None:
         done = state.done_in(stored.key, stored.etag)
-        for number, rows in enumerate(old_rows(self.objects, self.leaving.entity, stored, ages)):
+        for number, rows in enumerate(old_rows(self.objects, self.rule.entity, stored, ages)):
             if number < done:
                 continue
             if not self.has_time():
                 state.resume = Resume(stored.key, stored.etag, number)
                 state.save(self.objects)
                 raise OutOfTime
-            self.removals += self.leaving.leave(rows)
+            self.removals += self.rule.leave(rows)
 
 
 def _date_of(stored: StoredObject) -> str:

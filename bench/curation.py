@@ -53,7 +53,7 @@ class RawLake:
     def write(self, folder: Path) -> None:
         """Fill the lake's raw/."""
         for number in range(FILES):
-            path = folder / "raw" / self.entity / f"dt={DT}/hour={HOUR}/part-{number:03}.gz"
+            path = folder / "raw" / self.entity / f"arrived={DT}/dt={DT}/hour={HOUR}/part-{number:03}.gz"
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = self._lines(Random(f"{self} {number}"))
             path.write_bytes(igzip.compress(b"".join(line + b"\n" for line in lines), 2))

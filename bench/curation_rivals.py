@@ -32,7 +32,7 @@ def outputs(folder: Path, way: str, hour: str) -> tuple[Path, Path]:
 
 
 def inputs(folder: Path, entity: str, hour: str) -> str:
-    return str(folder / "raw" / entity / f"dt={DT}" / f"hour={hour}" / "*.gz")
+    return str(folder / "raw" / entity / f"arrived={DT}" / f"dt={DT}" / f"hour={hour}" / "*.gz")
 
 
 def _named(entity: Entity, kind: Type, *, required: bool | None = None) -> list[str]:

@@ -1,7 +1,7 @@
-"""Reads lines by columns: all values of one field, of some thousand lines at once.
+"""Reads raw lines by columns: all values of one field, of some thousand lines at once.
 
 rules/lake/valid_row.py says what a row is. A line is read here only if read_row would surely return the same
-row. Every other line is left to read_row.
+row. Every other line is left to read_row. There are three steps:
 
 1. Lines are cut into their fields without being parsed (cut_lines). A line of a raw object is a flat JSON
    object. Before each of its fields but the first there is `,"`, and after each name `":`. Both are searched
@@ -32,7 +32,7 @@ from analytics.lake.arrow import (
     ARROW,
     Flags,
     Indices,
-    Places,
+    Positions,
     array_of,
     arrow_schema,
     as_array,
@@ -45,7 +45,7 @@ from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Entity, Field, Type
 from rules.lake.valid_row import RowRefused, extra_of, lies_in, read_value
 
-PIECE_BYTES = 256 * 1024  # stay in the processor's cache
+PIECE_BYTES = 256 * 1024  # of text that are searched at once: they stay in the processor's cache
 COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 SPACE = ord(" ")
 ENDS = tuple(b", \t\r")  # may come between an object and its newline
@@ -53,21 +53,21 @@ UNKNOWN = -1  # the number of a name that the entity does not have
 Bytes = npt.NDArray[np.uint8]
 # The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
 PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
-MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
+MEANINGS = np.zeros(256, np.uint8)  # what a character behind a backslash stands for; 0: it is no such escape
 MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 # An integer of 19 digits that begins with 9 may be beyond 64 bits.
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 STAMP = len("2026-01-31T00:00:00.000000Z")
 MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))  # characters of a stamp, by position
-YEARS = (ord("1"), ord("2"))  # 1000 to 2999
-FEW = 64  # timestamps that are not worth a further division
+YEARS = (ord("1"), ord("2"))  # the first characters of the years 1000 to 2999
+FEW_STAMPS = 64  # a part of a column with so few is not divided further
 HOUR = 3_600_000_000  # microseconds
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
 SLICES_MAX = 64  # more slices of rows take longer than a copy
 NULL = b"null"
 
 
-def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield rows of a batch, and the indices of their lines. Lines that are not yielded are for read_row.
 
     Each row is the one that read_row would return for its line.
@@ -84,28 +84,28 @@ def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of some lines, line by line, each line's in their order."""
+    """Fields of some lines, in the order in which they stand in the text. Each array has an item a field."""
 
-    text: bytes  # that has the lines
-    lines: Places  # of each field the number of its line, counted from 0
-    names: Places  # the number of its name, or UNKNOWN
-    begins: Places  # where its name begins in the text
-    starts: Places  # where its value starts
-    ends: Places  # where its value ends
+    text: bytes  # the text of the lines
+    lines: Positions  # the number of the field's line, counted from 0
+    names: Positions  # the number of the field's name, or UNKNOWN
+    begins: Positions  # where the field's name begins in the text
+    starts: Positions  # where its value starts
+    ends: Positions  # where its value ends
 
-    def __getitem__(self, chosen: Flags | Places | slice) -> "Fields":
+    def __getitem__(self, chosen: Flags | Positions | slice) -> "Fields":
         """Return some of the fields."""
         columns = (self.lines, self.names, self.begins, self.starts, self.ends)
         return Fields(self.text, *(column[chosen] for column in columns))
 
 
 def cut_lines(
-    text: bytes, bounds: Places, wanted: Flags, numbers: Mapping[bytes, int]
-) -> tuple[Places, Fields]:
-    """Return the indices of lines that could be cut, and their fields.
+    text: bytes, bounds: Positions, wanted: Flags, numbers: Mapping[bytes, int]
+) -> tuple[Positions, Fields]:
+    """Return the indices of the lines that could be cut, and their fields.
 
     bounds: where the first line begins, and where each line ends, with its newline. wanted: whether to cut
-    each line. numbers: those of known names, by the name as it is written: `"name":`.
+    each line. numbers: the number of each known name, by the name as lines have it: `"name":`.
     """
     data = np.frombuffer(text, np.uint8)
     commas, colons = _marks(data, bounds[0], bounds[-1])
@@ -129,8 +129,8 @@ def cut_lines(
     return _without_lines(indices, fields, lines[~is_named])
 
 
-def _without_lines(indices: Places, fields: Fields, unfit: Places) -> tuple[Places, Fields]:
-    """Return indices of lines and fields without those of unfit lines, numbered anew."""
+def _without_lines(indices: Positions, fields: Fields, unfit: Positions) -> tuple[Positions, Fields]:
+    """Return lines and fields without the unfit lines. The fields' lines are numbered anew."""
     fits = np.ones(len(indices), np.bool_)
     fits[unfit] = False
     rest = fields[fits[fields.lines]]
@@ -138,7 +138,7 @@ def _without_lines(indices: Places, fields: Fields, unfit: Places) -> tuple[Plac
     return indices[fits], Fields(fields.text, lines, rest.names, rest.begins, rest.starts, rest.ends)
 
 
-def _marks(data: Bytes, begin: int, end: int) -> tuple[Places, Places]:
+def _marks(data: Bytes, begin: int, end: int) -> tuple[Positions, Positions]:
     """Return the positions of `,"`, and those of `":` whose quote is not escaped."""
     commas, colons = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for at in range(begin, end, PIECE_BYTES):
@@ -151,7 +151,7 @@ def _marks(data: Bytes, begin: int, end: int) -> tuple[Places, Places]:
     return np.concatenate(commas).astype(np.int32), places.astype(np.int32)
 
 
-def _stops(data: Bytes, bounds: Places) -> Places:
+def _stops(data: Bytes, bounds: Positions) -> Positions:
     """Return the position of the brace that ends each line; for a line that is no object, its beginning.
 
     After a row of a packed record there is a comma, after another row perhaps a blank.
@@ -163,11 +163,13 @@ def _stops(data: Bytes, bounds: Places) -> Places:
     return np.where(is_object & (data[stops] == CLOSE), stops, begins).astype(np.int32)
 
 
-def _fields(bounds: Places, stops: Places, commas: Places, first: Places) -> tuple[Places, Places]:
+def _fields(
+    bounds: Positions, stops: Positions, commas: Positions, first: Positions
+) -> tuple[Positions, Positions]:
     """Return where the fields of lines begin and end.
 
-    stops: the last brace of each line. commas: the positions of `,"`. first: of each line the index of its
-    first one.
+    stops: the position of each line's last brace. commas: the positions of `,"`. first: for each line the
+    index of its first comma.
     """
     lines = np.arange(len(stops))
     heads = first[:-1] + lines  # the index of each line's first field among all fields
@@ -182,17 +184,19 @@ def _fields(bounds: Places, stops: Places, commas: Places, first: Places) -> tup
     return begins, ends
 
 
-def _name_numbers(text: bytes, begins: Places, starts: Places, numbers: Mapping[bytes, int]) -> Places:
-    """Return the number of each name, which stands between two positions."""
+def _name_numbers(
+    text: bytes, begins: Positions, starts: Positions, numbers: Mapping[bytes, int]
+) -> Positions:
+    """Return the number of each name. A name stands between its beginning and the start of its value."""
     encoded = column_between(pa.binary(), text, begins, starts).dictionary_encode()
     numbers_by_code = np.array(
         [numbers.get(name, UNKNOWN) for name in encoded.dictionary.to_pylist()], np.int32
     )
-    names: Places = numbers_by_code[raw_values(encoded.indices, np.int32)]
+    names: Positions = numbers_by_code[raw_values(encoded.indices, np.int32)]
     return names
 
 
-def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places) -> pa.Array:
+def column_between(kind: pa.DataType, text: bytes, starts: Positions, ends: Positions) -> pa.Array:
     """Return the parts of a text between starts and ends as a column. The parts do not overlap."""
     count = len(starts)
     # The offsets describe the values and what lies between them. take copies the values alone.
@@ -216,16 +220,17 @@ def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
 
 
 def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
-    """Return texts as texts_of does, if some values are no text, or have an escape that is a code.
+    """Return texts as texts_of does, where some values are no text, or have an escape that is a code.
 
-    These are read by read_value.
+    Such values are read by read_value, one by one.
     """
     indices = np.flatnonzero(valid)
     is_plain = as_flags(pc.match_substring_regex(values.take(as_array(indices)), PLAIN))
     plain, odd = indices[is_plain], indices[~is_plain]
     texts = [_text_of(field, value) for value in values.take(as_array(odd)).to_pylist()]
     valid[odd] = [text is not None for text in texts]
-    # The plain texts, the odd ones, and a null for all values that are not valid; then all in their order.
+    # First come the plain texts, then the odd ones, then a null that stands for all invalid values. `take`
+    # brings them into the order of the values.
     parts = [_unescape(values.take(as_array(plain))), array_of(texts, pa.string()), pa.nulls(1, pa.string())]
     positions = np.full(len(values), len(indices))
     positions[np.concatenate([plain, odd])] = np.arange(len(indices))
@@ -233,7 +238,7 @@ def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
 
 
 def _unescape(values: pa.Array) -> pa.Array | None:
-    """Return texts without their backslashes; None if any of them has another escape, or is no text."""
+    """Return texts without their backslashes; None if any has an escape that is a code, or is no text."""
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
     if len(data) and data.min() < SPACE:
         return None
@@ -260,7 +265,7 @@ def _unescape(values: pa.Array) -> pa.Array | None:
 
 
 def _escapes(slashes: Indices) -> Indices:
-    """Return the backslashes that escape the next character: of some in a row the first, the third ..."""
+    """Return the backslashes that escape the next character: in a row of them the first, the third ..."""
     numbers = np.arange(len(slashes))
     is_first = np.concatenate([[True], np.diff(slashes) != 1])
     number_in_run = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
@@ -287,7 +292,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _text_of(field: Field, inside: str) -> Any:
-    """Return the text for the inside of a JSON text; None if it is none."""
+    """Return the text that the inside of a JSON text stands for; None if it is no JSON text."""
     try:
         return read_value(field, b'"%s"' % inside.encode())
     except RowRefused:
@@ -299,12 +304,12 @@ class Cuts:
     """Values in a text: where each starts and ends, without quotes. No value overlaps the one before."""
 
     text: bytes
-    starts: Places
-    ends: Places
+    starts: Positions
+    ends: Positions
 
 
 def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Array:
-    """Return values as a column of the field's type. Clears the flags of those that are not taken."""
+    """Return values as a column of the field's type. Clears the flags in `valid` of wrong values."""
     values = column_between(pa.string(), cuts.text, cuts.starts, cuts.ends)
     if field.type is Type.TEXT:
         texts = texts_of(valid, values, field)
@@ -357,9 +362,10 @@ def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.A
             return values.cast(ARROW[Type.TIMESTAMP])
         except pa.ArrowInvalid:
             pass
-    if len(values) <= FEW or not plain.any():
+    if len(values) <= FEW_STAMPS or not plain.any():
         return _convert_distinct(valid, values, field)
-    middle = len(values) // 2  # so that only a small part with the wrong value is read one by one
+    # One wrong value spoils the cast of a part. By halves, only a small part is read one by one.
+    middle = len(values) // 2
     halves = (slice(None, middle), slice(middle, None))
     return pa.concat_arrays([_moments(valid[half], values[half], plain[half], field) for half in halves])
 
@@ -397,7 +403,7 @@ def _value_of(field: Field, json_text: bytes) -> Any:
 
 
 def _null(values: pa.Array) -> pa.Scalar:
-    return pa.nulls(1, values.type)[0]  # pa.scalar() would import pandas, too
+    return pa.nulls(1, values.type)[0]  # pa.scalar() would import pandas
 
 
 def _clear(valid: Flags, fine: pa.BooleanArray) -> None:
@@ -413,13 +419,15 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
         return
     low, size = (first - EPOCH) // MICROSECOND, HOUR
     is_date = pa.types.is_date(column.type)
-    if is_date:  # a day belongs to its first hour
+    if is_date:  # a row with a date alone belongs to the first hour of that day
         low, size = (first - EPOCH).days, int(first.hour == 0)
     moments = raw_values(column, np.int32 if is_date else np.int64)
     valid &= (moments >= low) & (moments < low + size)
 
 
-def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+def _rows(
+    text: bytes, bounds: Positions, wanted: Flags, place: Place
+) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield rows, and the indices of their lines. bounds, wanted: see cut_lines."""
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), "dt", "hour"]
@@ -439,7 +447,7 @@ def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[
     yield from _valid(pa.Table.from_arrays(columns, schema=arrow_schema(entity)), lines, valid)
 
 
-def _valid(rows: pa.Table, lines: Places, valid: Flags) -> Iterator[tuple[pa.Table, Places]]:
+def _valid(rows: pa.Table, lines: Positions, valid: Flags) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield the valid rows, and their lines' indices. Slices between few invalid rows need no copy."""
     wrong = np.flatnonzero(~valid)
     if len(wrong) > SLICES_MAX:
@@ -452,7 +460,7 @@ def _valid(rows: pa.Table, lines: Places, valid: Flags) -> Iterator[tuple[pa.Tab
 
 
 def _column(valid: Flags, values: Fields, field: Field, place: Place) -> pa.Array:
-    """Return a field of lines as a column. Clears the flags of lines whose value is not taken."""
+    """Return a field of all lines as a column. Clears the flags in `valid` of lines with a wrong value."""
     values = _first_values(valid, values, field.required)
     if not field.required:
         are_null = _equal_to(values, NULL)
@@ -469,7 +477,7 @@ def _column(valid: Flags, values: Fields, field: Field, place: Place) -> pa.Arra
 
 
 def _first_values(valid: Flags, values: Fields, required: bool) -> Fields:
-    """Return each line's first value. Clears the flags of lines with several, or without a required one."""
+    """Return each line's first value. Clears the flags of lines with several values, or a missing one."""
     is_repeated = values.lines[1:] == values.lines[:-1]
     if is_repeated.any():
         valid[values.lines[1:][is_repeated]] = False
@@ -482,7 +490,7 @@ def _first_values(valid: Flags, values: Fields, required: bool) -> Fields:
 
 
 def _equal_to(values: Fields, wanted: bytes) -> Flags:
-    """Return for each value whether it is written as wanted."""
+    """Return for each value whether its bytes are the wanted ones."""
     size = len(wanted)
     are_equal: Flags = values.ends - values.starts == size
     starts = values.starts[are_equal]
@@ -500,8 +508,11 @@ def _check_partition(valid: Flags, values: Fields, wanted: bytes) -> None:
     valid[values.lines[~_equal_to(values, wanted)]] = False
 
 
-def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:
-    """Return a column of so many lines: nulls for those that have no value. lines: those of the values."""
+def _spread(column: pa.Array, lines: Positions, count: int) -> pa.Array:
+    """Return a column with an item for each of `count` lines: null for a line without a value.
+
+    lines: the line of each value.
+    """
     if len(lines) == count:
         return column
     has_value = np.zeros(count, np.bool_)
@@ -520,7 +531,7 @@ def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:
 
 
 def _extra(valid: Flags, unknown: Fields, entity: Entity) -> pa.Array:
-    """Return the column `extra` of lines. Clears the flags of lines whose unknown fields are not taken."""
+    """Return the column `extra` of all lines. Clears the flags of lines whose unknown fields are wrong."""
     kind = arrow_schema(entity).types[-1]
     if not len(unknown.lines):
         return pa.nulls(len(valid), kind)

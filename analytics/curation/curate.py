@@ -1,9 +1,12 @@
 """Curation: the raw objects of one entity's hour (or day) become one curated Parquet file.
 
 Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash.
-The file's footer names the raw objects that its rows are from, so one put changes data and bookkeeping
-together. The quarantine files are written before that put, and can be written again. Files that the new one
-replaces are deleted after it. Memory never holds more than a part of the rows.
+The order of writes makes it so:
+1. The quarantine files of refused lines. They can be written again.
+2. The curated file. Its footer names the raw objects that its rows are from, so one put changes data and
+   bookkeeping together.
+3. Files that the new one replaces are deleted.
+Memory never holds more than a part of the rows.
 """
 
 import tempfile
@@ -37,7 +40,7 @@ class EarlierFiles:
     """The curated files whose rows go into the new one."""
 
     keys: tuple[str, ...]
-    book: Bookkeeping  # of all of them together
+    book: Bookkeeping  # of all these files together
     refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
 
 
@@ -83,6 +86,7 @@ def curate(
 def _curate_task(
     objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
 ) -> Counts:
+    """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
     task, files, superfluous = _files(objects, task)
     raw = raw_objects_of_place(objects, task, arrived)
     names = [layout.source_name(raw_object.key) for raw_object in raw]
@@ -92,7 +96,8 @@ def _curate_task(
     if is_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
         return _curate_task(objects, task, rebuild, without_raw, None)
     gone = book.sources.keys() - set(names)
-    if (lacks_raw := bool(gone or book.erased)) and rebuild and not without_raw:
+    lacks_raw = bool(gone or book.erased)  # the raw objects lack rows that the files have
+    if lacks_raw and rebuild and not without_raw:
         raise RawGone(_reason(gone))
     is_anew = not lacks_raw and (rebuild or is_replaced)
     if not (is_anew or without_raw) and (new or not arrived):
@@ -101,7 +106,7 @@ def _curate_task(
         book, new = Bookkeeping(0, Counts()), raw
     counts, etags = book.counts, {file.key: file.etag for file in files}
     key = layout.curated_key(task)
-    is_compaction = list(etags) not in ([], [key])
+    is_compaction = list(etags) not in ([], [key])  # the rows are in other files than the one to write
     if new or (rebuild and files) or is_compaction:
         refused_lines = RefusedLines() if rebuild and lacks_raw else None
         earlier = EarlierFiles(() if is_anew else tuple(etags), book, refused_lines)
@@ -128,13 +133,12 @@ def _check_neighbours(objects: Objects, task: Task, superfluous: Sequence[Stored
     hours would be missing.
     """
     if task.hour is not None:
-        is_new = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
+        has_new_file = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
     else:
         _, _, hours = _files(objects, task)
-        is_new = not {(file.key, file.etag) for file in hours} <= {
-            (file.key, file.etag) for file in superfluous
-        }
-    if is_new:
+        merged = {(file.key, file.etag) for file in superfluous}
+        has_new_file = not {(file.key, file.etag) for file in hours} <= merged
+    if has_new_file:
         raise ObjectChanged(layout.curated_key(task))
 
 

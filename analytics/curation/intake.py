@@ -38,7 +38,7 @@ class Intake:
     refused: list[str] = field(default_factory=list)  # the keys of raw objects with refused lines
     # Refused lines that are not stored yet, by the raw object's key
     _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _place: int = 0  # of the next line among all
+    _next_number: int = 0  # of the next line among all lines; it becomes the row's `n` (see Staging)
 
     def take(self, raw: Sequence[StoredObject]) -> None:
         """Read raw objects, in the order of their keys, and store what is refused."""
@@ -60,7 +60,7 @@ class Intake:
         self._entries.clear()
 
     def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
-        """Yield the key and text of raw objects. The entry of an unreadable one is noted."""
+        """Yield the key and text of raw objects. The unreadable part of an object is refused."""
         for key, data in _fetch(self.objects, raw):
             try:
                 text = unzip(data)
@@ -71,17 +71,18 @@ class Intake:
             yield key, text
 
     def _take_batch(self, batch: Batch, place: Place) -> None:
-        count, first = len(batch.lines), self._place
-        self._place += count
+        """Stage the rows of a batch, and refuse the other lines. place: the hour of its objects."""
+        count, first = len(batch.lines), self._next_number
+        self._next_number += count
         self.rows += count - int(batch.frame.sum())
         unread = self.staging.add_lines(batch, place, first)
         for at in range(0, len(unread), SINGLY_AT_ONCE):
             self._take_singly(batch, place, first, unread[at : at + SINGLY_AT_ONCE])
 
     def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
-        """Read each of these lines by itself. first: the place of the batch's first line."""
+        """Read each of these lines by itself. first: the number of the batch's first line."""
         entity, hour = self.staging.entity, str(place.hour)
-        rows, places = [], []
+        rows, numbers = [], []
         for index in indices:
             line = batch.lines[index].as_py()
             if not line.strip():
@@ -89,14 +90,14 @@ class Intake:
                 continue
             try:
                 rows.append(read_row(line, entity, place.dt, hour))
-                places.append(first + index)
+                numbers.append(first + index)
             except RowRefused as error:
                 key, number = batch.origin(index)
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
             schema = arrow_schema(entity)
             columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
-            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(places))
+            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(numbers))
 
     def _refuse_batch(self, batch: Batch) -> None:
         """Refuse all lines of objects that lie under no hour."""
@@ -106,7 +107,11 @@ class Intake:
                 key, number = batch.origin(index)
                 self.rows += 1
                 where = source_name(key).rpartition("/")[0]
-                self._refuse(key, {"line": number, "reason": f"there is no such hour: {where}"} | _raw(line))
+                self._refuse(
+                    key,
+                    {"line": number, "reason": f"it lies under no existing arrived=/dt=/hour=: {where}"}
+                    | _raw(line),
+                )
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
         self._entries.setdefault(key, []).append({"source": key} | entry)

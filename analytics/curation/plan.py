@@ -1,8 +1,8 @@
 """The plan of a nightly run: which hours and days are curated.
 
-These are the ones that new raw objects touch, small past days to compact, and tasks that failed before; or
-those of a range of dates. Everything that was stored up to the watermark is curated. The watermark moves when
-a run has done all of its plan.
+The plan has the hours that new raw objects touch, small past days to compact, and tasks that failed before.
+Or it has all hours of a range of dates, if somebody asks for these. Raw objects that were stored up to the
+watermark are curated. The watermark moves when a run has done all of its plan.
 """
 
 import json
@@ -36,8 +36,8 @@ OVERLAP = timedelta(hours=1)
 ARRIVAL_LAG = timedelta(days=2)
 COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
 LISTED_AT_ONCE = 16  # prefixes
-COMPACTED_BYTES_MAX = 64 * 1024 * 1024
-NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
+COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a day's hours, which become one file
+NEW_BYTES_MAX = 8 * 1024 * 1024  # of a day's raw objects, zipped: the day gets one file at once
 BATCHES = "batches.json"  # of a run
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
@@ -52,8 +52,10 @@ class Plan:
     sizes: Mapping[Task, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
     past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
-    checks: Mapping[Task, int] = field(default_factory=dict)  # files whose seal is checked: their sizes
-    failed: frozenset[Task] = frozenset()  # those of the tasks that failed before
+    checks: Mapping[Task, int] = field(
+        default_factory=dict
+    )  # files whose seals are checked, with their sizes
+    failed: frozenset[Task] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
@@ -100,7 +102,7 @@ def read_state(objects: Objects) -> tuple[datetime, list[Task]]:
 def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> None:
     """Note that all raw objects that were stored up to an instant are curated. The mark never moves back.
 
-    past_days: those of which hours were written (entity, dt, hour None).
+    past_days: the past days of which hours were written (entity, dt, hour None).
     """
     mark = max(to, read_watermark(objects))
     state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
@@ -114,13 +116,13 @@ class RawSizes:
     sizes: Counter[Task] = field(default_factory=Counter)  # bytes by hour
     arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
     newest: datetime = BEGINNING  # when the newest one was stored
-    # The objects of hours all of whose objects an earlier run may have seen
+    # The objects of the hours that have no object after the watermark: an earlier run may have read them all
     seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
     def arrived(cls, objects: Objects, mark: datetime) -> "RawSizes":
-        """List what was stored since a watermark, or shortly before it."""
-        sizes, since, new = cls(), mark - OVERLAP, set[Task]()
+        """List the raw objects that were stored since a watermark, or within OVERLAP before it."""
+        sizes, since, has_new = cls(), mark - OVERLAP, set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
             for raw_object in raw_objects_since(objects, entity, first):
@@ -128,16 +130,16 @@ class RawSizes:
                     place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
                     sizes._add(raw_object, place)
                     if raw_object.modified > mark:
-                        new.add(place)
+                        has_new.add(place)
                     else:
                         sizes.seen.setdefault(place, []).append(raw_object)
-        for place in new:
+        for place in has_new:
             sizes.seen.pop(place, None)
         return sizes
 
     @classmethod
     def of_dates(cls, objects: Objects, since: str, until: str, entities: Collection[str]) -> "RawSizes":
-        """List what lies under the partitions of some dates, both included."""
+        """List the raw objects of partitions from one date to another, both included."""
         sizes = cls()
         for entity in entities:
             for raw_object in raw_objects_of_dates(objects, entity, since, until):
@@ -153,7 +155,7 @@ class RawSizes:
             self.arrivals.add(arrival)
 
     def leave_out(self, is_curated: Callable[[Task], bool]) -> None:
-        """Leave out hours of which nothing is new. is_curated: whether an hour's file has all of `seen`."""
+        """Leave out the hours of `seen` whose curated files have all of these objects (is_curated)."""
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             for place, has_all in zip(self.seen, pool.map(is_curated, self.seen), strict=True):
                 if has_all:
@@ -170,7 +172,7 @@ def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[Sto
         return False
     try:
         sources = bookkeeping_of(objects, file.key).sources
-    except (NoObject, KeyError, ArrowInvalid):  # then the file is curated, which raises what is wrong
+    except (NoObject, KeyError, ArrowInvalid):  # the file's task runs, and its error says what is wrong
         return False
     return all(sources.get(layout.source_name(raw_object.key)) == raw_object.etag for raw_object in raw)
 
@@ -181,7 +183,7 @@ def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
     mark: the watermark. last: the first date (YYYY-MM-DD) that is not past yet.
     """
     if mark <= BEGINNING + OVERLAP:
-        return  # nothing was curated before
+        return  # no run was before this one
     first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
     for dt in layout.dates_between(first, last):
         yield from (Task(entity, dt, None) for entity in ENTITIES)
@@ -202,7 +204,7 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files whose seal is checked tonight (rules.turns.dates_due)."""
+    """Return the curated files of the dates that have a turn tonight: their seals are checked."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         folders_below = list(pool.map(lambda folder: list(objects.below(folder)), folders))
@@ -242,10 +244,10 @@ def plan(
     until_dt: str | None = None,
     entities: Collection[str] = (),
 ) -> Plan:
-    """Return the plan of a run: for all that came since the watermark and is in no file, or for given dates.
+    """Return the plan of a run: for raw objects that came since the watermark, or for given dates.
 
     since_dt, until_dt (YYYY-MM-DD, both included), entities: with any of these, their partitions are curated
-    and loaded whatever has changed, and the watermark stays. Without, small past days are compacted too.
+    and loaded whatever has changed, and the watermark stays. Without them, small past days are compacted too.
     today: UTC. Raises NoEntity.
     """
     if unknown := set(entities) - set(ENTITIES):
@@ -269,7 +271,7 @@ def plan(
 
 
 def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
-    """Return the files that no task reads, with their sizes."""
+    """Return the sizes of those files that no task reads."""
     return {place: file.size for place, file in files.items() if not {place, day_of(place)} & tasks}
 
 
@@ -312,7 +314,7 @@ def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[T
 
 
 def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
-    """Yield past days of which nothing is curated and little has come: they get a day's file at once."""
+    """Yield past days without a curated file and with few raw bytes: each gets a day's file at once."""
     curated_days = set(map(day_of, files))
     days: Counter[Task] = Counter()
     for place, size in sizes.items():
@@ -323,7 +325,11 @@ def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], las
 
 
 def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
-    """Yield past days whose hours to compact: several small files, or any beside an unfinished day's file."""
+    """Yield the days whose hours are compacted.
+
+    These are past days with several small hours. A day that has hours beside its day's file is one of them,
+    too, because an earlier compaction has not come to its end.
+    """
     hours: dict[Task, list[int]] = {}
     for place, stored in files.items():
         if place.hour is not None:

@@ -130,7 +130,7 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
             for record in error_records(text):
                 unzipped_rows.take(record)
             for (dt, hour), lines in sorted(unzipped_rows.rows.items()):
-                prefix = raw_prefix(entity, dt, hour, arrived=today.isoformat())
+                prefix = raw_prefix(entity, today.isoformat(), dt, hour)
                 objects.put(f"{prefix}recovered/{name}", b"".join(lines))
             if unzipped_rows.left:
                 reasons.append(f"{len(unzipped_rows.left)} records have no row of a partition")

@@ -72,12 +72,9 @@ class RefusedLines:
 
 def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
     """Yield the keys of a partition's quarantine files."""
-    prefix = layout.raw_prefix(task.entity)
-    if task.dt != layout.NOWHERE:
-        prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
-    is_of_hours = task.dt != layout.NOWHERE
-    for stored in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW)):
-        if bool(layout.raw_place(layout.raw_key(stored.key))) == is_of_hours:
+    is_nowhere = task.dt == layout.NOWHERE
+    for stored in objects.list(layout.quarantine_prefix(task)):
+        if (layout.raw_place(layout.raw_key(stored.key)) is None) == is_nowhere:
             yield stored.key
 
 

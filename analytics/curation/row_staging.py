@@ -1,4 +1,7 @@
-"""The rows of a task, until they are written as one file: in memory, or on disk, where DuckDB sorts them."""
+"""The rows of a task, until they are written as one file.
+
+They are kept in memory. If they become too many, they are written to disk, where DuckDB sorts them.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +27,13 @@ from rules.lake.valid_row import read_extra
 HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while their parts become one table
 SORTED_BYTES = "300MB"  # of memory, in which DuckDB sorts the rows on disk
 FEW_LINES = 40  # fewer lines are read faster one by one than by columns
-# The place of the first row that was curated before: such rows come ahead of all new ones.
-EARLIER = -(2**62)
+# The number (`n`) of the first row that was curated before: such rows come ahead of all new ones.
+FIRST_EARLIER = -(2**62)
 
 
 @dataclass(slots=True)
 class Staging:
-    """The rows of one task: the entity's columns, and `n`, the place in which each came."""
+    """The rows of one task: the entity's columns, and `n`, a number that says in which order they came."""
 
     entity: Entity
     folder: Path  # for the rows that memory cannot hold
@@ -60,13 +63,13 @@ class Staging:
 
     def add_earlier_table(self, rows: pa.Table) -> None:
         """Stage rows of the entity's columns that came before all new ones."""
-        self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (EARLIER + self._rows))
+        self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (FIRST_EARLIER + self._rows))
 
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
         """Stage those lines of a batch that can be read by columns.
 
-        first: the place of the batch's first line. Returns the indices of the other lines, ascending, without
-        those that only frame a record. Each of these has to be read by itself.
+        first: the number of the batch's first line. Returns the indices of the other lines, ascending: each
+        of them has to be read by itself. Lines that only frame a record are not among them.
         """
         is_unread = ~batch.frame
         if len(is_unread) >= FEW_LINES:
@@ -76,11 +79,11 @@ class Staging:
         indices: list[int] = np.flatnonzero(is_unread).tolist()
         return indices
 
-    def add_rows(self, rows: pa.Table, places: Indices) -> None:
-        """Stage rows of the entity's columns. places: the place in which each came."""
+    def add_rows(self, rows: pa.Table, numbers: Indices) -> None:
+        """Stage rows of the entity's columns. numbers: `n` of each row."""
         if not rows.num_rows:
             return
-        rows = rows.append_column("n", as_array(places))
+        rows = rows.append_column("n", as_array(numbers))
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
         self._parts.append(rows)
@@ -90,7 +93,8 @@ class Staging:
     def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
         """Write each key's newest row, among equals the one that came first, as a Parquet file sorted by key.
 
-        book: takes the number of rows in the file, and returns the file's bookkeeping, as this does.
+        book: returns the file's bookkeeping; it takes how many rows the file has. The result is the same
+        bookkeeping.
         """
         count = 0
 
@@ -104,11 +108,13 @@ class Staging:
         return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
+        """Yield the rows that are kept, sorted, as row groups."""
         rows = kept_rows.concat_tables(self._parts, self._schema)
         order = kept_rows.newest_versions(self.entity, rows)
         yield from kept_rows.groups(rows.drop_columns(["n"]), order)
 
     def _newest_on_disk(self) -> Iterator[pa.Table]:
+        """Yield those of the rows on disk that are kept, batch by batch, as DuckDB has sorted them."""
         self._spill()
         by = [f'"{name}"' for name in self.entity.key]
         by += [f'"{self.entity.version}" DESC'] if self.entity.version else []
@@ -117,7 +123,7 @@ class Staging:
         db.execute(f"SET memory_limit = '{SORTED_BYTES}'")
         db.execute("SET threads = 1")
         db.execute(f"SET temp_directory = '{self.folder / 'sorted'}'")
-        last = self._schema.empty_table()  # the row before, which may be of the same key
+        last = self._schema.empty_table()  # the last row of the batch before: the next may have its key
         for batch in db.sql(sql).to_arrow_reader(kept_rows.ROW_GROUP_ROWS):
             rows = pa.concat_tables([last, pa.Table.from_batches([batch]).cast(self._schema)])
             is_first = kept_rows.begins_key(self.entity, rows)
@@ -127,6 +133,7 @@ class Staging:
                 yield rows.filter(flag_array(is_first)).drop_columns(["n"])
 
     def _spill(self) -> None:
+        """Write the rows in memory to disk."""
         if self._parts:
             self.folder.mkdir(exist_ok=True)
             rows = kept_rows.concat_tables(self._parts, self._schema)
@@ -158,7 +165,7 @@ def with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
 
 
 def _columns_from_extra(extra: pa.Array, fields: Sequence[Field], schema: pa.Schema) -> dict[str, pa.Array]:
-    """Return the columns of fields whose values wait in `extra`, and the rest of `extra`; {} if none does."""
+    """Return the columns of fields that have values in `extra`, and `extra` without these; {} if none has."""
     any_name = "|".join(f'"{field.name}"' for field in fields)
     has_any = pc.fill_null(pc.match_substring_regex(extra, any_name), False)
     if not pc.any(has_any).as_py():

@@ -27,8 +27,8 @@ from rules.privacy.tombstones import Tombstone
 class FilePersons:
     """The erased persons of whom a file has rows, by their names in it."""
 
-    waiting: Mapping[str, Erasee]  # who are to leave the lake
-    refused: Mapping[str, Tombstone]  # who have left it, and of whom rows came again
+    waiting: Mapping[str, Erasee]  # persons who are to leave the lake
+    refused: Mapping[str, Tombstone]  # persons who have left it, and of whom rows came again
 
 
 def names_in(path: Path, entity: str) -> dict[str, int]:
@@ -43,18 +43,10 @@ def names_in(path: Path, entity: str) -> dict[str, int]:
 
 def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> bool:
     """Whether a file may have rows of some persons, by the least and greatest name of each row group."""
-    column = PERSONS[entity]
     for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            if chunk.path_in_schema != column:
-                continue
-            statistics = chunk.statistics
-            if statistics is None or not statistics.has_min_max:
-                return bool(names)
-            if any(statistics.min <= name <= statistics.max for name in names):
-                return True
+        bounds = curated_files.column_bounds(metadata.row_group(number), PERSONS[entity])
+        if any(bounds is None or bounds.least <= name <= bounds.greatest for name in names):
+            return True
     return False
 
 
@@ -69,12 +61,12 @@ def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> boo
 def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FilePersons) -> None:
     """Write a file with the residues of those who wait, and without the rows that tombstones refuse.
 
-    path: of its copy. Raises ObjectChanged if somebody has written the file meanwhile.
+    path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
     """
     marks = {erasee.names.tag() for erasee in persons.waiting.values()}
-    others = _shared_words(path, entity, persons)
+    shared_words = _shared_words(path, entity, persons)
     _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: _stage(staging, objects, rows, persons, others), marks
+        lambda staging, rows: _stage(staging, objects, rows, persons, shared_words), marks
     )
 
 
@@ -83,7 +75,7 @@ def write_without(
 ) -> None:
     """Write a file without some of its rows. goes_of: returns for each row whether it goes.
 
-    path: of its copy. Raises ObjectChanged if somebody has written the file meanwhile.
+    path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
     """
 
     def stage(staging: Staging, rows: pa.Table) -> None:
@@ -120,41 +112,49 @@ class _Replacement:
 
 
 def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
+    """Yield the rows of a curated file, with the columns that its entity declares now."""
     file = pq.ParquetFile(path)
-    there = set(file.schema_arrow.names)
-    names = [name for name in arrow_schema(ENTITIES[entity]).names if name in there]
+    stored_names = set(file.schema_arrow.names)
+    names = [name for name in arrow_schema(ENTITIES[entity]).names if name in stored_names]
     for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
         yield with_todays_columns(batch, ENTITIES[entity])
 
 
 def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, set[str]]:
-    """Return by column what rows of other persons have in the columns that a residue may share with them."""
-    columns = set(pq.read_schema(path).names)
-    shared = [name for name in RESIDUES[entity].shared if name in columns] if entity in RESIDUES else []
-    if not shared:
+    """Return the words of other persons' rows, by column. A residue keeps a word only if others have it, too.
+
+    Only the columns that the entity's residues may share are read.
+    """
+    stored_names = set(pq.read_schema(path).names)
+    columns = [name for name in RESIDUES[entity].shared if name in stored_names] if entity in RESIDUES else []
+    if not columns:
         return {}
-    rows = pq.read_table(path, columns=[PERSONS[entity], *shared])
-    rows = rows.filter(pc.invert(_is_of(rows, entity, persons)))
-    return {name: set(rows[name].unique().to_pylist()) - {None} for name in shared}
+    rows = pq.read_table(path, columns=[PERSONS[entity], *columns])
+    rows = rows.filter(pc.invert(_are_of_persons(rows, entity, persons)))
+    return {name: set(rows[name].unique().to_pylist()) - {None} for name in columns}
 
 
-def _is_of(rows: pa.Table, entity: str, persons: FilePersons) -> pa.ChunkedArray:
+def _are_of_persons(rows: pa.Table, entity: str, persons: FilePersons) -> pa.ChunkedArray:
     names = pa.array([*persons.waiting, *persons.refused], pa.string())
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
 def _stage(
-    staging: Staging, objects: Objects, rows: pa.Table, persons: FilePersons, others: Mapping[str, set[str]]
+    staging: Staging,
+    objects: Objects,
+    rows: pa.Table,
+    persons: FilePersons,
+    shared_words: Mapping[str, set[str]],
 ) -> None:
-    """Stage the rows of other persons as they are, and what stays of the erased ones'."""
+    """Stage the rows of other persons unchanged, and the residues of the erased persons' rows."""
     entity = staging.entity.name
-    is_erased = _is_of(rows, entity, persons)
+    is_erased = _are_of_persons(rows, entity, persons)
     staging.add_earlier_table(rows.filter(pc.invert(is_erased)))
     residues = []
     for row in rows.filter(is_erased).to_pylist():
         person = row[PERSONS[entity]]
         if erasee := persons.waiting.get(person):
-            residue = residue_of(entity, row, erasee.names, seq_of(objects, person), others)
+            residue = residue_of(entity, row, erasee.names, seq_of(objects, person), shared_words)
         else:
             residue = None if is_refused(entity, row, persons.refused[person]) else row
         if residue:

@@ -1,6 +1,7 @@
-"""The persons whom the lake is to forget, under the names that it has for them; and whom it refuses for good.
+"""The persons whom the lake is to forget, by the names that they have in it.
 
-A person waits while the erasure is under way. Later a tombstone refuses rows that come nevertheless.
+A person waits while the erasure is under way. After that a tombstone refuses rows of the person that come
+nevertheless.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +15,7 @@ from rules.lake.residue import ErasureNames, seals_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
-# The kind of name that a column has.
+# The kind of name in each column that names a person.
 KINDS = {
     "user_id": USERS,
     "account_id": USERS,
@@ -24,14 +25,14 @@ KINDS = {
 }
 # By kind of name: what is hashed of a name for a tombstone.
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# By entity: the column that says when a row came to be, if that is not when it occurred. A lifted tombstone
-# refuses rows from before it was lifted, and a day begins before that.
+# By entity: the column that says when a row came to be, if that is not the time of what it is about. A lifted
+# tombstone refuses rows that came to be before it was lifted. The date of a day says nothing about that.
 MOMENTS = {"daily_activity": "created_at"}
 
 
 @dataclass(frozen=True, slots=True)
 class Erasee:
-    """One person who waits."""
+    """One person who waits to leave the lake."""
 
     erasure_id: str
     names: ErasureNames  # the random names that residues get
@@ -39,13 +40,13 @@ class Erasee:
 
 @dataclass(frozen=True, slots=True)
 class AllErasees:
-    """All who wait, and the tombstones of those who wait no more."""
+    """All persons who wait, and the tombstones of persons whose erasures are finished."""
 
-    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> who waits
-    due: frozenset[str]  # the ids of erasures that a pass over everything is due for
+    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> the person who waits
+    due: frozenset[str]  # the ids of the erasures for which a pass over everything is due
     unfinished: frozenset[str] = frozenset()  # the ids of all erasures that are not finished
     tombstones: Tombstones | None = None
-    _refused: dict[str, Tombstone | None] = field(default_factory=dict)  # by name, as it was asked for
+    _refused: dict[str, Tombstone | None] = field(default_factory=dict)  # answers of tombstone_of, by name
 
     @classmethod
     def of(
@@ -65,7 +66,7 @@ class AllErasees:
         return cls(by_kind, frozenset(due), frozenset(ids), tombstones)
 
     def in_entity(self, entity: str) -> Mapping[str, Erasee]:
-        """Return who waits, by the name that rows of an entity have for them."""
+        """Return the persons who wait, by the names that they have in an entity's rows."""
         return self.by_kind[KINDS[PERSON_COLUMNS[entity]]]
 
     def with_mark(self, marks: Iterable[str]) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
 
-Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each week.
-It reads the rows of phones of all files of table_items, finds the phones that have been gone for long enough,
-and writes the files again that have earlier rows of these. The row that says that a phone is gone stays,
-because it has an id alone. By it an earlier row that comes late leaves a week later.
+A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
+It reads the rows of phones in all files of table_items, and finds the phones that have been gone for long
+enough. Files that have earlier rows of these phones are written again without them. The row that says that a
+phone is gone stays, because it has only an id. So the next pass finds an earlier row that comes late.
 """
 
 import json
@@ -26,7 +26,7 @@ from analytics.forgetting.curated_rows import write_without
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
-from analytics.lake.curated_files import RangedFile
+from analytics.lake.curated_files import RangedFile, column_bounds
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
@@ -37,10 +37,10 @@ ENTITY = TABLE_ITEMS.name
 COLUMNS = ["store", "place", "version", "changed_at", "item"]
 ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16
-# A pass opens every file, and there is one more each day: no night's work should grow with age like that.
-EVERY = timedelta(days=6, hours=12)  # a week, less what nights begin earlier or later
+# A pass opens every file, and there is one more each day: the work of each night must not grow like that.
+EVERY = timedelta(days=6, hours=12)  # a week; some nights begin earlier than others
 LAST = run_key(NAME, "last.json")
-Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
+Ends = Mapping[str, str]  # the key of a phone's item -> the version by which the phone was gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class GonePhones:
             return True
 
     def run(self, now: datetime) -> tuple[bool, int]:
-        """Go on; returns whether all is done, and how many rows have left. It is safe to repeat.
+        """Do what the call's time allows; returns whether all is done, and how many rows have left.
 
-        A file that somebody else writes meanwhile is left to the next pass.
+        It is safe to repeat. If somebody else writes a file meanwhile, the next pass finds it.
         """
         files = layout.curated_files(self.objects, ENTITY)
         with ThreadPoolExecutor(READERS) as pool:
@@ -94,16 +94,14 @@ class GonePhones:
         return pa.concat_tables(tables) if tables else ROWS.empty_table()
 
     def _write_without(self, stored: StoredObject, ends: Ends) -> None:
-        """Write a file again without the rows that go.
+        """Write a file again without earlier rows of phones that are gone.
 
-        Their raw lines go first. Without the rows nothing would lead to these.
+        Their raw lines go first, because nothing would lead to them without the rows.
         """
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
-        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
         sources = bookkeeping_of(self.objects, stored.key).sources
-        keys = [layout.raw_key(f"{layout.QUARANTINE}{ENTITY}/{folder}{name}.ndjson") for name in sources]
-        self._raw().clean(keys, _finder(ends))
+        self._raw().clean([layout.source_key(place, name) for name in sources], _finder(ends))
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)
@@ -116,15 +114,12 @@ class GonePhones:
 
 def _may_have(group: pq.RowGroupMetaData) -> bool:
     """Whether a group of rows may have phones, by the least and greatest name of a table in it."""
-    for number in range(group.num_columns):
-        chunk = group.column(number)
-        statistics = chunk.statistics
-        if chunk.path_in_schema == "store" and statistics is not None and statistics.has_min_max:
-            return bool(statistics.min <= PHONES <= statistics.max)
-    return True
+    bounds = column_bounds(group, "store")
+    return bounds is None or bounds.least <= PHONES <= bounds.greatest
 
 
 def _phone_rows(rows: pa.Table) -> pa.Table:
+    """Return rows of phones with the columns ROWS."""
     times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
     ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
     return pa.table(
@@ -159,6 +154,8 @@ def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
 
 
 def _finder(ends: Ends) -> Finder:
+    """Return what finds the raw lines of the rows that go. A line whose version cannot be read goes, too."""
+
     def goes(row: Mapping[str, Any]) -> bool:
         version = row.get("version")
         is_before = not isinstance(version, str) or version < ends[row["place"]]

@@ -1,10 +1,10 @@
-"""One night's pass over the lake, for all persons who wait at once. It may die anywhere, and goes on.
+"""One night's pass over the lake, which takes out all erased persons who wait. A call that dies is repeated.
 
-Of each curated file the footer is read first. It has the least and the greatest name, and the marks of the
-erasures that have changed the file. If a person is in the file, it is written again, and then the raw objects
-that its bookkeeping names. After a crash the mark says that these are still to be cleaned. Files that this
-night has curated are also searched for everybody who has a tombstone. At last come lines that no file leads
-to, errors, and other objects.
+1. Each curated file's footer is read. It has the least and the greatest name, and the marks of the erasures
+   that have changed the file. If a person is in the file, the file is written again without the person. Then
+   the raw objects that its bookkeeping names are cleaned. After a crash the mark says that they still wait.
+2. A file that this night has curated is also searched for everybody who has a tombstone.
+3. At last come raw lines to which no curated file leads, Firehose's errors, and other objects.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ from rules.privacy.tombstones import Tombstone
 
 LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
 ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery this long
+UNFINISHED_FOR = timedelta(days=1)  # after that an upload is given up: Firehose tries a delivery so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,14 @@ class LakePass:
         return True
 
     def _clean_curated(self, entity: str) -> bool:
-        """Look at an entity's files, the last one first; returns whether there was time for all."""
-        is_first = True
-        for stored in self._files(entity):
-            if not is_first and not self.has_time():
+        """Clean an entity's files, the last one first; returns whether there was time for all.
+
+        At least one file is cleaned, so that each call gets on.
+        """
+        for number, stored in enumerate(self._files(entity)):
+            if number and not self.has_time():
                 self.progress.save(self.objects)
                 return False
-            is_first = False
             self._clean_newest(entity, stored)
             self.progress.after = stored.key
         for stored in self._files(entity, since=unstamp(self.progress.began)):
@@ -86,7 +87,7 @@ class LakePass:
         return True
 
     def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
-        """Return the files to look at. since: those that others have written since then."""
+        """Return the files to clean, the last one first. since: only those that others have written since."""
         fresh = self._fresh_days(entity)
         changed = {tuple(place) for place in self.progress.places}
         files = []
@@ -95,13 +96,15 @@ class LakePass:
             if place is None or not (self.progress.due or place.dt in fresh):
                 continue
             if since:
-                is_left = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
+                is_waiting = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
             else:
-                is_left = not self.progress.after or stored.key < self.progress.after
-            files += [stored] if is_left else []
+                is_waiting = not self.progress.after or stored.key < self.progress.after
+            if is_waiting:
+                files.append(stored)
         return files[::-1]
 
     def _fresh_days(self, entity: str) -> set[str]:
+        """Return the dates of the entity's partitions that this night has curated."""
         return {place.dt for place in self.fresh if place.entity == entity}
 
     def _clean_newest(self, entity: str, stored: StoredObject) -> None:
@@ -117,6 +120,7 @@ class LakePass:
                     raise
 
     def _clean_file(self, entity: str, stored: StoredObject) -> None:
+        """Take persons out of a file, and out of the raw objects that it is made of. Raises ObjectChanged."""
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         end = footer_of(self.objects, stored.key)
@@ -131,7 +135,8 @@ class LakePass:
                 names = names_in(path, entity)
             waiting = {name: everyone[name] for name in names.keys() & everyone.keys()}
             refused = self._tombstones_of(entity, names.keys() - everyone.keys()) if is_fresh else {}
-            if refused:  # nothing stays of them, so their lines go first
+            # No row of them stays in the file. So nothing would lead to their raw lines after it is written.
+            if refused:
                 self._clean_sources(entity, place, book, _finder(entity, refused))
             if waiting or refused:
                 self.progress.changed(place)
@@ -144,7 +149,8 @@ class LakePass:
             persons = [name for name, erasee in everyone.items() if erasee.erasure_id in ids]
             self._clean_sources(entity, place, book, Finder(entity, persons))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
-        if self.progress.due and book.counts.quarantined:  # lines of anybody are in the sources alone
+        # A refused line is in no row, so the names in the file do not tell whose it is.
+        if self.progress.due and book.counts.quarantined:
             self._clean_sources(entity, place, book, Finder(entity, everyone))
 
     def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
@@ -152,8 +158,8 @@ class LakePass:
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
-        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
-        keys = [layout.raw_key(f"{layout.QUARANTINE}{entity}/{folder}{name}.ndjson") for name in book.sources]
+        """Clean the raw objects that a file's bookkeeping names."""
+        keys = [layout.source_key(place, name) for name in book.sources]
         self._raw(entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:
@@ -165,7 +171,7 @@ class LakePass:
         raw.clean_errors(f"{ERRORS}{entity}/", finder)
 
     def _clean_errors_without_entity(self) -> None:
-        """Clean errors that are below no entity: with one entity for each column that may name a person."""
+        """Clean errors below no entity's folder. Each column that may name a person is searched once."""
         entity_of_column = {column: entity for entity, column in PERSONS.items()}
         for prefix in self.objects.below(ERRORS):
             if prefix.split("/")[1] in ENTITIES:
@@ -175,8 +181,11 @@ class LakePass:
                 self._raw(entity).clean_errors(prefix, finder)
 
     def _forget_former(self, now: datetime) -> None:
-        """Remove former versions and unfinished uploads, which may name somebody."""
-        for folder in (layout.RAW, layout.CURATED):  # of what was changed, former versions are gone already
+        """Remove former versions and unfinished uploads, which may name somebody.
+
+        Former versions of the raw and curated objects that this pass has changed are gone already.
+        """
+        for folder in (layout.RAW, layout.CURATED):
             self.objects.forget_former(folder, of_deleted=True)
         for folder in (layout.QUARANTINE, ERRORS):
             self.objects.forget_former(folder)
@@ -189,6 +198,7 @@ class LakePass:
         return RawObjects(self.objects, note)
 
     def _by_erasure(self, entity: str, gone: Mapping[str, int]) -> Counter[str]:
+        """Return by erasure how many lines or rows there were. gone: how many each name had."""
         counts: Counter[str] = Counter()
         everyone = self.everybody.in_entity(entity)
         for name, number in gone.items():

@@ -41,10 +41,10 @@ class OtherObjects:
     note: Note  # is called before each deletion
 
     def clean(self) -> Named:
-        """Delete what names them, and its former versions; returns who is named by what is left.
+        """Delete the objects that name a person, and their former versions.
 
-        What is left is in files of runs that may go on, which a later night deletes; and in objects that this
-        system has not written, which an operator must look at.
+        Returns who is named by objects that stay: files of a run that may still go on, which a later night
+        deletes; and objects that this system has not written, which an operator must look at.
         """
         left: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
@@ -84,7 +84,7 @@ class OtherObjects:
         return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
 
     def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return who is named, and how often."""
+        """Return whom an object's bytes name, and how often."""
         if data.startswith(PARQUET):
             return self._in_rows(data)
         text = readable_text(data)
@@ -96,6 +96,7 @@ class OtherObjects:
         return counts
 
     def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
+        """Return whom the rows of a Parquet file name, and how often."""
         file = pq.ParquetFile(pa.BufferReader(data))
         counts: Counter[tuple[str, str]] = Counter()
         for column in KINDS.keys() & set(file.schema_arrow.names):

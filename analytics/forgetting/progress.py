@@ -20,9 +20,11 @@ class Progress:
     entities: list[str] = field(default_factory=list)  # whose curated files and lines are done
     # The last file that is done, of the entity under way. Files are taken from the last key to the first.
     after: str = ""
-    found: dict[str, dict[str, int]] = field(default_factory=dict)  # by erasure and store, how much was found
-    left: dict[str, int] = field(default_factory=dict)  # by erasure, how much stays for a later night
-    noted: str = ""  # key and version of what is counted, and perhaps not changed yet
+    # By erasure and store, how many rows or lines were found
+    found: dict[str, dict[str, int]] = field(default_factory=dict)
+    # By erasure, how often objects that stay for a later night name the person
+    left: dict[str, int] = field(default_factory=dict)
+    noted: str = ""  # key and version of the object that is counted, and perhaps not changed yet
     places: list[list[str]] = field(default_factory=list)  # partitions whose files have changed
     is_done: bool = False  # the pass over the lake for persons
     phones: bool = False  # the pass for phones that are gone
@@ -30,7 +32,7 @@ class Progress:
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "Progress | None":
-        """Return what an earlier call has left; None if there was none."""
+        """Return the progress that an earlier call of the run has stored; None if this is the first call."""
         try:
             return cls(**json.loads(objects.get(run_key(run_id, NAME))))
         except NoObject:
@@ -41,9 +43,9 @@ class Progress:
         objects.put(run_key(self.run_id, NAME), json.dumps(asdict(self)).encode())
 
     def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
-        """Store how much of each erasure is in something that is changed next.
+        """Store how many rows or lines of each erasure an object has that is changed next.
 
-        what: its key and version. If the change dies and is done again, it is not counted again.
+        what: its key and version. If the call dies before the change, the next call does not count it again.
         """
         if self.noted == what or not counts:
             return

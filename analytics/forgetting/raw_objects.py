@@ -19,25 +19,28 @@ from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Returns whether a row goes, of a person who is looked for.
+# Returns whether a row leaves that is of one of the persons looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
-# Takes key and ETag of an object that is changed next, and how many lines of each person it has.
+# Called before an object is changed: with its key and ETag, and how many lines of each person it has.
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many each had.
 Without = Callable[[bytes], tuple[bytes, Counter[str]]]
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
-def always(_row: Mapping[str, Any]) -> bool:
-    """Say of each row that it goes."""
+def every_row(_row: Mapping[str, Any]) -> bool:
+    """Return True: every row of the persons leaves."""
     return True
 
 
 class Finder:
     """Finds lines of an entity whose rows are of some persons."""
 
-    def __init__(self, entity: str, names: Collection[str], goes: Goes = always, column: str = "") -> None:
-        """names: of the persons, as rows have them in the column; "" stands for the column of PERSONS."""
+    def __init__(self, entity: str, names: Collection[str], goes: Goes = every_row, column: str = "") -> None:
+        """Find lines of persons who have these names in a column of the entity's rows.
+
+        column: "" stands for the column of PERSONS.
+        """
         self._column, self._names, self._goes = column or PERSONS[entity], frozenset(names), goes
         self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have it
         for name in names:
@@ -55,9 +58,9 @@ class Finder:
         return Counter(self._name_of[match] for match in self._any.findall(text)) if self._any else Counter()
 
     def whose(self, line: bytes) -> str | None:
-        """Return the person of a line that goes; None for a line that stays.
+        """Return the person of a line that leaves; None for a line that stays.
 
-        A line that is no row of anybody goes if it has one of the names in it.
+        A line that is no row of anybody leaves if it has one of the names in it.
         """
         match = self._any.search(line) if self._any else None
         if match is None:
@@ -74,9 +77,9 @@ class Finder:
     def without(
         self, text: bytes, read: Callable[[bytes], bytes] | None = None
     ) -> tuple[bytes, Counter[str]]:
-        """Return a text without the lines that go, and how many each person had.
+        """Return a text without the lines that leave, and how many each person had.
 
-        read: returns the raw line that a line of the text has in it; None: each is a raw line itself.
+        read: returns the raw line that a line of the text holds; None: each line is a raw line itself.
         """
         gone: Counter[str] = Counter()
         if read is None and not self.may_be_in(text):
@@ -91,7 +94,7 @@ class Finder:
 
 
 def in_base64(text: bytes) -> Iterator[bytes]:
-    """Yield what a text may have in base64, wherever that begins, as in a record that was cut off."""
+    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
     for run in _BASE64.findall(text.replace(b"\\/", b"/")):
         for start in range(4):
             part = run[start:]
@@ -167,7 +170,7 @@ def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes,
 
 
 def _refused_line(entry: bytes) -> bytes:
-    """Return the line that an entry of the quarantine has; the entry itself, if it has none."""
+    """Return the refused line that an entry of the quarantine holds; the entry itself, if it holds none."""
     try:
         return line_of(json.loads(entry)) or entry
     except (AttributeError, RecursionError, TypeError, ValueError):
@@ -204,5 +207,6 @@ def _without_rows(record: ErrorRecord, finder: Finder, gone: Counter[str]) -> by
 
 
 def _message(value: Any) -> bytes:
+    """Return a field of an error record as text in which names are searched."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="replace")

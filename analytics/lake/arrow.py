@@ -17,7 +17,7 @@ from rules.lake.entities import EXTRA, Entity, Type
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]  # positions in a text
+Positions = npt.NDArray[np.int32]  # positions in a text
 # The types of an entity's fields, as Arrow and as the Glue catalog write them
 ARROW = {
     Type.TEXT: pa.string(),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -43,6 +43,13 @@ def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Tab
     """Return a query's rows as an Arrow table."""
     rows: pa.Table = db.sql(sql, params=values).to_arrow_table()
     return rows
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    data = io.BytesIO()
+    pq.write_table(table, data, compression="zstd")
+    return data.getvalue()
 
 
 @contextmanager
@@ -101,6 +108,25 @@ def as_declared(rows: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:
         for name, kind in zip(names, kinds, strict=True)
     ]
     return pa.table(dict(zip(names, columns, strict=True)))
+
+
+class ColumnBounds(NamedTuple):
+    """The least and the greatest value of a column in a group of rows."""
+
+    least: Any
+    greatest: Any
+
+
+def column_bounds(group: pq.RowGroupMetaData, column: str) -> ColumnBounds | None:
+    """Return the bounds of a column by the file's footer alone.
+
+    None: the footer does not have them, because the group lacks the column, or has only nulls in it.
+    """
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        if chunk.path_in_schema == column and chunk.statistics is not None and chunk.statistics.has_min_max:
+            return ColumnBounds(chunk.statistics.min, chunk.statistics.max)
+    return None
 
 
 def tables(

@@ -1,11 +1,10 @@
 """Where things are in the lake's bucket, and which curated files a reader takes.
 
 raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME  a row a line, packed records or plain rows, gzip or not
-raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME              the same, if the date of arrival is not noted
 raw/{entity}/any other name                          of no hour: all lines are refused, counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet       an hour
 curated/{entity}/dt=YYYY-MM-DD/day.parquet           a whole day
-quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
+quarantine/{entity}/dt=.../hour=HH/arrived=.../NAME.ndjson  the refused lines of one raw object
 state/NAME                                           what one nightly run leaves for the next: constants below
 state/users/OF/NUMBER.parquet                        a share of the users, of so many
 runs/{run_id}/NAME                                   what the steps of one run leave for each other
@@ -15,7 +14,7 @@ reports/{run_id}.*                                   a run's report
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from os.path import commonprefix
 
@@ -31,9 +30,7 @@ ANSWERS_COMPARED, SETTLED_ANSWERS = "state/answers_compared.json", "state/answer
 UNLOADED = "state/unloaded/"
 WAREHOUSE_ASKED = "state/warehouse.json"
 WAREHOUSE_RESULT = "warehouse.json"  # of a run: what came of its work in the warehouse
-_RAW = re.compile(
-    r"raw/(\w+)/(?:arrived=(\d{4}-\d{2}-\d{2})/)?dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII
-)
+_RAW = re.compile(r"raw/(\w+)/arrived=(\d{4}-\d{2}-\d{2})/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
 _QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
 # The date that stands for no date: raw objects under an impossible hour are accounted for there.
@@ -50,14 +47,17 @@ class Place:
     hour: str | None
 
 
-def raw_prefix(entity: str, dt: str = "", hour: str | None = None, arrived: str = "") -> str:
-    """Return the prefix of an entity's raw objects: of all, of a day, or of an hour.
+def raw_prefix(entity: str, arrived: str = "", dt: str = "", hour: str | None = None) -> str:
+    """Return the prefix of an entity's raw objects: of all, or narrowed from left to right.
 
-    arrived: the date (YYYY-MM-DD, UTC) on which they were stored; empty: those of which it is not noted.
+    arrived: the date (YYYY-MM-DD, UTC) on which they were stored. dt, hour: those of their rows.
     """
     arrival = f"arrived={arrived}/" if arrived else ""
-    day = f"dt={dt}/" if dt else ""
-    return f"{RAW}{entity}/{arrival}{day}" + (f"hour={hour}/" if hour is not None else "")
+    return f"{RAW}{entity}/{arrival}{_partition_folder(dt, hour)}"
+
+
+def _partition_folder(dt: str, hour: str | None) -> str:
+    return (f"dt={dt}/" if dt else "") + (f"hour={hour}/" if hour is not None else "")
 
 
 def raw_place(key: str) -> Place | None:
@@ -68,9 +68,9 @@ def raw_place(key: str) -> Place | None:
 
 
 def arrival_date(key: str) -> str:
-    """Return the date on which a raw object of an hour was stored; empty if its key does not say it."""
+    """Return the date on which a raw object was stored; empty for a key of another form."""
     match = _RAW.fullmatch(key)
-    return (match[2] or "") if match else ""
+    return match[2] if match else ""
 
 
 def nowhere(entity: str) -> Place:
@@ -88,15 +88,19 @@ def _is_real(place: Place) -> bool:
 
 
 def source_name(key: str) -> str:
-    """Return a raw object's name within its day: hour=HH/[arrived=.../]NAME.
+    """Return a raw object's name within its day: hour=HH/arrived=.../NAME. source_key is the opposite.
 
     The name of an object that belongs to no hour is the whole rest of its key after the entity.
     """
     match = _RAW.fullmatch(key)
     if match is None or raw_place(key) is None:
         return key.split("/", 2)[2]
-    arrival = f"arrived={match[2]}/" if match[2] else ""
-    return f"hour={match[4]}/{arrival}{match[5]}"
+    return f"hour={match[4]}/arrived={match[2]}/{match[5]}"
+
+
+def source_key(place: Place, name: str) -> str:
+    """Return the key of the raw object that has a name (see source_name) within a partition's day."""
+    return raw_key(quarantine_prefix(replace(place, hour=None)) + name + ".ndjson")
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
@@ -119,9 +123,14 @@ def curated_place(key: str) -> Place | None:
 
 def quarantine_key(raw_key: str) -> str:
     """Return the key of the file that takes a raw object's refused lines."""
-    place = raw_place(raw_key)
-    day = f"dt={place.dt}/" if place else ""
-    return f"{QUARANTINE}{raw_key.split('/')[1]}/{day}{source_name(raw_key)}.ndjson"
+    day = replace(place, hour=None) if (place := raw_place(raw_key)) else nowhere(raw_key.split("/")[1])
+    return f"{quarantine_prefix(day)}{source_name(raw_key)}.ndjson"
+
+
+def quarantine_prefix(place: Place) -> str:
+    """Return the prefix of a partition's quarantine files. That of NOWHERE is the prefix of all, too."""
+    folder = "" if place.dt == NOWHERE else _partition_folder(place.dt, place.hour)
+    return f"{QUARANTINE}{place.entity}/{folder}"
 
 
 def raw_key(quarantine_key: str) -> str:

@@ -7,7 +7,7 @@ need not list all that ever came.
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,22 +36,14 @@ def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
 
 
 def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
-    """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later, or at a time unknown.
+    """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later; since: empty for all.
 
-    since: empty for all.
+    It also yields all objects that lie under no date of arrival: they are of no hour (layout.NOWHERE).
     """
-    if not since:
-        yield from objects.list(raw_prefix(entity))
-        return
     start = raw_prefix(entity)
-    has_undated_arrivals = False
     for folder in objects.below(start):
-        if folder.startswith(f"{start}dt="):
-            has_undated_arrivals = True  # one listing takes them all
-        elif not _is_arrival(entity, folder) or folder >= f"{start}{ARRIVED}{since}":
+        if not _is_arrival(entity, folder) or folder >= f"{start}{ARRIVED}{since}":
             yield from objects.list(folder)
-    if has_undated_arrivals:
-        yield from objects.list(f"{start}dt=")
 
 
 def raw_objects_of_dates(
@@ -59,18 +51,14 @@ def raw_objects_of_dates(
 ) -> Iterator[StoredObject]:
     """Yield an entity's raw objects of partitions from one date to another, whenever they arrived.
 
-    It may yield others too: those of partitions whose dates begin with the same characters.
+    It may yield others too: those of partitions whose dates begin with the same characters, and those under
+    no date of arrival.
     """
-    start, prefix = raw_prefix(entity), dates_prefix(since_dt, until_dt)
-    prefixes = [f"{start}{prefix}"]  # of objects whose date of arrival is not noted
-    for folder in objects.below(start):
-        if _is_arrival(entity, folder):
-            prefixes.append(f"{folder}{prefix}")
-        elif not folder.startswith(f"{start}dt="):
-            prefixes.append(folder)
+    shared = dates_prefix(since_dt, until_dt)
+    folders = objects.below(raw_prefix(entity))
+    prefixes = [f"{folder}{shared}" if _is_arrival(entity, folder) else folder for folder in folders]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        for listed in pool.map(lambda listed_prefix: list(objects.list(listed_prefix)), prefixes):
-            yield from listed
+        yield from chain.from_iterable(pool.map(lambda prefix: list(objects.list(prefix)), prefixes))
 
 
 def raw_objects_of_place(
@@ -89,7 +77,7 @@ def raw_objects_of_place(
             if not raw_place(raw_object.key)
         ]
     dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
-    prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
+    prefixes = [raw_prefix(place.entity, date, place.dt, place.hour) for date in dates]
     stored_objects = [
         stored for prefix in prefixes for stored in objects.list(prefix) if raw_place(stored.key)
     ]
@@ -111,7 +99,7 @@ def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[
     for entity, dates in days.items():
         if len(dates) > FEW:
             shared = dates_prefix(min(dates), max(dates))
-            raw = [raw_prefix(entity, arrived=arrival) for arrival in ["", *arrived]]
+            raw = [raw_prefix(entity, arrival) for arrival in arrived]
             prefixes += [folder + shared for folder in [*raw, curated_prefix(entity)]]
     return PrelistedObjects(objects, prefixes) if prefixes else objects
 

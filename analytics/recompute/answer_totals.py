@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.curated_files import arrow_table, connect, etags_digest, files_between, query
+from analytics.lake.curated_files import (
+    arrow_table,
+    connect,
+    etags_digest,
+    files_between,
+    parquet_bytes,
+    query,
+)
 from analytics.lake.layout import SETTLED_ANSWERS
 from analytics.lake.layout import curated_files as files_of
 from rules.book.book import USUAL_OFFLINE
@@ -100,10 +107,8 @@ def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
 
 
 def _save(objects: Objects, table: pa.Table, files: list[StoredObject], until: date) -> None:
-    data = BytesIO()
     metadata = json.dumps(_metadata(files, until)).encode()
-    pq.write_table(table.replace_schema_metadata({b"settled": metadata}), data, compression="zstd")
-    objects.put(SETTLED_ANSWERS, data.getvalue())
+    objects.put(SETTLED_ANSWERS, parquet_bytes(table.replace_schema_metadata({b"settled": metadata})))
 
 
 def _metadata(files: list[StoredObject], until: date) -> dict[str, str]:

@@ -53,10 +53,10 @@ def days_between(objects: Objects, first: date, last: date, share: UserShare = A
 
 
 def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> tuple[Iterator[Day], set[str]]:
-    """Return the days of a share's users that entries since an instant have changed, and some users.
+    """Return the days of a share's users that entries since an instant have changed, user by user.
 
-    The days come user by user. The users have earned for a date so long ago that other entries of that date
-    may lie in partitions that are not read here.
+    Also returns the users who have earned for a date so long ago that other entries of that date may lie in
+    partitions that are not read here.
     """
     oldest = since.date() - EARNED_WITHIN
     with arrow_table(db := connect(), "read", _entries(objects, oldest, share)):

@@ -1,20 +1,17 @@
 """The nightly recompute: the lake's copy of each account, folded by the rules.
 
-The result is one row per user that the lake knows: a file for each share of the users. A row has what was
-computed (last_activity_date to digest) and the settings of the newest profile, which cannot be computed from
-anything else.
-
-The folds up to a date are kept (SettledUsers): a file for each share, state/users/SHARES/NUMBER.parquet. A
-night adds later partitions to them. A user for whom that is not possible is folded from all partitions
-(user_fold.py). The kept folds count as long as the files of their partitions are as they were. Otherwise
-everything is read anew.
+A night does not read the whole lake. What the older partitions make of each user is stored (SettledUsers), a
+file for each share of the users: state/users/SHARES/NUMBER.parquet. The night adds the rows of later
+partitions to it. A user for whom that is not possible is folded from all partitions (user_fold.py). The
+stored folds count as long as the files of their partitions are as they were. Otherwise the night reads
+everything anew.
 """
 
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
@@ -33,83 +30,45 @@ from analytics.lake.curated_files import (
     connect,
     etags_digest,
     files_between,
+    parquet_bytes,
     query,
     tables,
 )
 from analytics.lake.layout import curated_files
-from analytics.recompute.profile_texts import dates_of
+from analytics.recompute.lake_users import ROWS, LakeUsers
 from analytics.recompute.user_fold import ENTRY, SETTINGS, AllEntriesNeeded, Row, UserFold, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
-from rules.days import stamp
 from rules.engagement.ledger import Entry
-from rules.engagement.streak import Streak
 from rules.lake.entities import ENTITIES
 
-RESULT = "streaks.parquet"
 FOLDED = {"ledger": "account_id", "streaks": "user_id"}  # entity -> the column that says whose a row is
 # After that, hours are compacted to days, and nothing comes but what somebody redrives.
 SETTLED_AFTER = timedelta(days=5)
 # Streaks are settled only up to so long before: an event of a device that was offline for a fortnight
 # (rule 16) must not make a user's whole ledger be read.
 OPEN_DATES = timedelta(days=16)
-USERS_AT_ONCE = 5_000
-ROWS = pa.schema(
-    [
-        ("user_id", pa.string()),
-        ("last_activity_date", pa.date32()),
-        *((name, pa.int32()) for name in ("current_streak", "longest_streak", "active_days")),
-        ("freezes_spent", pa.string()),
-        ("lapses_on", pa.date32()),
-        *((name, pa.int64()) for name in ("entries", "total_bestie_points", "points", "balance")),
-        ("ledger_head", pa.string()),
-        ("ledger_seq", pa.int64()),
-        ("sound", pa.bool_()),
-        ("digest", pa.uint64()),
-        *((name, arrow_schema(ENTITIES["streaks"]).field(name).type) for name in SETTINGS),
-    ]
-)
-STATES = ROWS.append(pa.field("state", pa.string()))
+USERS_AT_ONCE = 5_000  # whose rows are Python objects, until they become a table
+STATES = ROWS.append(pa.field("state", pa.string()))  # a user's row, and UserFold.state
+# A user's row with all that the lake has, and the row that is stored for the next night
+FOLDED_ROWS = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
 # How SQL reads a column of ENTRY as entry_of takes it, where that is not the column itself.
 READ = {
     "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
     **{name: f"{name}::VARCHAR AS {name}" for name in ("activity_date", "freeze_date", "expires_on")},
     "freeze": '"freeze"',
 }
-ENTRIES = f"""SELECT {", ".join(READ.get(name, name) for name in ENTRY)}, is_late FROM ledger
-ORDER BY account_id, is_late, ledger.created_at, seq"""  # noqa: S608 (our own)
-PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_late FROM streaks
-ORDER BY user_id, is_late, version"""  # noqa: S608 (our own)
+# is_recent: the row's partition does not get settled tonight.
+ENTRIES = f"""SELECT {", ".join(READ.get(name, name) for name in ENTRY)}, is_recent FROM ledger
+ORDER BY account_id, is_recent, ledger.created_at, seq"""  # noqa: S608 (our own)
+PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_recent FROM streaks
+ORDER BY user_id, is_recent, version"""  # noqa: S608 (our own)
 KNOWN = """SELECT states.* FROM states
 SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
 ORDER BY user_id"""
+Files = Mapping[str, list[StoredObject]]  # curated files by entity
 
 
-@dataclass(frozen=True, slots=True)
-class RecomputedUsers:
-    """The result: one row per user, by user_id."""
-
-    table: pa.Table
-
-    def save(self, objects: Objects, run_id: str, share: UserShare = ALL) -> str:
-        """Store the table as the nightly run's result; returns its key."""
-        key = share.key(run_id, RESULT)
-        objects.put(key, _parquet(self.table))
-        return key
-
-    @staticmethod
-    def is_there(objects: Objects, run_id: str, share: UserShare) -> bool:
-        """Whether a nightly run has a result of a share."""
-        return objects.etag(share.key(run_id, RESULT)) is not None
-
-    @classmethod
-    def load(cls, objects: Objects, run_id: str, share: UserShare = ALL) -> "RecomputedUsers":
-        """Read a nightly run's result. Raises adapters.platform.objects.NoObject if there is none."""
-        return cls(pq.read_table(BytesIO(objects.get(share.key(run_id, RESULT)))))
-
-
-def recompute(
-    objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL
-) -> RecomputedUsers:
+def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL) -> LakeUsers:
     """Recompute the users of a share, and settle what is old enough. today: UTC.
 
     anew: from all partitions, whatever is settled.
@@ -118,13 +77,14 @@ def recompute(
     before = SettledUsers() if anew else SettledUsers.load(objects, files, share)
     until = max(today - SETTLED_AFTER, before.until or date.min)
     later = {entity: files_between(of_entity, before.until, None) for entity, of_entity in files.items()}
-    night = Night(objects, share, until)
-    night.fold(later, before.table)
-    if night.again:
-        night.fold(files, STATES.empty_table(), night.again)
+    lake_fold = LakeFold(objects, share, until)
+    lake_fold.add(later, before.table)
+    if lake_fold.needing_all:
+        lake_fold.add(files, STATES.empty_table(), lake_fold.needing_all)
     if until != before.until:
-        SettledUsers(until, night.states(before.table), etags_digest(files, until)).save(objects, share)
-    return RecomputedUsers(night.rows(before.table))
+        digest = etags_digest(files, until)
+        SettledUsers(until, lake_fold.states(before.table), digest).save(objects, share)
+    return LakeUsers(lake_fold.rows(before.table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +93,10 @@ class SettledUsers:
 
     until: date | None = None  # the date of the last partition that is counted in; None: none is
     table: pa.Table = field(default_factory=STATES.empty_table)  # with the columns STATES
-    files: str = ""  # the digest of all files that are counted in (etags_digest)
+    digest: str = ""  # of all files that are counted in (etags_digest)
 
     @classmethod
-    def load(
-        cls, objects: Objects, files: Mapping[str, list[StoredObject]], share: UserShare = ALL
-    ) -> "SettledUsers":
+    def load(cls, objects: Objects, files: Files, share: UserShare = ALL) -> "SettledUsers":
         """Read what is settled, if it still is what these files make; otherwise start from nothing."""
         try:
             table = pq.read_table(BytesIO(objects.get(share.state_key)))
@@ -154,9 +112,9 @@ class SettledUsers:
         """Store what is settled. Raises ValueError if nothing is."""
         if self.until is None:
             raise ValueError("nothing is settled")
-        metadata = {"until": self.until.isoformat(), "files": self.files, "form": _form()}
+        metadata = {"until": self.until.isoformat(), "files": self.digest, "form": _form()}
         table = self.table.replace_schema_metadata({b"settled": json.dumps(metadata).encode()})
-        objects.put(share.state_key, _parquet(table))
+        objects.put(share.state_key, parquet_bytes(table))
 
 
 def _form() -> str:
@@ -164,81 +122,76 @@ def _form() -> str:
     return hashlib.sha256(str(STATES).encode()).hexdigest()
 
 
-def _parquet(table: pa.Table) -> bytes:
-    data = BytesIO()
-    pq.write_table(table, data, compression="zstd")
-    return data.getvalue()
-
-
 @dataclass(slots=True)
-class Night:
-    """Counts rows of the lake into what is settled."""
+class LakeFold:
+    """Folds rows of the lake, user by user."""
 
     objects: Objects
     share: UserShare
     until: date  # the last date of which partitions get settled
-    again: set[str] = field(default_factory=set)  # users who have to be folded from all rows
+    needing_all: set[str] = field(default_factory=set)  # users who have to be folded from all rows
     _folded: list[pa.Table] = field(default_factory=list)  # with the columns FOLDED_ROWS
 
-    def fold(
-        self, files: Mapping[str, list[StoredObject]], known: pa.Table, users: Collection[str] = ()
-    ) -> None:
-        """Count in the rows of some files. known: the folds before. users: only these; (): the share's."""
-        db = connect()
-        for entity, user in FOLDED.items():
-            with arrow_table(db, "read", self._read(entity, user, files[entity], users)):
-                db.execute(f"CREATE TABLE {entity} AS FROM read")
-        with arrow_table(db, "states", known):
-            folds = {row["user_id"]: UserFold.of(row) for row in query(db, KNOWN).to_pylist()}
-        rows: list[dict[str, Any]] = []
-        for user_id, entries, profiles in _by_user(db):
-            try:
-                rows.append(self._row(folds.get(user_id) or UserFold(user_id), entries, profiles))
-            except AllEntriesNeeded:
-                self.again.add(user_id)
-            if len(rows) >= USERS_AT_ONCE:
-                self._folded.append(pa.Table.from_pylist(rows, FOLDED_ROWS))
-                rows = []
-        self._folded.append(pa.Table.from_pylist(rows, FOLDED_ROWS))
+    def add(self, files: Files, settled: pa.Table, users: Collection[str] = ()) -> None:
+        """Fold the rows of some files into what is settled.
 
-    def _row(self, fold: UserFold, entries: list[tuple[Entry, bool]], profiles: list[Row]) -> dict[str, Any]:
-        """Return a user's row, and the row that is settled: without entries and profiles that are late."""
-        fold.add_entries(entry for entry, is_late in entries if not is_late)
-        fold.add_profiles(row for row in profiles if not row["is_late"])
-        state = fold.settled_up_to(self.until - OPEN_DATES).state
-        settled = {**fold.row(), "state": state} if fold.head or fold.settings else None
-        fold.add_entries(entry for entry, is_late in entries if is_late)
-        fold.add_profiles(row for row in profiles if row["is_late"])
-        return {"row": fold.row(), "settled": settled}
+        settled: with the columns STATES. users: fold these alone; (): all of the share.
+        """
+        db = connect()
+        for entity, user_column in FOLDED.items():
+            with arrow_table(db, "read", self._read(entity, user_column, files[entity], users)):
+                db.execute(f"CREATE TABLE {entity} AS FROM read")
+        with arrow_table(db, "states", settled):
+            folds = {row["user_id"]: UserFold.of(row) for row in query(db, KNOWN).to_pylist()}
+        folded_rows: list[dict[str, Any]] = []
+        for rows in _rows_by_user(db):
+            try:
+                folded_rows.append(self._fold(folds.get(rows.user_id) or UserFold(rows.user_id), rows))
+            except AllEntriesNeeded:
+                self.needing_all.add(rows.user_id)
+            if len(folded_rows) >= USERS_AT_ONCE:
+                self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
+                folded_rows = []
+        self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
+
+    def rows(self, settled: pa.Table) -> pa.Table:
+        """Return the rows of all users of the share, by user_id. settled: as `add` took it."""
+        return self._with_unchanged_users(settled, "row").select(ROWS.names).cast(ROWS)
+
+    def states(self, settled: pa.Table) -> pa.Table:
+        """Return what is settled now of all users of the share, by user_id. settled: as `add` took it."""
+        return self._with_unchanged_users(settled, "settled").cast(STATES)
 
     def _read(
-        self, entity: str, user: str, files: Iterable[StoredObject], users: Collection[str]
+        self, entity: str, user_column: str, files: Iterable[StoredObject], users: Collection[str]
     ) -> pa.RecordBatchReader:
-        """Return rows of an entity's files. `is_late` says which partitions do not get settled."""
+        """Return rows of an entity's files, with the column is_recent."""
         names = ENTRY if entity == "ledger" else ("user_id", *SETTINGS)
         schema = pa.schema([arrow_schema(ENTITIES[entity]).field(name) for name in names])
-        rows_of_share, wanted = self.share.rows_of(user), pa.array(list(users), pa.string())
+        rows_of_share, wanted = self.share.rows_of(user_column), pa.array(list(users), pa.string())
 
         def batches() -> Iterator[pa.RecordBatch]:
             for day, table in tables(self.objects, entity, files, names):
-                rows = table.filter(pc.is_in(table[user], wanted)) if users else rows_of_share(table)
-                is_late = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
-                yield from rows.append_column("is_late", is_late).to_batches()
+                rows = table.filter(pc.is_in(table[user_column], wanted)) if users else rows_of_share(table)
+                is_recent = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
+                yield from rows.append_column("is_recent", is_recent).to_batches()
 
-        return pa.RecordBatchReader.from_batches(schema.append(pa.field("is_late", pa.bool_())), batches())
+        return pa.RecordBatchReader.from_batches(schema.append(pa.field("is_recent", pa.bool_())), batches())
 
-    def rows(self, before: pa.Table) -> pa.Table:
-        """Return the rows of all users of the share, by user_id."""
-        return self._joined(before, "row").select(ROWS.names).cast(ROWS)
+    def _fold(self, fold: UserFold, rows: "UserRows") -> dict[str, Any]:
+        """Return a user's row and what is settled of it (FOLDED_ROWS). Raises AllEntriesNeeded."""
+        fold.add_entries(entry for entry, is_recent in rows.entries if not is_recent)
+        fold.add_profiles(row for row in rows.profiles if not row["is_recent"])
+        state = fold.settled_up_to(self.until - OPEN_DATES).state
+        settled = {**fold.row(), "state": state} if fold.head or fold.settings else None
+        fold.add_entries(entry for entry, is_recent in rows.entries if is_recent)
+        fold.add_profiles(row for row in rows.profiles if row["is_recent"])
+        return {"row": fold.row(), "settled": settled}
 
-    def states(self, before: pa.Table) -> pa.Table:
-        """Return what is settled of all users of the share, by user_id."""
-        return self._joined(before, "settled").cast(STATES)
-
-    def _joined(self, before: pa.Table, part: str) -> pa.Table:
-        """Return the rows of before, with those of users who were folded in their place."""
+    def _with_unchanged_users(self, settled: pa.Table, part: str) -> pa.Table:
+        """Return one part of the folded rows, and the settled rows of the users who were not folded."""
         db = connect()
-        with arrow_table(db, "states", before), arrow_table(db, "folded", pa.concat_tables(self._folded)):
+        with arrow_table(db, "states", settled), arrow_table(db, "folded", pa.concat_tables(self._folded)):
             return query(
                 db,
                 f"""SELECT * FROM (
@@ -249,113 +202,35 @@ class Night:
             )
 
 
-FOLDED_ROWS = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
+@dataclass(slots=True)
+class UserRows:
+    """One user's rows of the lake, those of partitions that get settled first."""
+
+    user_id: str
+    entries: list[tuple[Entry, bool]] = field(default_factory=list)  # (entry, whether it is recent)
+    profiles: list[Row] = field(default_factory=list)  # in the order of versions
 
 
-def _by_user(
-    db: duckdb.DuckDBPyConnection,
-) -> Iterator[tuple[str, list[tuple[Entry, bool]], list[Row]]]:
-    """Yield each user of the tables `ledger` and `streaks`, with the rows of both in order."""
+def _rows_by_user(db: duckdb.DuckDBPyConnection) -> Iterator[UserRows]:
+    """Yield each user's rows of the tables `ledger` and `streaks`. Both are read in the order of users."""
     entries = ((entry_of(values[:-1]), values[-1]) for values in values_of(db.cursor(), ENTRIES))
-    names = ("user_id", *SETTINGS, "is_late")
+    names = ("user_id", *SETTINGS, "is_recent")
     profiles = (dict(zip(names, values, strict=True)) for values in values_of(db.cursor(), PROFILES))
-    by_entry = groupby(entries, key=lambda entry: entry[0].account_id)
-    by_profile = groupby(profiles, key=itemgetter("user_id"))
-    next_entries, next_profiles = next(by_entry, None), next(by_profile, None)
+    entries_by_user = groupby(entries, key=lambda entry: entry[0].account_id)
+    profiles_by_user = groupby(profiles, key=itemgetter("user_id"))
+    next_entries, next_profiles = next(entries_by_user, None), next(profiles_by_user, None)
     while next_entries or next_profiles:
-        user = min(head[0] for head in (next_entries, next_profiles) if head)
-        of_ledger: list[tuple[Entry, bool]] = []
-        of_streaks: list[Row] = []
-        if next_entries and next_entries[0] == user:
-            of_ledger = list(next_entries[1])
-            next_entries = next(by_entry, None)
-        if next_profiles and next_profiles[0] == user:
-            of_streaks = list(next_profiles[1])
-            next_profiles = next(by_profile, None)
-        yield user, of_ledger, of_streaks
+        rows = UserRows(min(group[0] for group in (next_entries, next_profiles) if group))
+        if next_entries and next_entries[0] == rows.user_id:
+            rows.entries = list(next_entries[1])
+            next_entries = next(entries_by_user, None)
+        if next_profiles and next_profiles[0] == rows.user_id:
+            rows.profiles = list(next_profiles[1])
+            next_profiles = next(profiles_by_user, None)
+        yield rows
 
 
 def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
     """Yield a query's rows."""
     for batch in db.sql(sql).to_arrow_reader(10_000):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-@dataclass(frozen=True, slots=True)
-class LakeUser:
-    """What the lake says of one user."""
-
-    streak: Streak | None
-    total_points: int  # ever earned
-    balance: int
-    head: str | None  # head, seq: of the newest ledger entry; None if the lake has no entry
-    seq: int | None
-    entries: int  # how many the ledger has; of all of them: points, digest
-    points: int
-    digest: int
-    is_sound: bool  # the entries are complete, and their points add up to the balance
-    version: int | None  # of the newest profile, as all below; None if the lake has no profile
-    zone: str | None
-    chosen: str | None
-    pauses: str | None
-    skipped: str | None
-    review: bool
-    updated_at: datetime | None
-    opening: str | None = None
-
-
-class Snapshot:
-    """All users of one recompute, looked up by id."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._columns = {name: table[name].combine_chunks() for name in table.column_names}
-        self.ids: list[str] = self._columns["user_id"].to_pylist()
-        self.row_of = {user: index for index, user in enumerate(self.ids)}
-
-    def touched(self, since: datetime) -> set[str]:
-        """Return the users with a ledger entry or a profile of that instant or later."""
-        entry = pc.greater_equal(self._columns["ledger_head"], stamp(since))
-        profile = pc.greater_equal(self._columns["updated_at"], since)
-        return set(self._columns["user_id"].filter(pc.or_kleene(entry, profile)).to_pylist())
-
-    def lapsing(self, first: date, last: date) -> set[str]:
-        """Return the users whose streak becomes 0 on one of these dates (both included) as it is now."""
-        lapses_on = self._columns["lapses_on"]
-        is_lapsing = pc.and_(pc.greater_equal(lapses_on, first), pc.less_equal(lapses_on, last))
-        return set(self._columns["user_id"].filter(is_lapsing).to_pylist())
-
-    def user(self, user_id: str) -> LakeUser | None:
-        """Return a user, or None if the lake does not know the user."""
-        index = self.row_of.get(user_id)
-        if index is None:
-            return None
-        row: dict[str, Any] = {name: column[index].as_py() for name, column in self._columns.items()}
-        return LakeUser(
-            _streak(row) if row["last_activity_date"] else None,
-            row["total_bestie_points"] or 0,
-            row["balance"] or 0,
-            row["ledger_head"],
-            row["ledger_seq"],
-            row["entries"] or 0,
-            row["points"] or 0,
-            row["digest"] or 0,
-            row["sound"] is not False,
-            row["version"],
-            row["timezone"],
-            row["timezone_chosen"],
-            row["pauses"] or None,
-            row["skipped_dates"] or None,
-            bool(row["tz_review"]),
-            row["updated_at"],
-            row["opening"] or None,
-        )
-
-
-def _streak(row: dict[str, Any]) -> Streak:
-    return Streak(
-        row["last_activity_date"],
-        row["current_streak"],
-        row["longest_streak"],
-        row["active_days"],
-        dates_of(row["freezes_spent"]),
-    )

@@ -1,8 +1,8 @@
 """The fold of one account from the lake's rows, by the rules.
 
-A night goes on with the fold of the night before: it has figures of the ledger up to an entry, the streak up
-to a date, and the active dates after that. Entries of an older date, and cover that reaches back, need all
-entries of the account.
+A night goes on with the fold of the night before. It has the ledger's figures up to an entry, the streak up
+to a date, and the active dates after that date. An entry of an older date cannot be added, nor can a pause
+that reaches back: then the account is folded from its first entry.
 """
 
 import json
@@ -12,33 +12,32 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from rules.book.point_rules import Cap
 from rules.engagement.account import with_freezes
 from rules.engagement.archive import is_old_pause
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, active_events
 from rules.engagement.reconciliation import DIGEST_BITS, digest_of
-from rules.engagement.streak import Cover, Streak, cover_until, fold, is_still_settled, lapse_date
+from rules.engagement.streak import Checkpoint, Cover, Streak, cover_until, fold, is_still_settled, lapse_date
 
 Row = Mapping[str, Any]
-# Of a profile's row what no ledger has.
+# The columns of a profile's row that no ledger has.
 SETTINGS = (
     *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
     *("archived_until", "opening"),
 )
-# Of an entry's row what an entry is made of, in the order of `entry_of`.
+# The columns of an entry's row that an entry is made of, in the order of `entry_of`.
 ENTRY = (
     *("account_id", "created_at", "seq", "balance", "kind", "points", "event_id", "event_type"),
     *("activity_date", "reward_id", "reverses", "freeze", "freeze_date", "rules_version", "cap"),
     *("is_passive", "expires_on", "held_at", "reason", "brand", "measures"),
 )
-KINDS = {each.value: each for each in EntryKind}
-FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{each.value: each for each in FreezeNote}}
-cap_of = lru_cache(1024)(Cap.of)
+KINDS = {kind.value: kind for kind in EntryKind}
+FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{note.value: note for note in FreezeNote}}
+cap_of = lru_cache(1024)(Cap.of)  # millions of entries have few different caps
 
 
 class AllEntriesNeeded(Exception):
-    """The fold cannot be taken up from where it is: the account's entries are to be folded from the first."""
+    """The fold cannot go on from where it is: the account must be folded from its first entry."""
 
 
 def entry_of(values: Sequence[Any]) -> Entry:
@@ -47,27 +46,43 @@ def entry_of(values: Sequence[Any]) -> Entry:
     If a row cannot be an entry of ours, only its points are taken. So it differs from the ledger's entry.
     """
     account_id, created_at, seq, balance, kind, points, event_id, event_type, day = values[:9]
-    reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *more = values[9:]
+    reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *last_fields = values[9:]
     try:
         note = FREEZES[freeze]
         draft = Draft(
             *(KINDS[kind], points, event_id, event_type, day, reward_id, reverses, note, freeze_date),
-            *(version, cap_of(cap), bool(is_passive), *more),
+            *(version, cap_of(cap), bool(is_passive), *last_fields),
         )
     except (KeyError, ValueError):
         draft = Draft(EntryKind.ADJUST, points)
     return Entry(account_id, created_at, seq, balance, draft)
 
 
+def dates_of(text: str | None) -> tuple[date, ...]:
+    """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
+    return tuple(date.fromisoformat(day) for day in (text or "").split(",") if day)
+
+
+def opening_of(text: str | None) -> Checkpoint | None:
+    """Read the streak that came from another system, such as `2026-01-30 12 90 300 0`."""
+    return Checkpoint.of(text) if text else None
+
+
+def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
+    """Read pauses separated by commas, such as `2026-01-01/2026-01-31`. Both dates are included."""
+    pairs = (pause.split("/") for pause in (text or "").split(",") if pause)
+    return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
+
+
 @dataclass(slots=True)
 class UserFold:
-    """An account, as far as its rows are counted in."""
+    """An account, as far as its rows have been added."""
 
     user_id: str
-    seq: int | None = None  # seq, head, balance: of the newest entry
+    seq: int | None = None  # seq, head, balance: of the newest entry; None: there is no entry
     head: str | None = None
     balance: int = 0
-    entries: int = 0  # how many; of all of them: points, earned, digest
+    entries: int = 0  # how many; points, earned and digest are of all of them
     points: int = 0
     earned: int = 0
     digest: int = 0
@@ -80,10 +95,7 @@ class UserFold:
     settings: dict[str, Any] = field(default_factory=dict)  # of the newest profile, with all pauses ever
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """Count in later entries, oldest first. An opening entry may come twice.
-
-        Raises AllEntriesNeeded.
-        """
+        """Add later entries, oldest first. An opening entry may come twice. Raises AllEntriesNeeded."""
         new = []
         for entry in entries:
             if entry.seq == 0 and self.seq is not None:
@@ -108,8 +120,8 @@ class UserFold:
     def add_profiles(self, rows: Iterable[Row]) -> None:
         """Take the settings of newer versions of the profile, in the order of versions.
 
-        A version that has put pauses away lacks those that ended more than a year before archived_until.
-        Older versions have them.
+        A version with an archive lacks the pauses that ended more than a year before archived_until. Older
+        versions have them, so they are kept from there.
         """
         for row in rows:
             all_pauses = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
@@ -125,12 +137,9 @@ class UserFold:
     @property
     def cover(self) -> Cover:
         """What protects the streak."""
-        settings = self.settings
-        pauses, skipped = (
-            pauses_of(settings.get("pauses")),
-            frozenset(dates_of(settings.get("skipped_dates"))),
-        )
-        return Cover(self.freezes, pauses, skipped, opening=opening_of(settings.get("opening")))
+        pauses = pauses_of(self.settings.get("pauses"))
+        skipped = frozenset(dates_of(self.settings.get("skipped_dates")))
+        return Cover(self.freezes, pauses, skipped, opening=opening_of(self.settings.get("opening")))
 
     def streak(self, until: date = date.max) -> Streak | None:
         """Return the streak of all dates up to one. Raises AllEntriesNeeded."""
@@ -139,7 +148,8 @@ class UserFold:
             self.settled, self.settled_cover, cover_until(cover, self.settled_on)
         ):
             raise AllEntriesNeeded
-        return fold((day for day, n in self.active.items() if n > 0 and day <= until), cover, self.settled)
+        dates = (day for day, events in self.active.items() if events > 0 and day <= until)
+        return fold(dates, cover, self.settled)
 
     def settled_up_to(self, until: date) -> "UserFold":
         """Return the fold with its streak settled up to a date. Raises AllEntriesNeeded."""
@@ -179,27 +189,25 @@ class UserFold:
     def state(self) -> str:
         """What a later night needs besides the row, as JSON."""
         streak, cover = self.settled, self.settled_cover
-        return json.dumps(
-            [
-                self.freezes,
-                streak and [streak.last, streak.length, streak.longest, streak.active_days, streak.spent],
-                self.settled_on,
-                [cover.freezes, cover.pauses, sorted(cover.skipped), cover.opening and cover.opening.text],
-                sorted(self.active.items()),
-            ],
-            default=date.isoformat,
-        )
+        state = {
+            "freezes": self.freezes,
+            "streak": streak
+            and [streak.last, streak.length, streak.longest, streak.active_days, streak.spent],
+            "settled_on": self.settled_on,
+            "cover": {
+                "freezes": cover.freezes,
+                "pauses": cover.pauses,
+                "skipped": sorted(cover.skipped),
+                "opening": cover.opening and cover.opening.text,
+            },
+            "active": sorted(self.active.items()),
+        }
+        return json.dumps(state, default=date.isoformat)
 
     @classmethod
     def of(cls, row: Row) -> "UserFold":
-        """Return the fold of a row that has its state."""
-        freezes, streak, settled_on, cover, active = json.loads(row["state"])
-        day = date.fromisoformat
-        settled = None
-        if streak:
-            last, length, longest, active_days, spent = streak
-            settled = Streak(day(last), length, longest, active_days, tuple(map(day, spent)))
-        has_ledger = row["ledger_head"] is not None
+        """Return the fold of a row that `row` has made, with its `state`."""
+        state, has_ledger = json.loads(row["state"]), row["ledger_head"] is not None
         return cls(
             user_id=row["user_id"],
             seq=row["ledger_seq"],
@@ -210,15 +218,30 @@ class UserFold:
             earned=row["total_bestie_points"] or 0,
             digest=row["digest"] or 0,
             is_sound=row["sound"] if has_ledger else True,
-            freezes=tuple((day(on), change) for on, change in freezes),
-            settled=settled,
-            settled_on=settled_on and day(settled_on),
-            settled_cover=Cover(
-                tuple((day(on), change) for on, change in cover[0]),
-                tuple((day(first), day(last)) for first, last in cover[1]),
-                frozenset(map(day, cover[2])),
-                opening=opening_of(cover[3]),
-            ),
-            active={day(on): events for on, events in active},
+            freezes=_freezes_from(state["freezes"]),
+            settled=_streak_from(state["streak"]) if state["streak"] else None,
+            settled_on=date.fromisoformat(state["settled_on"]) if state["settled_on"] else None,
+            settled_cover=_cover_from(state["cover"]),
+            active={date.fromisoformat(day): events for day, events in state["active"]},
             settings={name: row[name] for name in SETTINGS} if row["version"] is not None else {},
         )
+
+
+def _freezes_from(freezes: Iterable[Any]) -> tuple[tuple[date, int], ...]:
+    return tuple((date.fromisoformat(day), change) for day, change in freezes)
+
+
+def _streak_from(values: Sequence[Any]) -> Streak:
+    last, length, longest, active_days, spent = values
+    return Streak(
+        date.fromisoformat(last), length, longest, active_days, tuple(map(date.fromisoformat, spent))
+    )
+
+
+def _cover_from(values: Mapping[str, Any]) -> Cover:
+    return Cover(
+        _freezes_from(values["freezes"]),
+        tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in values["pauses"]),
+        frozenset(map(date.fromisoformat, values["skipped"])),
+        opening=opening_of(values["opening"]),
+    )

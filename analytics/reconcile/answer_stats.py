@@ -1,14 +1,13 @@
-"""Stats of people who answer, against responses and lake: drift is named, and repaired where it is provable.
+"""Compares the stats of people who answer with their responses and the lake, and repairs what is provable.
 
-There are two phases. First all stats are scanned. Those are chosen that differ from the lake's answers, are
-not stored as this system writes them, have changed since the last night, or have a turn. Then the chosen ones
-are folded anew from the responses that are marked as counted. What differs from that is repaired, on
-condition that it still is what was read, unless lake and table contradict each other.
+First all stats are scanned. A scan chooses the stats that differ from the lake's answers, are not stored as
+this system writes them, have changed since the last night, or have a turn. Then the chosen stats are folded
+anew from the responses that are marked as counted. Stats that differ from that are repaired, unless lake and
+table contradict each other, or somebody writes them meanwhile.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -42,13 +41,27 @@ class AnswerFindings:
 
     people: int = 0
     looked_at: int = 0  # how many people
-    different: list[str] = field(default_factory=list)
+    different: list[str] = field(default_factory=list)  # people, as the next three lists
     unrepaired: list[str] = field(default_factory=list)
-    contended: list[str] = field(default_factory=list)
+    contended: list[str] = field(default_factory=list)  # people whose stats others kept changing
     uncounted: list[str] = field(default_factory=list)  # people with answers that should have been counted
     differences: list[Difference] = field(default_factory=list)
     # (person, how lake and table differ); nothing of these people is repaired
     disagreements: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, fingerprint_hash: str, verdict: PersonVerdict) -> None:
+        """Add the verdict on one person."""
+        if verdict.disagreement:
+            self.disagreements.append((fingerprint_hash, verdict.disagreement))
+        if verdict.is_uncounted:
+            self.uncounted.append(fingerprint_hash)
+        if verdict.is_contended:
+            self.contended.append(fingerprint_hash)
+        elif verdict.differences:
+            self.differences += verdict.differences
+            self.different.append(fingerprint_hash)
+            if not verdict.is_repaired:
+                self.unrepaired.append(fingerprint_hash)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -73,17 +86,18 @@ def reconcile_answers(
 
     everybody: look at all closely.
     """
-    table = answer_totals(objects, now.date())
+    totals = answer_totals(objects, now.date())
     answers = {
         row["person"]: LakeAnswers(row["answers"], row["digest"])
-        for row in table.select(["person", "answers", "digest"]).to_pylist()
+        for row in totals.select(["person", "answers", "digest"]).to_pylist()
     }
     before = _last_compared(objects)
     lake = AnswersLake(answers, StatsRows.read(objects, before, now, everybody))
-    scan = _scan(reconciler, lake, None if everybody else before, now)
+    comparison = _Comparison(reconciler, lake, now)
+    scan = comparison.scan(None if everybody else before)
     findings = AnswerFindings(scan.people)
-    _choose_unknown(findings, reconciler, scan, table, lake)
-    _examine(findings, reconciler, scan, lake, now)
+    comparison.choose_unknown(findings, scan, totals)
+    comparison.examine_chosen(findings, scan)
     if reconciler.repair:
         objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
     return findings
@@ -92,7 +106,7 @@ def reconcile_answers(
 def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
     """Return what a run has found: `counts`, and the first listed_max of each of LISTS.
 
-    All of them are empty if the run did not come so far.
+    All of them are empty if the run ended before it compared answers.
     """
     try:
         findings = json.loads(objects.get(run_key(run_id, RESULT)))
@@ -102,7 +116,7 @@ def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, An
 
 
 def tables(findings: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
-    """Return the report's tables of what short_result returns: title, heads of columns, rows."""
+    """Return the report's tables: title, heads of columns, rows. findings: as short_result returns them."""
     uncounted = [(person,) for person in findings["uncounted"]]
     return [
         ("Figures of people who answer", ("what", "number"), list(findings["counts"].items())),
@@ -118,88 +132,78 @@ def _last_compared(objects: Objects) -> datetime | None:
         return None
 
 
-def _scan(
-    reconciler: StatsReconciler, lake: AnswersLake, before: datetime | None, now: datetime
-) -> StatsScan:
-    """Look at all stats once. before: when that was done last; None: all are chosen."""
-    since = stamp(before - LAKE_LAG) if before else ""
-    slices = slices_due(before.date(), now.date()) if before else frozenset()
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A night's comparison of stats with the lake."""
 
-    def scan_segment(segment: int) -> StatsScan:
-        scan = StatsScan()
-        for item in reconciler.stats.scan(segment, SEGMENTS):
-            has_turn = slice_of(item["fingerprint_hash"]["S"]) in slices
-            scan.look(item, has_turn or not reconciler.looks_right(item, lake, since, now))
-        return scan
+    reconciler: StatsReconciler
+    lake: AnswersLake
+    now: datetime
 
-    total = StatsScan()
-    for scan in in_parallel(scan_segment, range(SEGMENTS)):
-        total.add(scan)
-    total.choose_unlisted()
-    return total
+    def scan(self, before: datetime | None) -> StatsScan:
+        """Look at all stats once. before: when that was done last; None: choose all of them."""
+        since = stamp(before - LAKE_LAG) if before else ""
+        slices = slices_due(before.date(), self.now.date()) if before else frozenset()
 
+        def scan_segment(segment: int) -> StatsScan:
+            scan = StatsScan()
+            for item in self.reconciler.stats.scan(segment, SEGMENTS):
+                has_turn = slice_of(item["fingerprint_hash"]["S"]) in slices
+                looks_right = self.reconciler.looks_right(item, self.lake, since, self.now)
+                scan.look(item, is_chosen=has_turn or not looks_right)
+            return scan
 
-def _choose_unknown(
-    findings: AnswerFindings, reconciler: StatsReconciler, scan: StatsScan, table: Table, lake: AnswersLake
-) -> None:
-    """Choose the people whom only the lake knows, if the table has an answer of theirs; report all others."""
-    for row in table.select(["person", "question_id"]).to_pylist():
-        pseudonym = row["person"]
-        if pseudonym in scan.claimed or is_residue(pseudonym):
-            continue
-        findings.people += 1
-        if fingerprint_hash := reconciler.hash_of(pseudonym, row["question_id"]):
-            scan.chosen.add(fingerprint_hash)
-        else:
-            findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
-    for pseudonym in lake.rows.row_of_person.keys() - lake.answers.keys() - scan.claimed:
-        if not is_residue(pseudonym):
-            findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
+        total = StatsScan()
+        for scan in in_parallel(scan_segment, range(SEGMENTS)):
+            total.add(scan)
+        total.choose_unlisted()
+        return total
 
+    def choose_unknown(self, findings: AnswerFindings, scan: StatsScan, totals: Table) -> None:
+        """Choose people whom only the lake knows if the table has an answer of theirs; report the others.
 
-def _examine(
-    findings: AnswerFindings,
-    reconciler: StatsReconciler,
-    scan: StatsScan,
-    lake: AnswersLake,
-    now: datetime,
-) -> None:
-    """Look closely at all who were chosen, and add what that shows to the findings."""
-    verdicts = _verdicts(reconciler, scan, lake, now)
-    findings.looked_at = len(verdicts)
-    for fingerprint_hash, verdict in verdicts.items():
-        if verdict.disagreement:
-            findings.disagreements.append((fingerprint_hash, verdict.disagreement))
-        if verdict.is_uncounted:
-            findings.uncounted.append(fingerprint_hash)
-        if not verdict.is_settled:
-            findings.contended.append(fingerprint_hash)
-        elif verdict.differences:
-            findings.differences += verdict.differences
-            findings.different.append(fingerprint_hash)
-            if not verdict.is_repaired:
-                findings.unrepaired.append(fingerprint_hash)
+        totals: see answer_totals.
+        """
+        for row in totals.select(["person", "question_id"]).to_pylist():
+            pseudonym = row["person"]
+            if pseudonym in scan.claimed or is_residue(pseudonym):
+                continue
+            findings.people += 1
+            if fingerprint_hash := self.reconciler.hash_of(pseudonym, row["question_id"]):
+                scan.chosen.add(fingerprint_hash)
+            else:
+                findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
+        for pseudonym in self.lake.rows.row_of_person.keys() - self.lake.answers.keys() - scan.claimed:
+            if not is_residue(pseudonym):
+                findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
 
+    def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
+        """Look closely at all who were chosen, and add the verdicts to the findings.
 
-def _verdicts(
-    reconciler: StatsReconciler, scan: StatsScan, lake: AnswersLake, now: datetime
-) -> dict[str, PersonVerdict]:
-    """Return the verdicts on all who were chosen, and on those whose stats have moved to somebody else's.
+        Then look at those whose stats say that they have moved to one of them, though no answer shows it.
+        """
+        verdicts = self._examine(scan, scan.chosen)
+        # What a disagreement leaves as it is says nothing about others.
+        sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
+        strangers = {stranger for verdict in sound for stranger in verdict.strangers}
+        verdicts |= self._examine(scan, strangers | scan.circling, are_strangers=True)
+        findings.looked_at = len(verdicts)
+        for fingerprint_hash, verdict in verdicts.items():
+            findings.add(fingerprint_hash, verdict)
 
-    The keys are fingerprint hashes.
-    """
-
-    def examine_all(hashes: Iterable[str], is_stranger: bool = False) -> dict[str, PersonVerdict]:
-        def examine(fingerprint_hash: str) -> PersonVerdict:
-            moved = scan.moved_to(fingerprint_hash)
-            return reconciler.examine(fingerprint_hash, moved, lake, now, is_stranger=is_stranger)
-
+    def _examine(
+        self, scan: StatsScan, hashes: Iterable[str], *, are_strangers: bool = False
+    ) -> dict[str, PersonVerdict]:
+        """Return the verdicts on people, by fingerprint hash."""
         ordered = sorted(hashes)
-        with ThreadPoolExecutor(SEGMENTS) as pool:
-            return dict(zip(ordered, pool.map(examine, ordered), strict=True))
-
-    verdicts = examine_all(scan.chosen)
-    # What a disagreement leaves as it is says nothing about others.
-    sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
-    strangers = {stranger for verdict in sound for stranger in verdict.strangers}
-    return verdicts | examine_all(strangers | scan.circling, is_stranger=True)
+        verdicts = in_parallel(
+            lambda fingerprint_hash: self.reconciler.examine(
+                fingerprint_hash,
+                scan.moved_to(fingerprint_hash),
+                self.lake,
+                self.now,
+                is_stranger=are_strangers,
+            ),
+            ordered,
+        )
+        return dict(zip(ordered, verdicts, strict=True))

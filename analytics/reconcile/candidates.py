@@ -1,6 +1,7 @@
-"""The cheap phase: one pass over the live tables finds the users who need a closer look.
+"""A pass over the live tables that finds the users who need a closer look.
 
-It may name too many (a user in flight looks different from the lake), but it must miss nobody.
+It may name too many users: one whose newest entries are not in the lake yet looks different. It must miss
+nobody.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,19 +13,20 @@ from typing import TypeVar
 from adapters.engagement.account_items import lapsed_attributes, profile_attributes
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import chunks
-from analytics.recompute.recompute import LakeUser, Snapshot
+from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.reconcile.journals import day_item
 from analytics.reconcile.profile_settings import is_newer, readable_profile, settings_agree
-from rules.engagement.account_state import Day
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.streak import is_possible_streak
 
 SEGMENTS = 8
 DAYS_AT_ONCE = 1000
-T = TypeVar("T")
-Scan = Callable[[], Iterable[list[Item]]]  # a part of a table, page by page
-ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # the stored items of some keys
+PartT = TypeVar("PartT")
+ResultT = TypeVar("ResultT")
+Scan = Callable[[], Iterable[list[Item]]]  # returns a part of a table, page by page
+ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # returns the items of some keys
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class ProfileScan:
 
     seen: set[str] = field(default_factory=set)  # users with a profile
     candidates: set[str] = field(default_factory=set)  # users to look at closely
-    lapsed: list[Item] = field(default_factory=list)  # profiles to be lowered
+    lapsed: list[Item] = field(default_factory=list)  # profiles to take out of the leaderboard's index
     in_flight: int = 0  # how many profiles count entries that are not in the lake yet
 
     def add(self, other: "ProfileScan") -> None:
@@ -45,34 +47,36 @@ class ProfileScan:
 
 
 def scan_profiles(
-    scans: Sequence[Scan], expected: Iterable[str], lake: Snapshot, shards: int, now: datetime
+    scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, shards: int, now: datetime
 ) -> ProfileScan:
-    """Look at every profile once. expected: users of whom the lake has something.
+    """Look at every profile of some parts of the table once.
 
-    An expected user without a profile is a candidate, too.
+    expected: users of whom the lake has something. One of them without a profile is a candidate, too.
+    shards: of a region in the leaderboard's index.
     """
 
-    def run_scan(number: int) -> ProfileScan:
+    def run_scan(scan: Scan) -> ProfileScan:
         result = ProfileScan()
-        for page in scans[number]():
+        for page in scan():
             for item in page:
                 _scan_profile(result, item, lake, shards, now)
         return result
 
     total = ProfileScan()
-    for result in in_parallel(run_scan, range(len(scans))):
+    for result in in_parallel(run_scan, scans):
         total.add(result)
     total.candidates |= {user for user in expected if user not in total.seen}
     return total
 
 
-def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
+def in_parallel(work: Callable[[PartT], ResultT], parts: Iterable[PartT]) -> list[ResultT]:
     """Do the work for each part, in threads; returns the results in the order of the parts."""
     with ThreadPoolExecutor(SEGMENTS) as pool:
         return list(pool.map(work, parts))
 
 
-def _scan_profile(result: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
+def _scan_profile(result: ProfileScan, stored: Item, lake: LakeUsers, shards: int, now: datetime) -> None:
+    """Add what one profile shows to a result."""
     user_id = stored["user_id"]["S"]
     result.seen.add(user_id)
     user = lake.user(user_id)
@@ -95,10 +99,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
-    attributes = profile_attributes(profile, shards)
-    if stored != encode_item(attributes) and not (
-        has_lapsed(attributes.get("lapses_at"), now) and stored == encode_item(lapsed_attributes(attributes))
-    ):
+    if not _is_as_written(stored, profile, shards, now):
         return False
     if profile.streak and not is_possible_streak(profile.streak):
         return False
@@ -109,6 +110,15 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     if not is_same_streak(profile.streak, profile.cover.archived, lake.streak):
         return False
     return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
+
+
+def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -> bool:
+    """Whether an item is what this system writes for the profile. A lapsed streak may have two forms."""
+    attributes = profile_attributes(profile, shards)
+    if stored == encode_item(attributes):
+        return True
+    is_lapsed = has_lapsed(attributes.get("lapses_at"), now)
+    return is_lapsed and bool(stored == encode_item(lapsed_attributes(attributes)))
 
 
 def users_of_other_days(days: Iterable[Day], read: ReadDays) -> set[str]:

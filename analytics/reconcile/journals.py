@@ -1,20 +1,15 @@
-"""A user's journal: as the ledger has it, even if it is damaged, and as the lake has it.
-
-It also says which users' journals a night compares.
-"""
+"""A user's journal: as the ledger has it, even if it is damaged, and as the lake has it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 from adapters.engagement.account_items import day_attributes, day_from
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
-from analytics.proof import PreviousTree
-from analytics.recompute.recompute import LakeUser, Snapshot
+from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.profile_settings import UNREADABLE
-from analytics.reconcile.user_goals import GoalRows, settings_cover
 from rules.book.book import Books
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import Archive
@@ -25,12 +20,10 @@ from rules.engagement.reconciliation import (
     LakeFigures,
     ProjectionState,
     chain_faults,
-    contradictions,
     days_of,
     entries_up_to,
     profile_of,
 )
-from rules.turns import slice_of, slices_due
 
 # The fields of a draft that are texts, where an entry has them.
 TEXTS = (
@@ -41,19 +34,31 @@ TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """What was read of a user."""
+    """What a look has read of a user: the stored items, the journal, and the settings that must be."""
 
     user_id: str
-    profile: Item | None  # as it is stored
-    days: Mapping[str, Item]  # as they are stored, by ISO date
-    entries: Sequence[Entry]  # the whole journal, oldest first
-    settings: Profile  # what of the profile is not in the journal, as it must be
-    has_profile: bool  # whether there must be a profile
+    profile: Item | None  # the stored item
+    days: Mapping[str, Item]  # the stored items, by ISO date
+    entries: Sequence[Entry]  # the whole journal, oldest first; () if an entry cannot be read
+    settings: Profile  # the settings that the profile must have, without what follows from the journal
+    needs_profile: bool  # whether there must be a profile
     archive: Archive | None = None  # of the profile, if it has one that can be read
+    faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
+    unproven: Sequence[str] = ()  # what its hashes, or those of the last root, say against it
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing can be said about the user's items, because the journal cannot be read."""
+        return bool(self.faults) and not self.entries
+
+    @property
+    def head(self) -> str:
+        """The place of the journal's newest entry; "" for an empty journal."""
+        return self.entries[-1].created_at if self.entries else ""
 
     def expected_profile(self, place: str) -> Profile | None:
         """Return the profile as of a place in the journal; None where there must be none."""
-        if not self.has_profile:
+        if not self.needs_profile:
             return None
         return profile_of(self.settings, entries_up_to(self.entries, place))
 
@@ -129,7 +134,7 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
 
 
 def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
-    """Return, in words, which weeks of a ledger have other points than the book of rules says."""
+    """Return, in words, which weeks of a journal have other points than the book of rules says."""
     try:
         weeks = weeks_by_book((entry.draft for entry in view.entries), books())
     except UNREADABLE as error:
@@ -139,35 +144,3 @@ def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
         for monday, week in sorted(weeks.items())
         if week.earned != week.by_book
     ]
-
-
-def users_due(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
-    """Return the users who are looked at closely tonight, whether they have changed or not.
-
-    compared: when ledgers were compared last.
-    """
-    slices = slices_due(compared.date(), now.date())
-    return {user for user in lake.ids if slice_of(user) in slices}
-
-
-def differs(
-    ledger: LedgerStore,
-    lake: LakeUser | None,
-    user_id: str,
-    witness: PreviousTree | None = None,
-    goals: GoalRows | None = None,
-) -> bool:
-    """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
-
-    The ledger is read eventually consistent, because a user who differs is looked at closely. If the user
-    does not differ, the witness notes the head, and `goals` folds the ledger.
-    """
-    entries, faults = journal_of(ledger, user_id, consistent=False)
-    unproven = witness.faults(user_id, entries) if witness else []
-    if faults or unproven or contradictions(entries, figures_of(lake)):
-        return True
-    if witness:
-        witness.note_head(user_id, entries)
-    if goals:
-        goals.fold(user_id, entries, settings_cover(lake))
-    return False

@@ -1,4 +1,4 @@
-"""Items of leads' features against their newest rows in the lake, to find what no process has written.
+"""Compares items of leads' features with their newest rows in the lake, to find what was changed by hand.
 
 A version never changes once it is written. So an item with the version of the lake's newest row must have
 the values of that row, and no item may have a lower version. The warehouse cannot check this by itself: an
@@ -64,7 +64,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LeadItems:
-    """Compares one of 28 slices of all leads each night."""
+    """Compares the items of one of 28 slices of all leads each night."""
 
     objects: Objects
     warehouse: Warehouse
@@ -94,7 +94,7 @@ class LeadItems:
                     yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
 
     def note_compared(self, now: datetime) -> None:
-        """Note that all whose turn it was were compared."""
+        """Note that all leads whose turn it was were compared."""
         self.objects.put(LEADS_COMPARED, json.dumps({"compared_on": now.date().isoformat()}).encode())
 
     def _different(self, row: Row, item: Item | None) -> list[str]:
@@ -117,7 +117,7 @@ class LeadItems:
         return different + ([] if is_same else ["inputs"])
 
     def _last_compared(self, today: date) -> date:
-        """Return when leads were compared last; yesterday if never, as all are too many for one night."""
+        """Return when leads were compared last; yesterday if never, so that a first night takes one slice."""
         try:
             return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
         except NoObject:

@@ -1,5 +1,6 @@
-"""Settings of a profile that the ledger does not have (zones, pauses, skipped dates): which source is right.
+"""The settings that a user's profile must have (zones, pauses, skipped dates), which no ledger has.
 
+Three sources have them. Which one is right?
 - The stored item, if it is newer than the newest version in the lake.
 - The lake, if both have the same version (7, say): this system never changes an item without a new version.
 - The lake's events and older versions, for what the newest version in the lake does not hold.
@@ -12,13 +13,12 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
-from analytics.recompute.recompute import LakeUser
+from analytics.recompute.lake_users import LakeUser
 from rules.days import stamp, zone
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import is_old_pause
-from rules.engagement.streak import Cover
+from rules.engagement.archive import Archive, Spans, is_old_pause
+from rules.engagement.streak import ArchiveMark, Cover
 
 # What reading a damaged item or row may raise.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -71,7 +71,10 @@ def readable_profile(stored: Item) -> Profile | None:
 
 
 def _is_consistent(profile: Profile) -> bool:
-    """Whether this system can have written it: a chosen zone has a change, and an observed one an event."""
+    """Whether this system can have written a profile.
+
+    A chosen zone is the last one in the list of changes. An observed zone has the event that named it.
+    """
     chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
@@ -89,9 +92,9 @@ def _is_consistent(profile: Profile) -> bool:
 
 
 def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
-    """Return the settings of an item that can be read, and the names of its attributes that cannot.
+    """Return the settings of an item as far as they can be read, and the names of unreadable attributes.
 
-    Each attribute is read by itself.
+    Each attribute is read by itself, so that one that is damaged spoils no other.
     """
     readable: dict[str, Any] = {}
     unreadable = set()
@@ -129,31 +132,28 @@ def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
 
 
 def _is_same(stored: Profile, lake: LakeUser) -> bool:
-    """Whether only the version differs. None of our writers writes a new version without a change."""
+    """Whether only the version differs. No writer of ours makes a new version without a change."""
     return settings_agree(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
 
 
 def settings_agree(stored: Profile, lake: LakeUser) -> bool:
     """Whether a stored profile has the settings of the lake's newest version."""
-    cover = stored.cover
+    cover, lake_cover = stored.cover, lake.cover
     return (
         (stored.timezone, stored.zone, stored.tz_review) == (lake.chosen, lake.zone, lake.review)
-        and _pauses_agree(cover, lake)
-        and cover.skipped == frozenset(dates_of(lake.skipped))
-        and cover.opening == opening_of(lake.opening)
+        and _pauses_agree(cover, lake_cover)
+        and (cover.skipped, cover.opening) == (lake_cover.skipped, lake_cover.opening)
         and _moment(stored.updated_at) == lake.updated_at
     )
 
 
-def _pauses_agree(cover: Cover, lake: LakeUser) -> bool:
-    """Whether the lake has the pauses of a profile. It may also have those that the profile has put away."""
+def _pauses_agree(cover: Cover, lake_cover: Cover) -> bool:
+    """Whether the lake has the pauses of a profile. It may also have those in the profile's archive."""
     mark = cover.archived
-    pauses = {
-        (first, last)
-        for first, last in pauses_of(lake.pauses)
-        if not mark or not is_old_pause(last, mark.until)
+    not_archived = {
+        (first, last) for first, last in lake_cover.pauses if not mark or not is_old_pause(last, mark.until)
     }
-    return set(cover.pauses) == pauses
+    return set(cover.pauses) == not_archived
 
 
 def _moment(text: str) -> datetime | None:
@@ -166,9 +166,9 @@ def _moment(text: str) -> datetime | None:
 def expected_settings(
     user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], PastSettings]
 ) -> Profile:
-    """Return the settings that a user must have, as a profile that has nothing of the ledger in it.
+    """Return the settings that a user must have, as a profile without anything that follows from the ledger.
 
-    past: is called only if the item and the lake's newest version do not have everything.
+    past: called only if the item and the lake's newest version do not have everything.
     """
     settings, unreadable = salvaged_settings(user_id, stored)
     profile = readable_profile(stored) if stored else None
@@ -189,27 +189,29 @@ def expected_settings(
 
 
 def _fill_from_lake(settings: Profile, unreadable: frozenset[str], lake: LakeUser) -> Profile:
-    """Take from the lake what cannot be read of a damaged item that is newer than the lake's version."""
-    cover = settings.cover
+    """Return the settings of a damaged item, with the lake's values in the place of unreadable ones.
+
+    The item is newer than the lake's version, so what can be read of it counts.
+    """
+    cover, lake_cover = settings.cover, lake.cover
     return replace(
         settings,
         timezone=lake.chosen if "timezone_chosen" in unreadable else settings.timezone,
         tz_review=lake.review if "tz_review" in unreadable else settings.tz_review,
         cover=Cover(
             (),
-            pauses_of(lake.pauses) if "pauses" in unreadable else cover.pauses,
-            frozenset(dates_of(lake.skipped)) if "skipped_dates" in unreadable else cover.skipped,
-            opening=opening_of(lake.opening) if "opening" in unreadable else cover.opening,
+            lake_cover.pauses if "pauses" in unreadable else cover.pauses,
+            lake_cover.skipped if "skipped_dates" in unreadable else cover.skipped,
+            opening=lake_cover.opening if "opening" in unreadable else cover.opening,
         ),
     )
 
 
 def _with_lake_settings(settings: Profile, lake: LakeUser) -> Profile:
     """Return settings with all that the lake's newest version of the profile has."""
-    pauses = pauses_of(lake.pauses)
-    if set(pauses) == set(settings.cover.pauses):
-        pauses = settings.cover.pauses  # their order says nothing
-    cover = Cover((), pauses, frozenset(dates_of(lake.skipped)), opening=opening_of(lake.opening))
+    cover = lake.cover
+    if set(cover.pauses) == set(settings.cover.pauses):
+        cover = replace(cover, pauses=settings.cover.pauses)  # their order says nothing
     assert lake.version is not None  # noqa: S101 (expected_settings has checked both)
     assert lake.updated_at is not None  # noqa: S101
     return replace(
@@ -228,3 +230,30 @@ def _with_past(settings: Profile, past: PastSettings) -> Profile:
         settings = replace(settings, observed_zone=past.observed_zone, observed_at=past.observed_at)
     changes = settings.tz_changes if settings.tz_changes[-1:] > past.tz_changes[-1:] else past.tz_changes
     return replace(settings, tz_changes=changes[-TZ_CHANGES_KEPT_MAX:])
+
+
+def archive_mark(stored: Item | None) -> ArchiveMark | None:
+    """Return the mark that a stored profile has of its archive; None if it has none, or cannot be read."""
+    profile = readable_profile(stored) if stored else None
+    return profile.cover.archived if profile else None
+
+
+def with_archived_pauses(
+    settings: Profile, stored: Item | None, archive: Archive | None, lake_pauses: Callable[[], Spans]
+) -> Profile:
+    """Return settings with the pauses that the stored profile has put into its archive.
+
+    The archive has them if it is the one that the profile names. Otherwise lake_pauses is called, because the
+    lake has the pauses of all versions of the profile.
+    """
+    if stored is None or ARCHIVED not in stored:
+        return settings
+    mark = archive_mark(stored)
+    if mark and archive and archive.digest == mark.digest:
+        old_pauses = archive.pauses
+    else:
+        old_pauses = tuple(
+            (first, last) for first, last in lake_pauses() if mark is None or is_old_pause(last, mark.until)
+        )
+    cover = settings.cover
+    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*old_pauses, *cover.pauses}))))

@@ -1,8 +1,8 @@
-"""One user's projections against the user's own journal, and their repair (the exact phase).
+"""Compares one user's profile and days with the user's own journal, and repairs them.
 
-Items are read before the journal, so the journal is never behind what is compared with it. An account whose
-items are right as of an earlier entry is only behind: a writer is about to finish it, or has died.
-rules/engagement/reconciliation.py decides what to do.
+The items are read before the journal. So the journal has all that the items can count. If the items are right
+as of an earlier entry, the account is only behind: a writer is about to finish it, or has died.
+rules/engagement/reconciliation.py decides what to do after each look.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,18 +17,26 @@ from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import PreviousTree
-from analytics.recompute.recompute import LakeUser
+from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_points
-from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, expected_settings, readable_profile
+from analytics.reconcile.profile_settings import (
+    ARCHIVED,
+    PastSettings,
+    archive_mark,
+    expected_settings,
+    readable_profile,
+    with_archived_pauses,
+)
 from analytics.reconcile.user_goals import GoalRows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Archive, Spans, archive_streak, is_old_pause
+from rules.engagement.archive import Spans, archive_streak
 from rules.engagement.reconciliation import (
     WRONG_STATE,
     Doubt,
+    LakeFigures,
     Look,
     ProjectionState,
     Step,
@@ -40,10 +48,9 @@ from rules.engagement.reconciliation import (
     next_step,
 )
 from rules.engagement.review import put_under_review
-from rules.engagement.streak import ArchiveMark
 
-LOOKS_MAX = 6
-PAUSE_SECONDS = 0.05
+LOOKS_MAX = 6  # at a user whom others keep changing
+PAUSE_SECONDS = 0.05  # before a second look, then more
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
 EVIDENCE_MAX = 200  # characters
 # The attributes that a review changes.
@@ -54,12 +61,12 @@ REVIEW = ("version", "streak_updated_at", "tz_review", "review_state", "review_s
 class Verdict:
     """What the looks at a user showed, and what was done about it."""
 
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)  # of items that were, or are, wrong
     disagreements: list[str] = field(default_factory=list)  # what speaks against the journal, in words
     doubt: Doubt = Doubt.NONE  # of the journal
-    is_behind: bool = False  # a writer has not finished the account
-    is_settled: bool = False  # it was finished here
-    is_repaired: bool = False
+    is_behind: bool = False  # a writer had not finished the account
+    is_settled: bool = False  # the reconciler has finished it
+    is_repaired: bool = False  # the reconciler has written what the journal says
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +88,16 @@ class Reconciler:
 
         Raises AccountContended if others keep changing the account.
         """
-        verdict, times = Verdict(), 0
+        verdict, wrong_looks = Verdict(), 0  # how many looks have shown something wrong
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
-            view, faults, unproven = self._read(user_id, lake)
-            figures = figures_of(lake)
-            is_unreadable = faults and not view.entries
-            texts = (
-                faults if is_unreadable else [*faults, *unproven, *disagreements(view.entries, figures, now)]
-            )
-            verdict.disagreements = texts or other_points(view, self.books)
-            verdict.doubt = doubt_of(faults, view.entries, figures, now, unproven)
+            view, figures = self._read(user_id, lake), figures_of(lake)
+            verdict.disagreements = self._disagreements(view, figures, now)
+            verdict.doubt = doubt_of(view.faults, view.entries, figures, now, view.unproven)
             if verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
                 self._collect(view)
-            wrong = [] if is_unreadable else self._differences(view, now)
-            step = next_step(self._look(view, verdict.doubt, wrong, now), times + 1, self.repair)
+            wrong = [] if view.is_unreadable else self._differences(view, now)
+            look = self._look(view, verdict.doubt, bool(wrong), now)
+            step = next_step(look, wrong_looks + 1, self.repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
                 if not self.repair:
@@ -105,8 +108,8 @@ class Reconciler:
             if step is Step.DONE:
                 verdict.is_repaired = self.repair and bool(verdict.differences)
                 return verdict
-            times += 1
-            if step is not Step.LOOK_AGAIN:
+            wrong_looks += 1
+            if step is not Step.LOOK_AGAIN:  # a first look may have met a writer at work
                 verdict.differences = verdict.differences or wrong
             if step is Step.TELL or (step is Step.REPAIR and self._is_repaired(view, verdict, now)):
                 return verdict
@@ -143,26 +146,39 @@ class Reconciler:
         if self.goals:
             self.goals.fold(view.user_id, view.entries, view.settings.cover)
 
-    def _look(self, view: UserView, doubt: Doubt, wrong: list[Difference], now: datetime) -> Look:
-        """Return what a look showed. wrong: what differs from the whole journal."""
-        late = bool(wrong) and doubt is Doubt.NONE and self._is_behind(view, now)
-        return Look(bool(wrong), late, doubt)
+    def _disagreements(self, view: UserView, figures: LakeFigures, now: datetime) -> list[str]:
+        """Return what speaks against a journal, in words. Other points than the book's come last."""
+        if view.is_unreadable:
+            return list(view.faults)
+        texts = [*view.faults, *view.unproven, *disagreements(view.entries, figures, now)]
+        return texts or other_points(view, self.books)
 
-    def _read(self, user_id: str, lake: LakeUser | None) -> tuple[UserView, list[str], list[str]]:
-        """Return a user, how the journal breaks rule 6, and what its chain or the last root contradicts."""
+    def _look(self, view: UserView, doubt: Doubt, is_wrong: bool, now: datetime) -> Look:
+        """Return what a look showed. is_wrong: whether any item differs from the whole journal."""
+        is_late = is_wrong and doubt is Doubt.NONE and self._is_behind(view, now)
+        return Look(is_wrong, is_late, doubt)
+
+    def _read(self, user_id: str, lake: LakeUser | None) -> UserView:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
-        unproven = self.witness.faults(user_id, entries) if self.witness else []
-        lake_has_profile = lake is not None and lake.version is not None
-        settings = expected_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
-        settings = _with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
-        has_profile = bool(profile or entries or lake_has_profile)
-        return UserView(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
+        settings = expected_settings(user_id, profile, lake, lambda: self.past(user_id))
+        lake_has_profile = lake is not None and lake.version is not None
+        return UserView(
+            user_id,
+            profile,
+            days,
+            entries,
+            with_archived_pauses(settings, profile, archive, lambda: self.old_pauses(user_id)),
+            needs_profile=bool(profile or entries or lake_has_profile),
+            archive=archive,
+            faults=faults,
+            unproven=self.witness.faults(user_id, entries) if self.witness else (),
+        )
 
     def _differences(self, view: UserView, now: datetime) -> list[Difference]:
-        head = view.entries[-1].created_at if view.entries else ""
-        expected = self._item(view.expected_profile(head), view.profile, now)
+        """Return in what the stored items differ from what the whole journal says."""
+        expected = self._item(view.expected_profile(view.head), view.profile, now)
         wrong = differences(view.user_id, PROFILES, "", view.profile, expected)
         wrong += self._archive_differences(view)
         expected_days = days_of(view.entries)
@@ -174,14 +190,17 @@ class Reconciler:
     @staticmethod
     def _archive_differences(view: UserView) -> list[Difference]:
         """Return one difference if the archive is not the one that the stored profile names, or none."""
-        mark = _mark_of(view.profile)
+        mark = archive_mark(view.profile)
         digest = view.archive.digest if view.archive else None
         if mark is None or mark.digest == digest:
             return []
         return [Difference(view.user_id, DAYS, ARCHIVE, "packed", digest, mark.digest)]
 
     def _item(self, profile: Profile | None, stored: Item | None, now: datetime) -> Item | None:
-        """Return a profile as it must be stored: a streak that has lapsed may be lowered already."""
+        """Return the item of a profile as it must be stored. A streak that has lapsed may be lowered already.
+
+        Lowered: it shows 0, and the item has `run_length` in its place, so the leaderboard's index lacks it.
+        """
         if profile is None:
             return None
         attributes = profile_attributes(_as_archived(profile, stored), self.accounts.shards)
@@ -191,7 +210,7 @@ class Reconciler:
         return encode_item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
-        """Return a profile as it is to be stored: lowered if it has lapsed, unless the stored one is not."""
+        """Return the item to store: lowered if the streak has lapsed, unless the stored one is not low."""
         attributes = profile_attributes(profile, self.accounts.shards)
         was_low = stored is None or "run_length" in stored or "current_streak" not in stored
         return encode_item(
@@ -201,10 +220,12 @@ class Reconciler:
         )
 
     def _is_behind(self, view: UserView, now: datetime) -> bool:
+        """Whether all items are right as of earlier entries of the journal."""
         profile = self._counted_profile(view.profile, view, now) if view.profile else None
         return is_behind(view.entries, profile, view.counted_days(), bool(view.settings.version))
 
     def _counted_profile(self, stored: Item, view: UserView, now: datetime) -> ProjectionState:
+        """Return up to which entry a stored profile counts, and whether it is right as of that entry."""
         profile = readable_profile(stored)
         if profile is None:
             return WRONG_STATE
@@ -213,68 +234,42 @@ class Reconciler:
         return ProjectionState(place, is_right and not self._archive_differences(view))
 
     def _is_repaired(self, view: UserView, verdict: Verdict, now: datetime) -> bool:
-        """Repair what was read. Returns False if somebody has changed it meanwhile."""
+        """Repair the items; returns False if somebody has changed them since they were read."""
         with suppress(ProjectionChanged):
             self._repair(view, now)
             verdict.is_repaired = True
         return verdict.is_repaired
 
     def _repair(self, view: UserView, now: datetime) -> None:
-        """Put what must be stored in the place of what was read. Raises ProjectionChanged."""
-        expected_days, changed = days_of(view.entries), []
+        """Store the items that the journal leads to in the place of others. Raises ProjectionChanged."""
+        expected_days, changed_days = days_of(view.entries), []
         for when in sorted(expected_days.keys() | view.days.keys()):
             expected, stored = day_item(expected_days.get(when)), view.days.get(when)
             if expected and expected != stored:
                 self.projections.put_day(expected, stored)
-                changed.append(expected_days[when])
+                changed_days.append(expected_days[when])
             elif stored and not expected:
                 self.projections.delete_day(stored)
-        profile = view.expected_profile(view.entries[-1].created_at if view.entries else "")
+        profile = view.expected_profile(view.head)
         is_wrong = profile and self._item(profile, view.profile, now) != view.profile
         if profile and (is_wrong or self._archive_differences(view)):
             # The new profile has no archive. Its next writer puts away again what is settled.
             version = max(profile.version, _version(view.profile)) + 1
             profile = replace(profile, version=version, updated_at=stamp(now))
             self.projections.put_profile(self._new_item(profile, view.profile, now), view.profile)
-        self.cache.write_through([profile] if profile else [], changed)
+        self.cache.write_through([profile] if profile else [], changed_days)
 
 
 def _version(stored: Item | None) -> int:
+    """Return the version of a stored profile; 0 if there is none, or it is no number."""
     version = decode_item(stored).get("version") if stored else 0
     return version if type(version) is int else 0
 
 
-def _mark_of(stored: Item | None) -> ArchiveMark | None:
-    """Return a stored profile's mark of its archive; None if it has none, or cannot be read."""
-    profile = readable_profile(stored) if stored else None
-    return profile.cover.archived if profile else None
-
-
 def _as_archived(profile: Profile, stored: Item | None) -> Profile:
-    """Return a whole profile with as much put away as the stored one has, if that is possible."""
-    mark = _mark_of(stored)
+    """Return a whole profile with as much in the archive as the stored one has, if that is possible."""
+    mark = archive_mark(stored)
     if mark is None or profile.streak is None or mark.until >= profile.streak.last:
         return profile
     (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
     return replace(profile, streak=streak, cover=cover)
-
-
-def _with_old_pauses(
-    settings: Profile, stored: Item | None, archive: Archive | None, lake: Callable[[], Spans]
-) -> Profile:
-    """Return settings with the pauses that the stored profile has put away.
-
-    The archive has them if it is the one that the profile names. Otherwise the lake is asked, because it has
-    all versions of the profile.
-    """
-    if stored is None or ARCHIVED not in stored:
-        return settings
-    mark = _mark_of(stored)
-    if mark and archive and archive.digest == mark.digest:
-        old_pauses = archive.pauses
-    else:
-        old_pauses = tuple(
-            (first, last) for first, last in lake() if mark is None or is_old_pause(last, mark.until)
-        )
-    cover = settings.cover
-    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*old_pauses, *cover.pauses}))))

@@ -129,7 +129,8 @@ def with_warehouse(
 ) -> Report:
     """Return the report with the warehouse's part.
 
-    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: of LeadRepair.
+    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: what LeadRepair.ask
+    returns.
     """
     return {
         **report,
@@ -290,7 +291,7 @@ def _partition_rows(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]
 
 
 def _rebuild(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what there is to say of a rebuild (see analytics.lake.run_notes)."""
+    """Yield the report's part about a rebuild that lacked raw objects (see run_notes.read_rebuilds)."""
     if before := notes["raw_deleted_before"]:
         yield (
             f"**Raw objects that came before {before} are deleted** (RawRetentionDays). Partitions of "

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import tables
 from analytics.lake.layout import curated_files
-from analytics.recompute.profile_texts import pauses_of
+from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import Changes, PastSettings
 from rules.days import stamp
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX

@@ -1,6 +1,6 @@
-"""One person's stats against the person's own responses, and their repair (the exact phase).
+"""Compares one person's stats with the person's own responses, and repairs them.
 
-A person is named by a fingerprint hash here: the one under which the stats are.
+A person is named by a fingerprint hash here: the one under which the stats are stored.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -24,24 +24,24 @@ from rules.questions.responses import Response, from_item, to_item
 from rules.smoke_names import is_smoke
 
 TABLE = "UserStats"
-LOOKS_MAX = 4
-PAUSE_SECONDS = 0.05
+LOOKS_MAX = 4  # at a person whose stats others keep changing
+PAUSE_SECONDS = 0.05  # before a second look, then more
 # The index by person has every answer that is older than this.
 INDEX_LAG = timedelta(seconds=10)
-# Attributes that each writing changes. They are not compared, where the next writer can go on from them.
+# Attributes that each write changes. They are compared only if the next writer cannot go on from them.
 WRITER_ATTRIBUTES = ("version", "updated_at")
-VERSION_MAX = 2**62
+VERSION_MAX = 2**62  # beyond that the next versions would not fit into the lake's column
 
 
 @dataclass(slots=True)
 class PersonVerdict:
-    """What a close look at one person showed, and what was done about it."""
+    """What the looks at one person showed, and what was done about it."""
 
     differences: list[Difference] = field(default_factory=list)
     disagreement: str = ""  # how lake and table differ, or what is wrong with an answer; "" if nothing
     is_uncounted: bool = False  # there are answers that should have been counted by now
     is_repaired: bool = False
-    is_settled: bool = True  # the person was looked at long enough to say all this
+    is_contended: bool = False  # others kept changing the stats, so they were not compared
     # Hashes whose stats say that they have moved to this person, though no answer shows that they are one.
     strangers: list[str] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class PersonVerdict:
 class PersonAnswers:
     """A person's answers, as the table has them."""
 
-    hashes: list[str]  # all that the answers prove to be the person's; the one of the stats first
+    hashes: list[str]  # all hashes that the answers prove to be the person's; the one of the stats first
     counted: list[Response]  # those that are marked as counted
     doubt: Doubt
     disagreement: str  # the reason of the doubt
@@ -76,26 +76,28 @@ class StatsReconciler:
     ) -> PersonVerdict:
         """Compare and repair one person's stats.
 
-        moved: older hashes whose stats have moved to this one. is_stranger: if the stats of this one have
-        moved, that is wrong.
+        moved: older hashes whose stats have moved to this one. is_stranger: the stats of this hash must not
+        have moved, so they are compared even if they say so.
         """
-        verdict, moved = PersonVerdict(), set(moved)
-        for times, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
+        verdict, older_hashes = PersonVerdict(), set(moved)
+        for looks, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
             stored = self.stats.stored(fingerprint_hash)
-            if stored is not None and (is_moved(stored) or _is_fresh(stored, now)) and not is_stranger:
-                verdict.is_settled = is_moved(stored)
-                return verdict
-            claimed = {*hashes_of(fingerprint_hash, stored)[1:], *moved} - {fingerprint_hash}
+            if stored is not None and not is_stranger:
+                if is_moved(stored):  # the hash that they have moved to is compared
+                    return verdict
+                if _is_fresh(stored, now):
+                    break
+            claimed = {*hashes_of(fingerprint_hash, stored)[1:], *older_hashes} - {fingerprint_hash}
             try:
                 answers = self._answers(fingerprint_hash, claimed, lake, now)
             except UNREADABLE as error:
                 verdict.disagreement = f"an answer cannot be read: {type(error).__name__}: {error}"
                 return verdict
             verdict.disagreement, verdict.is_uncounted = answers.disagreement, answers.is_uncounted
-            verdict.strangers = sorted(moved - {*answers.hashes})
+            verdict.strangers = sorted(older_hashes - {*answers.hashes})
             expected = self._expected_item(answers, stored, lake.rows.version(fingerprint_hash), now)
             wrong = _item_differences(fingerprint_hash, stored, expected, lake, now)
-            step = next_step(Look(bool(wrong), is_behind=False, doubt=answers.doubt), times, self.repair)
+            step = next_step(Look(bool(wrong), is_behind=False, doubt=answers.doubt), looks, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
             verdict.is_repaired = bool(
@@ -104,7 +106,7 @@ class StatsReconciler:
             if step is not Step.REPAIR or verdict.is_repaired:
                 verdict.differences = wrong
                 return verdict
-        verdict.is_settled = False
+        verdict.is_contended = True
         return verdict
 
     def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
@@ -158,10 +160,10 @@ class StatsReconciler:
     def _expected_item(
         self, answers: PersonAnswers, stored: Item | None, lake_version: int, now: datetime
     ) -> Item | None:
-        """Return the item that must be there; None if nothing is counted and nothing stored.
+        """Return the item that must be stored; None if nothing is counted and nothing stored.
 
-        The version is a number that never restarts: the seconds since 1970, or more. So it is beyond all that
-        the lake has, also where the item is gone or its version was set back.
+        The version is a number that never restarts: the seconds since 1970, or more. So it is greater than
+        all versions in the lake, even if the item is gone or its version was set back.
         """
         if not answers.counted and stored is None:
             return None
@@ -182,12 +184,12 @@ def proven_hashes(fingerprint_hash: str, claimed: Iterable[str], responses: Sequ
         for other in response.other_hashes:
             neighbours.setdefault(response.fingerprint_hash, set()).add(other)
             neighbours.setdefault(other, set()).add(response.fingerprint_hash)
-    reached, waiting = {fingerprint_hash}, [fingerprint_hash]
+    connected, waiting = {fingerprint_hash}, [fingerprint_hash]
     while waiting:
-        new = neighbours.get(waiting.pop(), set()) - reached
-        reached |= new
-        waiting += new
-    return [fingerprint_hash, *sorted(reached.intersection(claimed) - {fingerprint_hash})]
+        next_hashes = neighbours.get(waiting.pop(), set()) - connected
+        connected |= next_hashes
+        waiting += next_hashes
+    return [fingerprint_hash, *sorted(connected.intersection(claimed) - {fingerprint_hash})]
 
 
 def contradiction(answers: Sequence[tuple[Item, Response]]) -> str:
@@ -202,7 +204,7 @@ def contradiction(answers: Sequence[tuple[Item, Response]]) -> str:
 
 
 def _changed_attributes(stored: Item, response: Response) -> list[str]:
-    """Return the attributes that no process writes so."""
+    """Return the attributes whose values no process of ours writes for this response."""
     expected = encode_item(to_item(response))
     names = stored.keys() | expected.keys()
     wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
@@ -213,7 +215,7 @@ def _changed_attributes(stored: Item, response: Response) -> list[str]:
 def _item_differences(
     fingerprint_hash: str, stored: Item | None, expected: Item | None, lake: AnswersLake, now: datetime
 ) -> list[Difference]:
-    """Return in what stats differ from the item that must be there, and the lake's row from them."""
+    """Return in what stats differ from the item that must be stored, and the lake's row from that item."""
     sound = {name for name in WRITER_ATTRIBUTES if stored is None or _is_sound(name, stored, now)}
     wrong = differences(
         fingerprint_hash,
@@ -229,7 +231,7 @@ def _item_differences(
 
 
 def _is_fresh(stored: Item, now: datetime) -> bool:
-    """Whether a writer was here just now, so that the index may lack what was counted."""
+    """Whether the stats were written just now, so that the index may still lack the answer that did it."""
     return bool(stamp(now - INDEX_LAG) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
 
 

@@ -1,8 +1,8 @@
-"""Stats of people who answer, against their newest rows in the lake.
+"""Compares the stats of people who answer with their newest rows in the lake.
 
 Each write of stats has a version of its own and makes one row. A night reads the rows of the last days, and
-those of the dates whose turn it is (rules.turns.dates_due). Stats that were written on one of these dates are
-compared.
+the rows of dates that have a turn (rules.turns.dates_due). It compares the stats that were written on one of
+these dates.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,8 +29,9 @@ ENTITY = ANSWER_STATS.name
 STATS_ENTITY = f"lake.{ENTITY}"
 COLUMNS = tuple(field.name for field in ANSWER_STATS.fields)
 _WRITTEN = ", ".join(column for column in COLUMNS if column != "version")
-# The newest row of each person. A row that was changed by hand may lack what all rows have. copies: how many
-# rows one write has. It has several if its version was changed alone, because the stream carries that.
+# The newest row of each person. A row that was changed by hand may lack its person or version. copies: how
+# many rows differ in nothing but their versions. There are several if somebody has changed the version of an
+# item alone, because the stream brings each change into the lake.
 NEWEST = f"""
 SELECT * REPLACE (coalesce(person, '') AS person, coalesce(version, 0) AS version),
   count(*) OVER (PARTITION BY {_WRITTEN}) AS copies FROM stats
@@ -44,7 +45,7 @@ class StatsRows:
 
     table: pa.Table
     row_of_person: Mapping[str, int]  # pseudonym -> index of the row in the table
-    since: str  # all rows of writes from this instant on were read, so what is not there is not in the lake
+    since: str  # all rows of writes from this instant on were read: any other such row is not in the lake
     now: datetime
 
     @classmethod
@@ -79,20 +80,20 @@ class StatsRows:
         """
         difference = partial(Difference, fingerprint_hash, STATS_ENTITY, "")
         expected, row = row_of(ANSWER_STATS, decode_item(item), self.now), self._row(fingerprint_hash)
-        is_settled = expected["updated_at"] < stamp(self.now - LAKE_LOST)
+        is_old = expected["updated_at"] < stamp(self.now - LAKE_LOST)  # its row would be in the lake by now
         # The lake has no row of the person, or an older one.
         if row is None or (
             row["version"] < expected["version"] and row["updated_at"] != expected["updated_at"]
         ):
-            is_lost = is_settled and self.since <= expected["updated_at"]
+            is_lost = is_old and self.since <= expected["updated_at"]
             return [difference("", None, expected["version"])] if is_lost else []
         # There were two writes at one instant, and only the first is in the lake yet.
-        if row["version"] < expected["version"] and not is_settled:
+        if row["version"] < expected["version"] and not is_old:
             return []
-        # A version was changed alone, and its rows are in the lake.
+        # Somebody has changed the version alone, and the rows of both versions are in the lake.
         if row["version"] == expected["version"] and row["copies"] > 1:
             return [difference("version", row["version"], None)]
-        # The row is ahead of the table, or a version was changed alone and has no row.
+        # The row is ahead of the table, or somebody has changed the version alone, and it has no row.
         if row["version"] != expected["version"]:
             return [difference("version", row["version"], expected["version"])]
         return [

@@ -1,4 +1,4 @@
-"""What a pass over the table UserStats shows: who has stats, and under which hashes.
+"""A pass over the table UserStats, which shows who has stats, and under which hashes.
 
 A person's hash changes with the key of hashes. Then the stats move to the new hash, and the older item only
 says where they are.
@@ -20,8 +20,8 @@ class StatsScan:
     people: int = 0  # how many have stats
     chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be looked at closely
     claimed: set[str] = field(default_factory=set)  # pseudonyms of all hashes that any item names
-    moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older ones whose stats moved there
-    listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older ones that its stats list
+    moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes whose stats moved there
+    listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes that its stats list
     circling: set[str] = field(default_factory=set)  # one hash of those whose stats have moved in a circle
 
     def look(self, item: Item, is_chosen: bool) -> None:
@@ -48,12 +48,12 @@ class StatsScan:
             self.moves.setdefault(new, set()).update(older)
 
     def choose_unlisted(self) -> None:
-        """Choose also the hashes that do not list others that have moved to them: one of both is wrong."""
+        """Choose also stats that do not list a hash whose stats have moved to them: one of both is wrong."""
         moved: set[str] = set().union(*self.moves.values())
         homes = self.moves.keys() - moved
         self.chosen |= {home for home in homes if self.moved_to(home) - self.listed.get(home, set())}
-        # Moves that lead to no home lead in a circle. Once one of it has its stats back, the others have a
-        # home.
+        # Moves that lead to no home lead in a circle. Once one hash of the circle has its stats back, the
+        # others have a home.
         homeless = moved.difference(*map(self.moved_to, homes))
         self.circling = set(sorted(homeless)[:1])
 

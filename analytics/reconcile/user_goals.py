@@ -15,8 +15,6 @@ from typing import Any
 from adapters.platform.objects import Objects
 from analytics.lake.layout import raw_prefix
 from analytics.lake.run_notes import note_odd_object
-from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
-from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.book import Books
 from rules.days import stamp
@@ -42,15 +40,8 @@ from rules.engagement.streak import Cover
 from rules.lake.entities import USER_GOALS, row_of
 
 Row = dict[str, Any]
-ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
-
-
-def settings_cover(lake: LakeUser | None) -> Cover:
-    """Return what protects streaks by the settings of a user's newest profile: all but freezes."""
-    if lake is None:
-        return Cover()
-    opening = opening_of(lake.opening)
-    return Cover((), pauses_of(lake.pauses), frozenset(dates_of(lake.skipped)), opening=opening)
+# A date begins at another instant in each zone, and a clock may be late.
+ZONES_SPAN = timedelta(days=2)
 
 
 def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Books, at: datetime) -> Row:
@@ -122,7 +113,7 @@ class GoalRows:
         if rows:
             first_user = min(rows)  # names the object; all rows of a night are of one hour
             row = rows[first_user]
-            prefix = raw_prefix(USER_GOALS.name, row["dt"], row["hour"], f"{now:%Y-%m-%d}")
+            prefix = raw_prefix(USER_GOALS.name, f"{now:%Y-%m-%d}", row["dt"], row["hour"])
             name = f"{self.run_id}-{hashlib.sha256(first_user.encode()).hexdigest()[:16]}.gz"
             self.objects.put(prefix + name, gzip.compress(_lines(rows.values()), mtime=0))
 

@@ -1,4 +1,7 @@
-"""What the tables of engagement must hold of one user, from the lake's rows and what is there (rule 21)."""
+"""What the tables of engagement must hold of one user after a restore (rule 21).
+
+It follows from the lake's rows and from the entries that the ledger's table still has.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +10,7 @@ from typing import Any
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.recompute.profile_texts import pauses_of
+from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.user_rows import Lack, LakeRows, Row
 from rules.days import stamp
@@ -66,7 +69,7 @@ def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: date
 
 
 def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Iterator[Item]:
-    """Yield stored entries that have other marks than they must, such as a head that is none any more."""
+    """Yield stored entries whose marks are wrong, such as two that are both marked as the newest."""
     marks = {entry.seq: (entry.active, entry.reversed_by) for entry in entries}
     for entry in stored:
         active, by = marks[entry.seq]
@@ -75,6 +78,7 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
 
 
 def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
+    """Add the user's profile, unless neither the lake nor the ledger has anything of it."""
     settings, lack = settings_of(rows)
     if settings is None and not entries:
         return
@@ -123,6 +127,7 @@ def _claims(
 
 
 def _is_place(target: str) -> bool:
+    """Whether the target of a claim is an entry's place in the ledger."""
     try:
         return "#" not in target and bool(datetime.fromisoformat(target))
     except ValueError:
@@ -149,10 +154,10 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's profile without what the ledger has, and what of it is lost, in words.
+    """Return a user's settings as a profile, and what of them is lost, in words.
 
-    The profile is None if the lake has none. The lake's copy of the item has everything. If there is none, or
-    the profile's newest row is newer, that row has zone, pauses and dates, and the rest is lost.
+    The profile is None if the lake has none. The lake's copy of the item has all settings. If there is no
+    copy, or the newest row of the profile is newer, the row has zone, pauses and dates, and the rest is lost.
     """
     copies = [decode_item(item_of(row["item"])) for row in rows.items.get(PROFILES, ())]
     settings = copies[0] if copies else {}
@@ -168,7 +173,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
     pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
     all_pauses = {*pauses, *profile.cover.pauses}
-    if all_pauses != set(profile.cover.pauses):  # some are in an archive, which is gone
+    if all_pauses != set(profile.cover.pauses):  # the archive had the others, and is gone
         profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(all_pauses))))
     return replace(profile, cover=replace(profile.cover, archived=None)), lacks
 

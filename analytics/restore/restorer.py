@@ -1,7 +1,7 @@
-"""Fills the tables of engagement again, one user after the other (rule 21).
+"""Fills the tables of engagement again from the lake, one user after the other (rule 21).
 
-Items that are there stay. So a restore may die anywhere and run again: it writes what is still missing. A
-table that is to be replaced gets what the lake had, and loses what the lake did not have.
+Stored items stay. So a restore may die anywhere and run again: it writes the items that are still missing. A
+table that is to be replaced gets the items that the lake has, and loses all others.
 """
 
 from collections import Counter
@@ -90,6 +90,7 @@ class Restorer:
         return partitions
 
     def _user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
+        """Restore one user's items, and let the comparison look at the account."""
         stored: list[Entry] = []
         if LEDGER not in self.replaced:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
@@ -113,7 +114,7 @@ class Restorer:
         return self.tables[table].put_missing(items)
 
     def _reconcile(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
-        """Let the nightly comparison look at the account: items that were there may be of another time."""
+        """Let the nightly comparison repair the account: items that stayed may be of another time."""
         verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
         report.lacks += [Lack(LEDGER, user.user_id, disagreement) for disagreement in verdict.disagreements]
@@ -134,8 +135,8 @@ class Restorer:
 def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
     """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
 
-    Items that are there stay. Items of persons who were erased are refused. If a person came again, only
-    items are copied that say that they are of later.
+    Stored items stay. Items of persons who were erased are refused. If a person came again, only items that
+    say that they are younger are copied.
     """
     put = refused = 0
     for items in chunks(source.all_items(), COPIED_AT_ONCE):
@@ -146,12 +147,13 @@ def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[in
 
 
 def _is_refused(item: Item, erased: Tombstones) -> bool:
+    """Whether an item is of a person who was erased after it was written."""
     subject = subject_of(item)
     return bool(subject) and erased.forbids(subject, _time_of(item))
 
 
 def _time_of(item: Item) -> str:
-    """Return when an item was written, or when that occurred which it is about; "" if it does not say."""
+    """Return when an item was written, or when its event occurred, if that was before; "" if not known."""
     written = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
     return min(written, str(item.get("occurred_at", {}).get("S", written)))
 

@@ -55,7 +55,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
     rebuild, days = event.get("rebuild") is True, event.get("days") or {}
-    made = plan(
+    planned = plan(
         objects,
         today,
         since_dt=event.get("from") or (FIRST if rebuild else None),
@@ -63,44 +63,45 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
         entities=event.get("entities") or list(days),
     )
     if days:
-        made = made.of_days(days)
+        planned = planned.of_days(days)
     if rebuild:
         _note_deleted(objects, event, today)
-    keys = write_plan(objects, event["run_id"], made, rebuild)
+    keys = write_plan(objects, event["run_id"], planned, rebuild)
     limit = settings.read_settings(CurateSettings).spark_from_gb * GIGABYTE
     return {
         "run_id": event["run_id"],
-        "tasks": len(made.tasks),
-        "is_handed_over": bool(limit) and made.raw_bytes > limit and not rebuild,
+        "tasks": len(planned.tasks),
+        "is_handed_over": bool(limit) and planned.raw_bytes > limit and not rebuild,
         **dict(zip(KEYS, keys, strict=True)),
     }
 
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
-    """Say in the report that raw objects of some of the days asked for are deleted."""
-    kept = settings.read_settings(CurateSettings).raw_retention_days
-    if kept and (event.get("from") or FIRST) < (first := (today - timedelta(days=kept)).isoformat()):
-        run_notes.note_deleted_file(objects, event["run_id"], first)
+    """Note for the report that raw objects of some days are deleted, though these are to be made anew."""
+    retention_days = settings.read_settings(CurateSettings).raw_retention_days
+    first_kept = (today - timedelta(days=retention_days)).isoformat()
+    if retention_days and (event.get("from") or FIRST) < first_kept:
+        run_notes.note_deleted_file(objects, event["run_id"], first_kept)
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """A batch of the plan -> the same with the tasks that failed, and the sum of the files' counts.
+    """A batch of the plan -> the batch with those of its tasks that failed, and the sum of the files' counts.
 
     A task that fails does not disturb the others.
     """
     objects, catalog = _parts()
     tasks = [Task(**each) for each in event["tasks"]]
-    at_once = prelist_objects(objects, tasks, event["arrived"] or ())
-    run_id, is_rebuild = event["run_id"], event.get("rebuild") is True
-    done, total, failed = [], Counts(), []
+    listed_objects = prelist_objects(objects, tasks, event["arrived"] or ())
+    run_id, is_rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
+    curated, total, failed = [], Counts(), []
     for task in tasks:
         try:
-            total += curate_in_run(at_once, run_id, task, is_rebuild=is_rebuild, arrived=event["arrived"])
-            done.append(task)
+            total += curate_in_run(listed_objects, run_id, task, is_rebuild=is_rebuild, arrived=arrived)
+            curated.append(task)
         except Exception:
             logger.exception("task failed", extra=asdict(task))
             failed.append(asdict(task))
-    catalog.register_places(done)
+    catalog.register_places(curated)
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
     return {**event, "tasks": failed, "counts": total.as_dict()}
@@ -122,8 +123,8 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
         places = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
         run_notes.note_unloaded(objects, run_id, [*places, *changed_places(objects, run_id)])
-    moved = commit(objects, run_id).isoformat()
-    return {"run_id": run_id, "watermark": moved, "failed": len(failed_tasks(objects, run_id))}
+    watermark = commit(objects, run_id).isoformat()
+    return {"run_id": run_id, "watermark": watermark, "failed": len(failed_tasks(objects, run_id))}
 
 
 def _spark_job() -> SparkJob:
@@ -131,7 +132,7 @@ def _spark_job() -> SparkJob:
 
 
 def _spark(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"job_run", "state", "reason", "is_over"}: start the night's job, or look after it."""
+    """{"run_id"} -> {"job_run", "state", "reason", "is_over"}: start the night's job, or ask about it."""
     return _spark_job().go_on(event["run_id"])
 
 
@@ -143,14 +144,14 @@ def _backfill(event: dict[str, Any]) -> dict[str, Any]:
 
 def _deploy_job(event: dict[str, Any]) -> None:
     """Store the job's code when the stack is created or updated: a CloudFormation request."""
-    failed = ""
+    failure = ""
     try:
         if event["RequestType"] != "Delete":
             put_code(_parts()[0])
     except Exception as error:
         logger.exception("the job's code was not stored")
-        failed = f"the Glue job's code could not be stored: {error}"
-    send_response(event, "jobs", {}, failed)
+        failure = f"the Glue job's code could not be stored: {error}"
+    send_response(event, "jobs", {}, failure)
 
 
 STEPS = {
@@ -171,6 +172,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if "ResponseURL" in event:
         _deploy_job(event)
         return {}
-    done = STEPS[event["step"]](event)
-    logger.info("done", extra={"step": event["step"], **done})
-    return done
+    answer = STEPS[event["step"]](event)
+    logger.info("done", extra={"step": event["step"], **answer})
+    return answer

@@ -101,15 +101,9 @@ def _events_of_file(objects: RangedObjects, stored: StoredObject, query: PastQue
 
 
 def _may_have(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
-    for index in range(group.num_columns):
-        chunk = group.column(index)
-        if (
-            chunk.path_in_schema == "event_id"
-            and chunk.statistics is not None
-            and chunk.statistics.has_min_max
-        ):
-            return bool(chunk.statistics.max >= query.since and chunk.statistics.min < query.until)
-    return True
+    """Whether a group of rows may have events of the span that is asked for."""
+    bounds = curated_files.column_bounds(group, "event_id")
+    return bounds is None or (bounds.greatest >= query.since and bounds.least < query.until)
 
 
 def _span_of(stored: StoredObject) -> tuple[str, str]:

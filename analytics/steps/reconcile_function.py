@@ -28,7 +28,7 @@ from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
-from analytics.recompute.recompute import RecomputedUsers
+from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import reconcile_answers
@@ -136,7 +136,7 @@ def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]
     for number in range(shares):
         share = UserShare(number, shares)
         with suppress(NoObject):
-            yield share, RecomputedUsers.load(objects, run_id, share).table
+            yield share, LakeUsers.load(objects, run_id, share).table
 
 
 def _measure(name: str, number: int) -> None:

@@ -36,7 +36,7 @@ class RetainSteps:
     """The step, with what it uses."""
 
     objects: Objects
-    leaving: Sequence[RetentionRule]  # each with its days; one of 0 days never leaves
+    rules: Sequence[RetentionRule]  # by a rule of 0 days nothing leaves
 
     def retain(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
@@ -47,13 +47,13 @@ class RetainSteps:
         """
         run_id, is_left = event["run_id"], False
         calls, removals = self._state(run_id)
-        rules = [rule for rule in self.leaving if rule.days]
-        fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if rules else []
-        for rule in rules:
+        active_rules = [rule for rule in self.rules if rule.days]
+        fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if active_rules else []
+        for rule in active_rules:
             work = RetentionPass(self.objects, rule, run_id, now.date(), fresh, has_time)
             is_left = not work.run() or is_left
             removals[rule.name] = removals.get(rule.name, RemovalCounts()) + work.removals
-        if rules:
+        if active_rules:
             by_name = {name: asdict(counts) for name, counts in removals.items()}
             state = {"calls": calls + 1, "found": by_name}
             self.objects.put(run_key(run_id, NAME), json.dumps(state).encode())
@@ -70,7 +70,7 @@ class RetainSteps:
 
 
 def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
-    """Yield the rules of all that leaves, each with its days."""
+    """Yield a rule for each kind of thing that leaves a table, with the days of the setting."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
     leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))

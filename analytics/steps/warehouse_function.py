@@ -51,7 +51,8 @@ from rules.privacy.erasures import Erasure
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
 WAREHOUSE = "Warehouse"  # in the inventory
-TELLING = (Kind.FORGET, Kind.MODEL)  # until all of these are done, somebody's words may be in a table
+# Until all items of these kinds are done, words of an erased person may be in a table.
+NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class WarehouseSteps:
         return {"left": left, "failed": len(night.of(State.FAILED))}
 
     def _forgotten(self, night: WarehouseNight) -> None:
-        """Note that nobody is left in the warehouse whom the night was to forget.
+        """Note that the warehouse has nobody any more whom the night was to forget.
 
         A model that was not built may still hold somebody's words, such as a source that nobody else has.
         """
@@ -103,7 +104,7 @@ class WarehouseSteps:
         if (
             progress is None
             or not progress.is_done
-            or any(item.kind in TELLING and item.state is not State.DONE for item in night.items)
+            or any(item.kind in NEEDED_TO_FORGET and item.state is not State.DONE for item in night.items)
         ):
             return
         if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
@@ -112,20 +113,22 @@ class WarehouseSteps:
         progress.save(self.objects)
 
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
+        """Return the night with its items: none if the warehouse needs not be asked."""
         run_id, full = event["run_id"], event.get("full") is True
         night = WarehouseNight(run_id, now.isoformat(), full, full or now.weekday() == SUNDAY, [])
         if isinstance(self.warehouse, NoWarehouse):
             return night
         places = curated_tasks(self.objects, run_id, event["tasks_key"])
         run_notes.note_unloaded(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
-        owed = {place.entity for places in run_notes.read_unloaded(self.objects).values() for place in places}
+        notes = run_notes.read_unloaded(self.objects).values()
+        lacking = {place.entity for places in notes for place in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
         last, is_wanted = LastWarehouseRun.read(self.objects), full or event.get("everybody") is True
-        if last and last.is_of(self.version, now.date()) and not (owed or forgets or is_wanted):
+        if last and last.is_of(self.version, now.date()) and not (lacking or forgets or is_wanted):
             night.quiet_since = last.run_id
         else:
-            night.items = items_of(owed, models(self.grace_days), forgets=forgets)
+            night.items = items_of(lacking, models(self.grace_days), forgets=forgets)
             LastWarehouseRun(run_id, night.began, self.version).save(self.objects)
         return night
 
@@ -142,7 +145,7 @@ def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
 
 @dataclass(slots=True)
 class _Calls:
-    """One call's work. What is read of earlier builds is read once for all models, and once for all tests."""
+    """One call's work. Earlier builds are read once for all models, and once for all tests."""
 
     steps: WarehouseSteps
     night: WarehouseNight
@@ -165,21 +168,23 @@ class _Calls:
         return True
 
     def _load(self, entity: str) -> bool:
-        """Load the oldest days that the warehouse lacks, as many as one transaction takes."""
+        """Load the oldest days that the warehouse lacks, as many as one transaction takes.
+
+        Returns whether it lacks no other days of the entity.
+        """
         steps = self.steps
         notes = run_notes.read_unloaded(steps.objects)
-        owed = sorted(
-            {place for places in notes.values() for place in places if place.entity == entity}, key=str
-        )
-        days = sorted({each.dt for each in owed})[:DAYS_MAX]
-        some = {each for each in owed if each.dt in days}
+        lacking = {place for places in notes.values() for place in places if place.entity == entity}
+        oldest_days = sorted({place.dt for place in lacking})[:DAYS_MAX]
+        oldest = {place for place in lacking if place.dt in oldest_days}
         loader = Loader(steps.warehouse, steps.objects, steps.lake, steps.role_arn)
-        files = loader.load(self.night.run_id, sorted(some, key=str))
-        run_notes.strike_out_unloaded(steps.objects, notes, some)
+        files = loader.load(self.night.run_id, sorted(oldest, key=str))
+        run_notes.strike_out_unloaded(steps.objects, notes, oldest)
         metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
-        return len(some) == len(owed)
+        return len(oldest) == len(lacking)
 
     def _forget(self) -> bool:
+        """Delete the rows of erased persons. Raises RuntimeError if they may still come from the lake."""
         steps = self.steps
         progress = Progress.read(steps.objects, self.night.run_id)
         if progress is None or not progress.is_done:
@@ -191,14 +196,15 @@ class _Calls:
         return True
 
     def _test(self, builder: Builder, model: Model) -> list[dict[str, Any]]:
+        """Run a model's tests; returns those that failed, with the fields of models.Failure."""
         scope = builder.scope(model)
         if scope is None:
             return []
-        found = [asdict(each) for each in check_model(self.steps.warehouse, model, scope)]
-        metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(found))
-        if not found:
+        failures = [asdict(failure) for failure in check_model(self.steps.warehouse, model, scope)]
+        metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(failures))
+        if not failures:
             builder.note_tested(model)
-        return found
+        return failures
 
 
 def limit(config: WarehouseSettings) -> None:

@@ -1,14 +1,14 @@
-"""Builds the models: what their lake tables brought since the last build, or all of it.
+"""Builds the models from what their lake tables brought since the last build, or from all rows.
 
-Each model is built in one transaction, so a reader sees it either as it was or as it is. Building again
-changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a DROP would wait
-for every reader's open transaction, and keep later readers waiting.
+Each model is built in one transaction, so a reader sees either all of the old rows or all of the new ones.
+Building again changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a
+DROP would wait for every reader's open transaction, and keep later readers waiting.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -16,11 +16,11 @@ from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.models import ALL, Model, Scope, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
+from rules.days import DAY
 from rules.lake.entities import LOADED
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
-DAY = timedelta(days=1)
-SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and has 100 KB
+SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and takes 100 KB at most
 Span = tuple[date, date]  # both included
 _RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
 FROM information_schema.tables
@@ -35,8 +35,8 @@ class ModelBuild:
     """What lake.builds says of a model."""
 
     fingerprint: str  # of the SQL that made it
-    loads: Loads  # those that the model has
-    tested: Loads | None  # those that it had when its tests held last; None: they never did
+    loads: Loads  # the newest loads whose rows the model has
+    tested: Loads | None  # the loads that it had when its tests held last; None: they never did
 
 
 @dataclass(slots=True)
@@ -44,11 +44,11 @@ class Builder:
     """Builds models one by one."""
 
     warehouse: Warehouse
-    full: bool  # nothing is taken over from earlier builds
+    full: bool  # whether all models are built anew
     known: Mapping[str, Model]  # all models, by name
-    kinds: Mapping[str, str]  # of the relations that exist, by name: BASE TABLE or VIEW
+    kinds: Mapping[str, str]  # by name of a relation that exists: BASE TABLE or VIEW
     built: Mapping[str, ModelBuild]  # the last builds, by model
-    loads: Loads  # when this was read
+    loads: Loads  # the newest ones before the first model was built
 
     @classmethod
     def read(
@@ -58,7 +58,7 @@ class Builder:
 
         grace_days: see `models`.
         """
-        # What is loaded from here on is in the next build too.
+        # Loads are read first: if rows are loaded meanwhile, the next build takes them, perhaps once more.
         loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
         built = {
@@ -79,17 +79,17 @@ class Builder:
 
     def statements(self, model: Model) -> list[str]:
         """Return the SQL that builds a model. It is empty if nothing has changed that the model reads."""
-        kind, before = self.kinds.get(model.name), self._current(model)
-        if before is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
+        kind, last = self.kinds.get(model.name), self._last_build(model)
+        if last is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
             return _create(model, kind)
-        if model.materialized == "view" or self.holds_all(model, before.loads):
+        if model.materialized == "view" or self._has_all(model, last.loads):
             return []
         if model.materialized == "table":
             return _refill(model)
         if not model.by_date:
             (entity,) = entities_of(model, self.known)
-            return _increment(model, before.loads.get(entity, 0), self._changed_spans(model, before.loads))
-        return _rebuild_dates(model, self.touched(model, before.loads))
+            return _increment(model, last.loads.get(entity, 0), self._changed_spans(model, last.loads))
+        return _rebuild_dates(model, self.touched(model, last.loads))
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
         """Return the dates of a model with by_date whose rows may have changed since these loads."""
@@ -111,8 +111,8 @@ class Builder:
         rows = self.warehouse.rows(f"SELECT DISTINCT dt FROM lake.loads WHERE {later}")  # noqa: S608
         return {row["dt"] for row in rows}
 
-    def now_in(self, model: Model) -> dict[str, int]:
-        """Return the newest loads of a model's lake tables."""
+    def newest_loads(self, model: Model) -> dict[str, int]:
+        """Return the number of the newest load of each lake table that a model reads."""
         return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
 
     def scope(self, model: Model) -> Scope | None:
@@ -120,17 +120,17 @@ class Builder:
 
         The tests of these rows do not see a parent that was removed. The weekly tests of all rows do.
         """
-        before = self._current(model)
-        if before is None or before.tested is None:
+        last = self._last_build(model)
+        if last is None or last.tested is None:
             return ALL
-        if model.tested_in or self.holds_all(model, before.tested):
+        if model.tested_in or self._has_all(model, last.tested):
             return None
         if model.by_date:
-            rows = spans_condition(_quote(model.by_date), self.touched(model, before.tested))
+            rows = spans_condition(_quote(model.by_date), self.touched(model, last.tested))
             return Scope(rows, rows if model.by_date in model.key else "") if rows else None
-        return self._later(model, before.tested)
+        return self._scope_of_later_loads(model, last.tested)
 
-    def _later(self, model: Model, tested: Loads) -> Scope:
+    def _scope_of_later_loads(self, model: Model, tested: Loads) -> Scope:
         """Return the scope of rows of later loads; ALL, if no load number tells which these are."""
         entities = entities_of(model, self.known)
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
@@ -144,31 +144,32 @@ class Builder:
     def note_tested(self, model: Model) -> None:
         """Note that the model's tests hold for all that is in it."""
         before = self.built[model.name]
-        tested = self.now_in(model) if model.materialized == "view" else before.loads
+        tested = self.newest_loads(model) if model.materialized == "view" else before.loads
         change = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
         self.warehouse.run([f"UPDATE lake.builds SET {change}"])  # noqa: S608
 
-    def _current(self, model: Model) -> ModelBuild | None:
-        """Return the last build, if it was made by the model's present SQL."""
-        before = self.built.get(model.name)
-        is_current = before and before.fingerprint == fingerprint(model, self.known)
-        return before if is_current and not self.full else None
+    def _last_build(self, model: Model) -> ModelBuild | None:
+        """Return the last build to go on from; None if the model's SQL has changed, or all is built anew."""
+        last = self.built.get(model.name)
+        if self.full or last is None or last.fingerprint != fingerprint(model, self.known):
+            return None
+        return last
 
-    def holds_all(self, model: Model, loads: Loads) -> bool:
+    def _has_all(self, model: Model, loads: Loads) -> bool:
         """Whether these loads are the newest of all lake tables that a model reads.
 
-        Of lake.curation nobody can tell: its rows have no load numbers.
+        It is False for a model that reads lake.curation, whose rows have no load numbers.
         """
         has_numbers = entities_of(model, self.known) <= LOADED.keys()
         return has_numbers and all(
-            loads.get(entity) == newest for entity, newest in self.now_in(model).items()
+            loads.get(entity) == newest for entity, newest in self.newest_loads(model).items()
         )
 
     def _record(self, model: Model) -> list[str]:
         """Return the SQL that notes a build."""
-        before = self._current(model)
-        tested = before.tested if before else None
-        loads = map(write_loads, (self.now_in(model), tested))
+        last = self._last_build(model)
+        tested = last.tested if last else None
+        loads = map(write_loads, (self.newest_loads(model), tested))
         values = ", ".join(map(literal, (model.name, fingerprint(model, self.known), *loads)))
         return [
             f"DELETE FROM lake.builds WHERE model = {literal(model.name)}",  # noqa: S608
@@ -221,6 +222,7 @@ def _create(model: Model, kind: str | None) -> list[str]:
 
 
 def _refill(model: Model) -> list[str]:
+    """Return the SQL that empties a table and fills it."""
     return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
 
 
@@ -229,19 +231,20 @@ def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
 
     newest: the number of the newest load that the model has. spans: the dates that later loads touched.
     """
-    columns, later = _columns(model), f"{LOAD_NUMBER} > {newest}"
-    sql = narrowed_sql(model, spans, later) if spans else model.sql
-    old = same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
+    columns, is_later = _columns(model), f"{LOAD_NUMBER} > {newest}"
+    sql = narrowed_sql(model, spans, is_later) if spans else model.sql
+    has_same_key = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
+    is_replaced = has_same_key
     if spans and model.placed_by:
-        later += f" AND ({spans_condition(_quote(model.placed_by), spans)})"
-        old += f" AND ({spans_condition(f'{model.name}.{_quote(model.placed_by)}', spans)})"
-    statements = [f"CREATE TEMP TABLE fresh AS SELECT {columns} FROM ({sql}) AS model WHERE {later}"]  # noqa: S608
+        is_later += f" AND ({spans_condition(_quote(model.placed_by), spans)})"
+        is_replaced += f" AND ({spans_condition(f'{model.name}.{_quote(model.placed_by)}', spans)})"
+    statements = [f"CREATE TEMP TABLE fresh AS SELECT {columns} FROM ({sql}) AS model WHERE {is_later}"]  # noqa: S608
     if version := model.newest_by:
-        newer = f'{model.name}."{version}" > fresh."{version}"'
-        statements.append(f"DELETE FROM fresh USING {model.name} WHERE {same} AND {newer}")  # noqa: S608
+        is_newer = f'{model.name}."{version}" > fresh."{version}"'
+        statements.append(f"DELETE FROM fresh USING {model.name} WHERE {has_same_key} AND {is_newer}")  # noqa: S608
     return [
         *statements,
-        f"DELETE FROM {model.name} USING fresh WHERE {old}",  # noqa: S608
+        f"DELETE FROM {model.name} USING fresh WHERE {is_replaced}",  # noqa: S608
         f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM fresh",  # noqa: S608
     ]
 
@@ -271,7 +274,7 @@ def _quote(name: str) -> str:
 def touched_periods(
     days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0
 ) -> list[Span]:
-    """Return the first dates of the periods that a change of these dates changes.
+    """Return the first dates of the periods whose rows change if the lake's rows of these dates change.
 
     window: a period also follows from so many dates before it. around: from so many on both sides.
     Example: with window 1 and the period day, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.

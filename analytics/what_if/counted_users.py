@@ -1,4 +1,4 @@
-"""Users replayed one after the other, and their figures added up: what one process does."""
+"""What one process does for a what-if: it replays users one after the other, and adds up their figures."""
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -16,8 +16,8 @@ from rules.days import EPOCH
 from rules.engagement.ledger import INTO_DEBT, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
 
-TOP = 20
-FIRST = EPOCH.date()
+TOP = 20  # users who change most, in the answer
+FIRST = EPOCH.date()  # dates are columns of whole numbers: days since then
 NO_DAY = -(1 << 23)  # stands for the last active day of a user who has none
 NO_SETTINGS = UserSettings()
 
@@ -69,27 +69,40 @@ class FoldedStreak:
         last = (streak.last - FIRST).days
         return self.shown, streak.length, streak.longest, streak.active_days, last
 
+    @property
+    def longest(self) -> int:
+        """The days of the longest run."""
+        return self.streak.longest if self.streak else 0
+
     def count(self, lengths: RunLengths) -> None:
-        """Count the runs in."""
+        """Count the runs into the lengths of all users' runs."""
         lengths.ended.update(self.ended)
         if self.streak:
             (lengths.alive if self.shown else lengths.ended)[self.streak.length] += 1
 
 
 def folded_streak(world: World, today: date) -> FoldedStreak:
-    """Return a user's streak."""
+    """Return the streak of a user whose date is today."""
     cover, ended = world.cover, list[int]()
-    state = opening_streak(cover)
+    streak = opening_streak(cover)
     for day in sorted(world.active):
-        before, state = state, advance(state, day, cover)
-        if before and state.length == 1:
-            ended.append(before.length)
-    shown = shown_streak(state, cover, max(today, state.last)).current if state else 0
-    return FoldedStreak(state, shown, ended)
+        previous, streak = streak, advance(streak, day, cover)
+        if previous and streak.length == 1:
+            ended.append(previous.length)
+    shown = shown_streak(streak, cover, max(today, streak.last)).current if streak else 0
+    return FoldedStreak(streak, shown, ended)
+
+
+@dataclass(slots=True)
+class PointSums:
+    """Points that events and corrections have earned, and would earn."""
+
+    before: int = 0
+    after: int = 0
 
 
 class CountedUsers:
-    """Users, added up as they come."""
+    """Replays users, and adds up their figures."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay, self._figures = replay, Figures()
@@ -99,52 +112,56 @@ class CountedUsers:
         self._goals = Goals(replay.timeline, replay.now, self._figures, goal_figures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
-        self._months: dict[date, list[int]] = {}  # by day: points before and after
-        self._days: dict[tuple[str, date], int] = {}
+        self._points_by_day: dict[date, PointSums] = {}  # of all users
+        self._days: dict[tuple[str, date], int] = {}  # by user and day: points that there would be
 
     def add(self, rows: list[Row]) -> None:
-        """Replay a user, and count in what comes of it. rows: of one user, in the ledger's order."""
+        """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         replay, figures, user_id = self._replay, self._figures, rows[0].user_id
-        settings = replay.settings.get(user_id, NO_SETTINGS)
-        was = as_it_was(rows, settings, replay.now)
+        settings, today = replay.settings.get(user_id, NO_SETTINGS), replay.todays.of(user_id)
+        before = as_it_was(rows, settings, replay.now)
         user = UserFold(rows, replay.timeline, self._terms, settings).replay()
-        then, today = user.world(replay.now), replay.todays.of(user_id)
-        before = folded_streak(was, today)
-        is_same = (was.active, was.cover) == (then.active, then.cover)
-        after = before if is_same else folded_streak(then, today)
-        before.count(figures.runs_before)
-        after.count(figures.runs_after)
+        after = user.world(replay.now)
+        streak_before = folded_streak(before, today)
+        is_same = (before.active, before.cover) == (after.active, after.cover)
+        streak_after = streak_before if is_same else folded_streak(after, today)
+        streak_before.count(figures.runs_before)
+        streak_after.count(figures.runs_after)
         self._count_events(user)
-        self._count_others(user)
-        self._goals.count(user, (was.cover, then.cover), today)
-        row = (user_id, was.earned, was.balance, *before.measures, then.earned, then.balance, *after.measures)
+        self._count_other_entries(user)
+        self._goals.count(user, (before.cover, after.cover), today)
+        row = (
+            user_id,
+            *(before.earned, before.balance, *streak_before.measures),
+            *(after.earned, after.balance, *streak_after.measures),
+        )
         self._rows.append(row)
         changes = (
-            then.earned - was.earned,
-            then.balance - was.balance,
-            after.measures[2] - before.measures[2],
+            after.earned - before.earned,
+            after.balance - before.balance,
+            streak_after.longest - streak_before.longest,
         )
         if score := max(map(abs, changes)):
-            self._list(score, row, user, (was, then))
+            self._list_change(score, row, user, (before, after))
 
     def _count_events(self, user: UserFold) -> None:
-        months, keep_days = self._months, self._replay.keep_days
+        by_day, keep_days = self._points_by_day, self._replay.keep_days
         for row, terms, day, points in user.outcomes:
-            sums = terms.sums
-            month = months.get(row.day) or months.setdefault(row.day, [0, 0])
-            sums[0] += 1
-            sums[1] += row.points
-            month[0] += row.points
+            of_terms = terms.sums
+            of_day = by_day.get(row.day) or by_day.setdefault(row.day, PointSums())
+            of_terms.entries += 1
+            of_terms.before += row.points
+            of_day.before += row.points
             if points is None:
-                sums[3] += 1
+                of_terms.refused += 1
                 continue
-            sums[2] += points
-            month[1] += points
+            of_terms.after += points
+            of_day.after += points
             if keep_days:
                 self._add_day(user.user_id, day, points)
 
-    def _count_others(self, user: UserFold) -> None:
-        figures, months = self._figures, self._months
+    def _count_other_entries(self, user: UserFold) -> None:
+        figures, by_day = self._figures, self._points_by_day
         figures.entries += len(user.rows)
         figures.impossible += user.impossible
         for row in user.rows:
@@ -152,19 +169,24 @@ class CountedUsers:
                 figures.redemptions += row.points < 0
             elif row.kind in INTO_DEBT:
                 figures.of_type(row.event_type).before += row.points
-                months.setdefault(row.day, [0, 0])[0] += row.points
+                by_day.setdefault(row.day, PointSums()).before += row.points
         for draft in user.corrected:
             day = date.fromisoformat(draft.activity_date or "")
             figures.of_type(draft.event_type or "").after += draft.points
-            months.setdefault(day, [0, 0])[1] += draft.points
+            by_day.setdefault(day, PointSums()).after += draft.points
             if self._replay.keep_days:
                 self._add_day(user.user_id, day, draft.points)
 
     def _add_day(self, user: str, day: date, points: int) -> None:
         self._days[user, day] = self._days.get((user, day), 0) + points
 
-    def _list(self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]) -> None:
-        """List the user among those who change most, with the reasons, unless others change more."""
+    def _list_change(
+        self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
+    ) -> None:
+        """List the user among those who change most, with the reasons, unless TOP others change more.
+
+        score: how much the user changes. row: of USERS. worlds: before and after.
+        """
         if len(self._largest_changes) == TOP and (-score, user.user_id) > _rank(self._largest_changes[-1]):
             return
         corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
@@ -173,7 +195,7 @@ class CountedUsers:
         change = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
             "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
-            "impossible": [f"{each.what} of {each.points} at {each.at}" for each in user.impossible],
+            "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
         }
         self._largest_changes = sorted([*self._largest_changes, change], key=_rank)[:TOP]
 
@@ -181,18 +203,17 @@ class CountedUsers:
         """Return the answer for all users that were added."""
         figures = self._figures
         for terms in self._terms.all():
-            entries, before, after, refused = terms.sums
-            sums = figures.of_type(terms.event_type)
-            sums.entries += entries
-            sums.before += before
-            sums.after += after
-            sums.refused += refused
-            sums.broken += refused if terms.is_broken else 0
-        for day, (before, after) in self._months.items():
-            if before or after:
+            of_type = figures.of_type(terms.event_type)
+            of_type.entries += terms.sums.entries
+            of_type.before += terms.sums.before
+            of_type.after += terms.sums.after
+            of_type.refused += terms.sums.refused
+            of_type.broken += terms.sums.refused if terms.is_broken else 0
+        for day, points in self._points_by_day.items():
+            if points.before or points.after:
                 month = figures.of_month(f"{day:%Y-%m}")
-                month[0] += before
-                month[1] += after
+                month[0] += points.before
+                month[1] += points.after
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
         arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
         users = pa.table(arrays, USERS)
@@ -200,5 +221,5 @@ class CountedUsers:
 
 
 def _rank(change: dict[str, Any]) -> tuple[int, str]:
-    """Return what changes are sorted by: the largest first."""
+    """Return the sort key of a user's change: the largest score comes first."""
     return -change["score"], change["user_id"]

@@ -12,11 +12,13 @@ from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from typing import Any
 
+from analytics.what_if.figures import TypeSums
 from rules.book.book import Book, Books, FreezeRules, PauseRules, Version
 from rules.book.point_rules import Cap, lot_of
 from rules.days import EPOCH, MICROSECOND, stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
+CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,11 @@ class Terms:
     cap: Cap | None
     is_active: bool  # whether such an event would keep a streak
     was_active: bool  # whether it does by its entry
-    is_broken: bool  # see Row
+    is_broken: bool  # the candidate's contract refuses the events' properties
     # (from which arrival on, which terms judge then); arrivals in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
-    # how many entries; points that they earned, and would earn; how many events would be refused
-    sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    _ends: dict[date, date] = field(default_factory=dict)
+    sums: TypeSums = field(default_factory=TypeSums)  # of all these entries; `broken` stays 0
+    _ends: dict[date, date] = field(default_factory=dict)  # by the date of points: when they expire
 
     def at(self, created_at: int) -> "Terms":
         """Return the terms of an entry that was written at an instant."""
@@ -72,30 +73,34 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
         self._timeline = timeline
 
     def __missing__(self, key: tuple[Any, ...]) -> Terms:
-        event_type, version, cap, is_passive, segment, is_broken = key
+        event_type, version, _, _, segment, is_broken = key
         occurred = self._timeline.begin_of(segment)
         ruling = self._timeline.ruling(event_type, version or None, occurred, is_broken=is_broken)
-
-        def terms(ruling: Ruling) -> Terms:
-            is_known, keeps = ruling.points is not None, ruling.keeps_streak
-            return Terms(
-                event_type,
-                ruling,
-                ruling.cap if is_known else Cap.of(cap),
-                not ruling.is_refused and (not is_passive if keeps is None else keeps),
-                not is_passive,
-                is_broken,
-            )
-
-        new = self[key] = terms(ruling)
-        new.later = tuple(((at - EPOCH) // MICROSECOND, terms(later)) for at, later in ruling.later)
-        return new
+        terms = self[key] = _terms_of(ruling, key)
+        terms.later = tuple(
+            ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
+        )
+        return terms
 
     def all(self) -> Iterator[Terms]:
         """Yield all terms that were looked up, and those of later arrivals."""
         for terms in self.values():
             yield terms
             yield from (later for _, later in terms.later)
+
+
+def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
+    """Return the terms of a ruling. key: see TermsMemo; it says what the entries say themselves."""
+    event_type, _, cap, is_passive, _, is_broken = key
+    keeps_streak = not is_passive if ruling.keeps_streak is None else ruling.keeps_streak
+    return Terms(
+        event_type,
+        ruling,
+        cap=Cap.of(cap) if ruling.points is None else ruling.cap,
+        is_active=keeps_streak and not ruling.is_refused,
+        was_active=not is_passive,
+        is_broken=is_broken,
+    )
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ class Timeline:
         return self.boundaries[segment - 1] if segment else FIRST_INSTANT
 
     def is_candidates(self, instant: datetime) -> bool:
-        """Whether the candidate is in force at an instant."""
+        """Whether an instant is the candidate's: it is in force then."""
         is_begun = self.since is None or self.since <= instant
         return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
 
@@ -143,6 +148,7 @@ class Timeline:
         version: the one that its entry names. is_broken: the candidate's contract refuses its properties.
         """
         judged_by, candidate = self._numbered.get(version or 0), self.candidate
+        # An event that a later version has judged had waited for its type.
         waited = judged_by is not None and self.is_candidates(judged_by.effective_at)
         is_before = self.since is not None and occurred < self.since
         if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
@@ -154,9 +160,10 @@ class Timeline:
         return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
 
     def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
-        """Yield from when on a version is known, and its ruling, for each later one that takes a type.
+        """Yield what each version after the candidate rules, with the instant from which it is known.
 
-        Later ones are in force after the candidate. The first that is known when an event arrives judges it.
+        Versions that do not take the type are left out. The first that is known when an event arrives judges
+        it.
         """
         if self.until is None:
             return
@@ -170,6 +177,7 @@ class Timeline:
                 yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
     def _as_it_was(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
+        """Return the ruling of the version that has judged an event."""
         if version is None or event_type not in version.book.event_types:
             return Ruling(None)
         book, number = version.book, version.number
@@ -242,6 +250,7 @@ class Timeline:
 
     @cached_property
     def _instants(self) -> list[datetime]:
+        """The instants at which another book comes into force, or the candidate ends."""
         begins = [max(version.effective_at, version.published_at) for version in self.real.versions]
         return [FIRST_INSTANT, *begins, *(instant for instant in (self.since, self.until) if instant)]
 
@@ -249,6 +258,7 @@ class Timeline:
 def _ruling_of(
     book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
 ) -> Ruling:
+    """Return what a book says of an event anew. expiry: the rule by which its points expire."""
     return Ruling(
         book.points(event_type, occurred),
         book.cap(event_type, occurred),
@@ -258,9 +268,6 @@ def _ruling_of(
         factor=book.factor(event_type, occurred),
         version=version,
     )
-
-
-CANDIDATE = 0  # its number among predicted versions: lower than that of any version
 
 
 class PredictedBooks(Books):

@@ -1,4 +1,8 @@
-"""One user's history under other books, replayed by the rules: what events earn, and what was possible."""
+"""One user's history under other books, replayed by the rules: what events earn, and what was possible.
+
+UserFold goes through the ledger in order. While nothing differs from what happened, it takes each redemption
+as possible. From the first difference on it asks the rules.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +25,7 @@ from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
 from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
-CAPTURE = "CAPTURE"  # the kind of a step: what was held before is spent
+CAPTURE = "CAPTURE"  # the kind of a step that no entry has: what was held before is spent
 NO_NEW_DATES: Mapping[str, date] = {}
 # A freeze for a date that is farther from the day of its entry is a gift for that date.
 USUAL_FREEZE_SPAN = timedelta(days=1)
@@ -71,6 +75,16 @@ class Row(NamedTuple):
         return unstamp(self.held_at) if self.kind == EntryKind.REDEEM and self.held_at else self.at
 
     @property
+    def place(self) -> str:
+        """Its place in the ledger: the stamp of its instant."""
+        return stamp(self.at)
+
+    @property
+    def month(self) -> str:
+        """The month in which it was written: YYYY-MM."""
+        return f"{self.at:%Y-%m}"
+
+    @property
     def is_price(self) -> bool:
         """Whether it is a redemption at a price of the book."""
         return bool(self.version and self.reward_id and not self.freeze)
@@ -97,7 +111,7 @@ class UserSettings:
     pauses: tuple[tuple[date, date], ...] = ()  # both dates are included
     skipped: frozenset[date] = NO_DATES  # dates that are no misses
     opening: Checkpoint | None = None  # see Cover
-    pauses_after: tuple[tuple[date, date], ...] = ()  # the pauses that the books of the timeline allow
+    pauses_after: tuple[tuple[date, date], ...] = ()  # those of them that the books of the timeline allow
     # The dates of the events contradict each other (rule 8), so others may count if some events do not.
     has_doubts: bool = False
 
@@ -108,9 +122,9 @@ class World:
 
     earned: int  # points ever
     balance: int  # without what has expired
-    expired: int
-    active: set[date]
-    cover: Cover
+    expired: int  # points
+    active: set[date]  # dates with an event that keeps a streak
+    cover: Cover  # what protects the streak
 
 
 def as_it_was(rows: Sequence[Row], settings: UserSettings, now: datetime) -> World:
@@ -141,12 +155,64 @@ def as_it_was(rows: Sequence[Row], settings: UserSettings, now: datetime) -> Wor
     return World(earned, earned + others - expired, expired, active, cover)
 
 
+class PlacedDates:
+    """Places the events of one user on dates anew (rule 8).
+
+    It is needed if some events do not count any more, and the dates of the events contradict each other: then
+    others of them may give the dates.
+    """
+
+    def __init__(self, user_id: str) -> None:
+        self._user_id = user_id
+        self._days = dict[date, Day]()
+        self.flight_gaps = set[date]()  # dates that flights leave out
+
+    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
+        """Return the dates of one transaction's events by event id, without those that are refused.
+
+        terms_of: the terms of each event, by its id.
+        """
+        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
+        events = [self._event(row, terms_of[row.event_id]) for row in judged]
+        near = dates_beside(event.activity_date for event in events)
+        placed = assign_dates(events, {day: self._days.get(day) for day in near})
+        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
+        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
+        self.flight_gaps |= flight_gap_dates(opened, beside)
+        dates = {event.event_id: event.activity_date for event in placed}
+        for row in judged:
+            is_passive = not terms_of[row.event_id].is_active
+            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
+        return dates
+
+    def take_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
+        """Take the event that a CLAWBACK names from its day. outcomes: of all events so far."""
+        for outcome in outcomes:
+            if outcome.row.event_id == row.event_id and outcome.points is not None:
+                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
+
+    def count(self, row: Row, draft: Draft) -> None:
+        """Count an entry into its day. row: says where in the ledger it stands."""
+        self._days |= apply_to_days(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
+
+    def _event(self, row: Row, terms: Terms) -> Event:
+        # Placing reads the id, the date and whether it is passive. The rest is left empty.
+        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
+        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
+
+
+def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
+    """Return an entry that moves an event's day, and no points."""
+    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
+
+
 class UserFold:
-    """A user's ledger, gone through in order under the books of a timeline. A place is an entry's stamp."""
+    """A user's ledger, gone through in order under the books of a timeline."""
 
     def __init__(
         self, rows: Sequence[Row], timeline: Timeline, terms_of: TermsMemo, settings: UserSettings
     ) -> None:
+        """rows: of one user, in the ledger's order, at least one. settings: of that user."""
         self.rows, self.timeline, self.settings = rows, timeline, settings
         self.user_id = rows[0].user_id
         self.outcomes: list[Outcome] = []  # of the events
@@ -168,11 +234,10 @@ class UserFold:
         self._keeps_points = not is_judged_anew and bool(timeline.candidate or corrections)
         self._rates_anew = bool(corrections) and not self._keeps_points
         self._rerated = rerated_since(rows) if self._rates_anew else {}
-        self._drafts: list[Draft] = []  # what there is to be rated anew
+        self._drafts: list[Draft] = []  # all entries so far, if corrections are worked out anew from them
         self.has_changed = any(terms.is_active != terms.was_active for terms in self._terms.values())
-        self._places_dates = self.has_changed and settings.has_doubts  # dates are placed anew
-        self._days = dict[date, Day]()
-        self._flight_gaps = set[date]()  # dates that flights leave out, where dates are placed anew
+        # None: the events stay on the dates of the ledger
+        self._placed_dates = PlacedDates(self.user_id) if self.has_changed and settings.has_doubts else None
         self._capped = CappedPoints()
         self._undone: set[str] = set()  # places of what was impossible
         # How many more entries there would be than there are, by their points and when these expire. All are
@@ -195,9 +260,9 @@ class UserFold:
             CAPTURE: self._capture,
         }
         for kind, rows in groupby(self._in_order(), key=attrgetter("kind")):
-            if kind == EntryKind.EARN and self._places_dates:
+            if kind == EntryKind.EARN and self._placed_dates:
                 for batch in _batches(rows):
-                    self._earn(batch, self._placed(batch))
+                    self._earn(batch, self._placed_dates.place(batch, self._terms))
             elif kind == EntryKind.EARN:
                 self._earn(rows, NO_NEW_DATES)
             else:
@@ -207,7 +272,10 @@ class UserFold:
         return self
 
     def _in_order(self) -> Sequence[Row]:
-        """Return the rows as they count. A captured hold is there twice: as it was held, and captured."""
+        """Return the rows in the order in which they count.
+
+        A captured hold is among them twice: when it was held, and when it was captured.
+        """
         captured = [row for row in self.rows if row.held_at and row.kind == EntryKind.REDEEM]
         if not captured:
             return self.rows
@@ -242,7 +310,7 @@ class UserFold:
 
     def _skipped(self) -> frozenset[date]:
         """Return the dates that are no misses: where dates are placed anew, flights may leave out others."""
-        if not self._places_dates:
+        if not self._placed_dates:
             return self.settings.skipped
         earns = [row for row in self.rows if row.kind == EntryKind.EARN]
         flight_gaps = flight_gap_dates([(row.event_id, row.day) for row in earns if not row.is_passive], {})
@@ -252,7 +320,7 @@ class UserFold:
         }
         # What is left are dates of an amnesty and the like.
         others = self.settings.skipped.difference(flight_gaps, *map(_skipped_in, zones))
-        return others.union(self._flight_gaps, *map(_skipped_in, zones_after))
+        return others.union(self._placed_dates.flight_gaps, *map(_skipped_in, zones_after))
 
     def _earn(self, rows: Iterable[Row], placed: Mapping[str, date]) -> None:
         """Apply the entries of events. placed: by event, the dates that are not those of the ledger."""
@@ -281,55 +349,21 @@ class UserFold:
             if self._rates_anew:
                 self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
 
-    def _placed(self, batch: Sequence[Row]) -> dict[str, date]:
-        """Return the dates of the events of one transaction, which are placed together (rule 8)."""
-        events = []
-        for row in batch:
-            terms = self._terms[row.event_id]
-            if not terms.ruling.is_refused:
-                # Placing reads the id, the date and whether it is passive. The rest is left empty.
-                values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
-                events.append(Event(self.user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active))
-        near = dates_beside(event.activity_date for event in events)
-        placed = assign_dates(events, {day: self._days.get(day) for day in near})
-        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
-        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
-        self._flight_gaps |= flight_gap_dates(opened, beside)
-        days = {event.event_id: event.activity_date for event in placed}
-        for row in batch:
-            if row.event_id in days:
-                earned_for = days[row.event_id].isoformat()
-                is_passive = not self._terms[row.event_id].is_active
-                draft = Draft(
-                    *(EntryKind.EARN, 0, row.event_id, row.event_type, earned_for), is_passive=is_passive
-                )
-                self._count_day(row, draft)
-        return days
-
-    def _count_day(self, row: Row, draft: Draft) -> None:
-        self._days |= apply_to_days(self._days, [Entry(self.user_id, stamp(row.at), row.seq, 0, draft)])
-
-    def _take_from_day(self, row: Row) -> None:
-        for outcome in self.outcomes:
-            if outcome.row.event_id == row.event_id and outcome.points is not None:
-                is_passive, day = not outcome.is_active, outcome.day.isoformat()
-                draft = Draft(EntryKind.CLAWBACK, 0, row.event_id, row.event_type, day, is_passive=is_passive)
-                self._count_day(row, draft)
-
     def _claw_back(self, row: Row) -> None:
-        """Take back an event (rule 12). What follows is worked out anew, as the process did that wrote it."""
+        """Take back an event (rule 12). The entries that follow from that are worked out anew."""
         self._differences[row.points, row.expires_on] -= 1
-        if self._places_dates:
-            self._take_from_day(row)
+        if self._placed_dates:
+            self._placed_dates.take_back(row, self.outcomes)
         if not self._rates_anew:
             self._taken_back.add(row.event_id)
             self._correct(row, [_correction(row)])
             return
-        named = [draft for draft in self._drafts if draft.event_id == row.event_id]
-        if len(named) == 1:  # nothing is written of an event that has not counted
+        drafts_of_event = [draft for draft in self._drafts if draft.event_id == row.event_id]
+        if len(drafts_of_event) == 1:  # an event that has not counted is not taken back
             self._taken_back.add(row.event_id)
             books = PredictedBooks(self.timeline, row.at)
-            self._correct(row, clawback(named[0], "", self._drafts, books, ""))
+            # The entry's place and reason change no points, so they stay empty.
+            self._correct(row, clawback(drafts_of_event[0], "", self._drafts, books, ""))
 
     def _rerate(self, row: Row) -> None:
         """Add what is lacking by the versions that are known, from a date's week on (rule 12)."""
@@ -354,11 +388,12 @@ class UserFold:
                 self.lots[ends] += draft.points
             if draft.cap:
                 self._capped.add(draft.event_type or "", _day_of(draft), draft.cap, draft.points)
-            if draft.kind is EntryKind.CLAWBACK and self._places_dates:
-                self._count_day(row, draft)
+            if draft.kind is EntryKind.CLAWBACK and self._placed_dates:
+                self._placed_dates.count(row, draft)
             self.corrected.append(draft)
 
     def _redeem(self, row: Row) -> None:
+        """Spend points on a reward, hold or freeze at the book's price, if that was possible."""
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
         if row.is_price:
@@ -383,13 +418,13 @@ class UserFold:
         if is_freeze:
             self._take(row)
         self.sum -= price
-        self.moves[stamp(row.at)] = (at, price)
+        self.moves[row.place] = (at, price)
         if row.held_at:
-            self._held[stamp(row.at)] = price
+            self._held[row.place] = price
 
     def _missing(self, price: int, balance: int, now: datetime) -> int:
         """Return how many points are missing; 0 or below for none. balance: with what has expired."""
-        if not any(more for (points, _), more in self._differences.items() if points):
+        if not any(count for (points, _), count in self._differences.items() if points):
             return 0  # nothing differs so far, so it was possible
         return price - balance + self._expired(now)
 
@@ -399,13 +434,13 @@ class UserFold:
 
     def _capture(self, row: Row) -> None:
         """Spend what was held, if a clawback has left enough. Otherwise the hold is released."""
-        if (price := self._held.get(place := stamp(row.at))) is None:
+        if (price := self._held.get(row.place)) is None:
             return
         # What is held is still part of the balance.
         missing = self._missing(price, self.sum + sum(self._held.values()), row.at)
-        del self._held[place]
+        del self._held[row.place]
         if price and missing > 0:
-            self.moves.pop(place, None)
+            self.moves.pop(row.place, None)
             self.sum += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
@@ -413,7 +448,7 @@ class UserFold:
         """Note that something would have been impossible. The arguments are the fields of Impossible."""
         at = stamp(row.counts_at)
         self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
-        self._undone.add(stamp(row.at))
+        self._undone.add(row.place)
         self._differences[row.points, None] -= 1
 
     def _reverse(self, row: Row) -> None:
@@ -440,23 +475,25 @@ class UserFold:
         """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
         if self._is_gift(row):
             return 0
-        return self.timeline.freezes(row.at).price(self._free[f"{row.at:%Y-%m}"][1])
+        _, free_after = self._free[row.month]
+        return self.timeline.freezes(row.at).price(free_after)
 
     def _is_gift(self, row: Row) -> bool:
         """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
         real = self.timeline.real_at(row.at).freezes
-        used = self._free[f"{row.at:%Y-%m}"][0]
-        return row.points == 0 and used >= real.free_a_month and bool(real.price_points)
+        free_before, _ = self._free[row.month]
+        return row.points == 0 and free_before >= real.free_a_month and bool(real.price_points)
 
     def _take(self, row: Row) -> None:
+        """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
         at, day = row.at, row.freeze_date
-        free, is_gift = self._free[f"{at:%Y-%m}"], self._is_gift(row)
+        free, is_gift = self._free[row.month], self._is_gift(row)
         # Only a free one that the month still has is one of the month's: another may cost nothing, too.
         free[0] += row.points == 0 and free[0] < self.timeline.real_at(at).freezes.free_a_month
         free[1] += not is_gift and free[1] < self.timeline.freezes(at).free_a_month
         if day:
             self._freezes.append((day, 1))
-            self._granted[stamp(at)] = day
+            self._granted[row.place] = day
 
     @property
     def _is_as_it_was(self) -> bool:
@@ -479,7 +516,10 @@ class UserFold:
         return f"{held} freezes would have been held, and {most} may be" if held >= most else ""
 
     def _gone_from(self, row: Row, granted: date) -> date:
-        """Return from when a returned freeze is gone: as the ledger says, if it was used there, too."""
+        """Return from which date on a returned freeze is gone.
+
+        It is the ledger's date, unless the freeze was used on another date than there.
+        """
         stored = row.freeze_date
         if stored and self._is_as_it_was:
             return stored
@@ -510,6 +550,7 @@ def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
 
 
 def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
+    """Return the entry of an event under the timeline's books. ends: when its points expire."""
     ruling = terms.ruling
     number = (row.version or None) if ruling.points is None else ruling.version
     return Draft(
@@ -522,7 +563,7 @@ def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | Non
 
 
 def _correction(row: Row) -> Draft:
-    """Return an entry of CLAWBACK or RERATE as it is."""
+    """Return an entry of CLAWBACK or RERATE as the ledger has it."""
     return Draft(
         *(EntryKind(row.kind), row.points, row.event_id, row.event_type, row.day.isoformat()),
         cap=Cap.of(row.cap),

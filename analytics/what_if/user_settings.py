@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, time
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.user_rows import small_database
-from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
-from analytics.recompute.user_fold import SETTINGS
+from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import UserSettings
 from rules.days import UnknownZone, today

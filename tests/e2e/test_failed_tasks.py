@@ -17,6 +17,7 @@ from local.operate import nightly_run
 from local.paths import ROOT, WAREHOUSE
 from local.stack import Stack
 from tests.support.effort import only_soak
+from tests.support.raw_lake import ARRIVED
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -172,7 +173,7 @@ def test_all_others_are_loaded_and_committed_and_the_next_run_makes_it_good(stac
         return json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
 
     for place in (DAMAGED, SOUND):
-        key = f"{raw_prefix(*asdict(place).values())}{time.time_ns()}"
+        key = f"{raw_prefix(place.entity, ARRIVED, place.dt, place.hour)}{time.time_ns()}"
         s3.put_object(Bucket=bucket, Key=key, Body=b"no row\n")
     s3.put_object(Bucket=bucket, Key=curated_key(DAMAGED), Body=b"no Parquet")
     execution = nightly_run.start(stack, None, None, repair=False)

@@ -30,6 +30,7 @@ from tests.e2e.conftest import event
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
 from tests.support.effort import SOAK, effort
+from tests.support.raw_lake import ARRIVED
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -109,13 +110,15 @@ def question(stack: Stack) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def first_run(stack: Stack, people: list[str], question: dict[str, Any]) -> dict[str, Any]:
     """A run that the schedule starts, over all of it, with lines planted that are none and an object twice."""
-    place = f"raw/events/dt=2026-03-02/hour=12/{people[0]}-"
+    place = f"raw/events/arrived={ARRIVED}/dt=2026-03-02/hour=12/{people[0]}-"
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
     lake_put(stack, place + "planted-2.gz", gzip.compress(b'{"user_id": 5, "dt": "2026-03-02"}\n'))
     objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     first = next(raw_objects_of_dates(objects, "events", "2026-03-03", "2026-03-03"))
     assert "/arrived=" in first.key
-    lake_put(stack, f"raw/events/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key))
+    lake_put(
+        stack, f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key)
+    )
     execution = scheduled(stack)
     assert nightly_run.wait(stack, execution) == "SUCCEEDED"
     return nightly_run.report_of(stack, execution)

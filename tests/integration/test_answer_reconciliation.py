@@ -29,6 +29,7 @@ from tests.support.engine import Engine
 from tests.support.lake_corruptions import spoil
 from tests.support.moved_stats import a_person, answered, stored
 from tests.support.questions_stack import prepared
+from tests.support.raw_lake import ARRIVED
 
 LATER = datetime.now(UTC) + timedelta(days=30)  # the processor writes stats by the clock
 
@@ -67,7 +68,7 @@ class Answerers:
             row = row_of(entity, decode_item(each), NOW)
             lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
         for (dt, hour), texts in lines.items():
-            key = f"raw/{entity.name}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
+            key = f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
             self.objects.put(key, "\n".join(texts).encode())
             curate(self.objects, Task(entity.name, dt, hour))
 

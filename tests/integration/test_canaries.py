@@ -94,7 +94,7 @@ class LakeStream:
             where = json.loads(head.strip() + b"]}")
             place = Place(self.entity, where["dt"], where["hour"])
             arrived = datetime.now(UTC).date().isoformat()
-            key = raw_prefix(place.entity, place.dt, place.hour, arrived) + uuid.uuid4().hex
+            key = raw_prefix(place.entity, arrived, place.dt, place.hour) + uuid.uuid4().hex
             self.lake.put(key, b"".join(some))
             self.touched.add(place)
         return []

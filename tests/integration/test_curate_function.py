@@ -33,7 +33,7 @@ from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
-from tests.support.raw_lake import DT, PLACE, event, line, put_raw, quarantined, rows, total
+from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows, total
 
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -77,7 +77,7 @@ TASKS = [{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")]
 
 def alone(task: dict[str, Any], **more: Any) -> dict[str, Any]:
     answer: dict[str, Any] = curate_large_function.handler(
-        {"run_id": "r1", "task": task, "arrived": [], **more}, CONTEXT
+        {"run_id": "r1", "task": task, "arrived": [ARRIVED], **more}, CONTEXT
     )
     return answer
 
@@ -171,7 +171,7 @@ def test_a_rebuild_says_of_what_raw_objects_are_gone(lake: S3Objects) -> None:
     report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
     assert report["rebuild"] == {"raw_deleted_before": None, "without_raw": []}
     assert "raw objects" not in markdown(report).lower()
-    (gone, *_) = lake.list(f"raw/events/dt={DT}/hour=05/")
+    (gone, *_) = lake.list(f"raw/events/arrived={ARRIVED}/dt={DT}/hour=05/")
     lake.delete([gone.key])
     asked = {"from": "2025-01-01", "to": DT, "days": {"events": [DT], "ledger": [DT]}, "rebuild": True}
     (batch,) = json.loads(lake.get(step("plan", **asked)["batches_key"]))
@@ -180,11 +180,13 @@ def test_a_rebuild_says_of_what_raw_objects_are_gone(lake: S3Objects) -> None:
     report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
     assert report["rebuild"] == {
         "raw_deleted_before": "2025-09-03",
-        "without_raw": [{**asdict(PLACE), "reason": "1 raw objects are gone, hour=05/a first"}],
+        "without_raw": [
+            {**asdict(PLACE), "reason": f"1 raw objects are gone, hour=05/arrived={ARRIVED}/a first"}
+        ],
     }
     text = markdown(report)
     assert "Raw objects that came before 2025-09-03 are deleted" in text
-    assert "| events | 2026-03-01 | 05 | 1 raw objects are gone, hour=05/a first |" in text
+    assert f"| events | 2026-03-01 | 05 | 1 raw objects are gone, hour=05/arrived={ARRIVED}/a first |" in text
 
 
 def test_the_report_names_what_could_not_be_read(lake: S3Objects) -> None:
@@ -195,11 +197,12 @@ def test_the_report_names_what_could_not_be_read(lake: S3Objects) -> None:
     lake.put("errors/events/x/whole", whole)
     lake.put("errors/events/x/cut", whole + cut)
     lake.put(
-        f"raw/events/dt={DT}/hour=05/cut", gzip.compress(line(event(2)) + b"\n") + gzip.compress(b"{}")[:-5]
+        f"raw/events/arrived={ARRIVED}/dt={DT}/hour=05/cut",
+        gzip.compress(line(event(2)) + b"\n") + gzip.compress(b"{}")[:-5],
     )
     # The night that reads an hour names its raw objects; an error object waits, and is named each night.
     for run_id, named in (
-        ("r1", ["errors/events/x/cut", f"raw/events/dt={DT}/hour=05/cut"]),
+        ("r1", ["errors/events/x/cut", f"raw/events/arrived={ARRIVED}/dt={DT}/hour=05/cut"]),
         ("r2", ["errors/events/x/cut"]),
     ):
         for batch in json.loads(lake.get(step("plan", run_id=run_id)["batches_key"])):
@@ -257,7 +260,7 @@ def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
 ) -> None:
     fill(lake)
     step("plan")
-    step("curate", tasks=TASKS, arrived=[])
+    step("curate", tasks=TASKS, arrived=[ARRIVED])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["QuarantinedRows"] for each in lines if "QuarantinedRows" in each] == [[1.0]]
 
@@ -265,7 +268,7 @@ def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
 def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:
     fill(lake)
     step("plan")
-    step("curate", tasks=TASKS, arrived=[])
+    step("curate", tasks=TASKS, arrived=[ARRIVED])
     glue = aws.client("glue")
     tables = glue.get_tables(DatabaseName="lake")["TableList"]
     assert {table["Name"] for table in tables} == set(LOADED)

@@ -82,19 +82,19 @@ def record(data: bytes) -> bytes:
     return json.dumps({"rawData": base64.b64encode(data).decode()}).encode()
 
 
-HOUR = "raw/events/dt=2026-03-01/hour=05/"
+HOUR = "raw/events/arrived=2026-03-02/dt=2026-03-01/hour=05/"
 # What Firehose, S3 or a run that has died may leave, and where.
 PLACES = {
     "raw/events/arrived=2026-03-02/dt=2026-03-02/hour=07/loose": gzip.compress(MINE + OTHER),
     "raw/events/nowhere": MINE,
-    "raw/ledger/dt=2026-03-01/hour=05/misplaced": b'{"user_id": "canary-user"}\n',
+    "raw/ledger/arrived=2026-03-02/dt=2026-03-01/hour=05/misplaced": b'{"user_id": "canary-user"}\n',
     f"{HOUR}cut": gzip.compress(OTHER) + gzip.compress(MINE)[:-5],
     f"{HOUR}damaged": gzip.compress(OTHER) + gzip.compress(MINE)[:-6] + b"\0\0\0\0\0\0",
     f"{HOUR}refused": gzip.compress(MINE.replace(b'"CHECK_IN"', b"7")),
-    "quarantine/events/dt=2026-03-04/hour=05/old.ndjson": json.dumps(
+    "quarantine/events/dt=2026-03-04/hour=05/arrived=2026-03-04/old.ndjson": json.dumps(
         {"line": 1, "reason": "", "raw": MINE.decode()}
     ).encode(),
-    "quarantine/events/dt=2026-03-04/hour=05/no_json.ndjson": b"what? " + MINE,
+    "quarantine/events/dt=2026-03-04/hour=05/arrived=2026-03-04/no_json.ndjson": b"what? " + MINE,
     "errors/events/processing-failed/dt=2026-03-01/zipped": gzip.compress(record(MINE) + record(OTHER)),
     "errors/events/processing-failed/dt=2026-03-01/cut": gzip.compress(record(MINE))[:-9],
     "errors/events/processing-failed/dt=2026-03-01/message": json.dumps(

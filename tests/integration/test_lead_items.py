@@ -26,6 +26,7 @@ from rules.leads.lead_events import to_item
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads
+from tests.support.raw_lake import ARRIVED
 
 QUALITY = "marts.lead_quality"
 ANEW = {"outcome": "asked for anew"}
@@ -62,7 +63,7 @@ class Nights:
         tasks = {Task(entity.name, row["dt"], row["hour"]) for entity, row in rows}
         for task in tasks:
             own = [row for entity, row in rows if Task(entity.name, row["dt"], row["hour"]) == task]
-            key = f"raw/{task.entity}/dt={task.dt}/hour={task.hour}/{self.now:%d%H}"
+            key = f"raw/{task.entity}/arrived={ARRIVED}/dt={task.dt}/hour={task.hour}/{self.now:%d%H}"
             self.objects.put(key, "\n".join(map(json.dumps, own)).encode())
             curate(self.objects, task)
         known = models()

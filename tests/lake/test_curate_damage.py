@@ -152,6 +152,7 @@ DISPLACED = (
     f"raw/events/dt={NOWHERE}/hour=00/a",
     "raw/events/dt=0000-00-00/hour=00/a",
     f"raw/events/dt={DT}/a",
+    f"raw/events/dt={DT}/hour=05/no_date_of_arrival",
     "raw/events/a",
 )
 
@@ -171,7 +172,7 @@ def test_objects_under_no_hour_are_refused_with_the_reason(objects: FolderObject
     refused = quarantined(objects)
     assert {each["source"] for each in refused} == set(DISPLACED)
     assert {each["reason"] for each in refused if each["source"] == DISPLACED[0]} == {
-        "there is no such hour: dt=2026-02-31/hour=05"
+        "it lies under no existing arrived=/dt=/hour=: dt=2026-02-31/hour=05"
     }
     objects.put(DISPLACED[0], ONE)
     assert curate(objects, nowhere("events")) == Counts(count - 1, 0, 0, count - 1)

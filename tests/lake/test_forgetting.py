@@ -34,7 +34,7 @@ from tests.support.dying import DyingFolder, Killed
 from tests.support.effort import effort
 from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
-from tests.support.raw_lake import event, put_raw, rows, total
+from tests.support.raw_lake import ARRIVED, event, put_raw, rows, total
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 USER, OTHER, LEAD = "o'brien@example.org", "user-3", "lead-00"
@@ -187,7 +187,7 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     loose = put_raw(lake, "loose", [mine, other], Place("events", "2026-03-02", "05"), packed=2)
     lake.put("raw/events/nowhere", json.dumps(mine).encode() + b"\n")
     packed = lake.get(put_raw(lake, "x", [mine, other], Place("events", "2026-03-03", "05"), zipped=False))
-    lake.put("raw/events/dt=2026-03-03/hour=05/x", b"")
+    lake.put(f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=05/x", b"")
     for name, data in (("a", packed), ("b", json.dumps(mine).encode())):
         lake.put(f"errors/events/{name}", json.dumps({"rawData": base64.b64encode(data).decode()}).encode())
     for hour in ("05", None):
@@ -307,7 +307,7 @@ def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name:
     if state == "failed beside others":
         curate(lake, place)
         remember_tasks(lake, [], [place])
-    key = "raw/events/dt=2026-03-01/hour=05/cut"
+    key = f"raw/events/arrived={ARRIVED}/dt=2026-03-01/hour=05/cut"
     lake.put(key, CUT_OFF[name])
     if state in ("curated", "no quarantine"):
         curate(lake, place)

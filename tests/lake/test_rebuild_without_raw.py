@@ -13,7 +13,7 @@ from analytics.curation.curate import RawGone, curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import QUARANTINE
 from rules.lake.entities import ENTITIES, EVENTS, Entity, Field, Type
-from tests.support.raw_lake import DAY, PLACE, event, put_raw, quarantined, rows, total
+from tests.support.raw_lake import ARRIVED, DAY, PLACE, event, put_raw, quarantined, rows, total
 
 MOOD = Field("mood", Type.INTEGER, "how it felt")
 GROWN = replace(EVENTS, fields=(*EVENTS.fields, MOOD))
@@ -33,7 +33,7 @@ def test_lines_leave_the_quarantine(objects: FolderObjects, monkeypatch: pytest.
     assert curate(objects, PLACE) == Counts(5, 1, 0, 4)
     objects.delete([gone])
     declared(monkeypatch, EVENTS)
-    with pytest.raises(RawGone, match="1 raw objects are gone, hour=05/a first"):
+    with pytest.raises(RawGone, match=f"1 raw objects are gone, hour=05/arrived={ARRIVED}/a first"):
         curate(objects, PLACE, rebuild=True)
     put_raw(objects, "c", [event(4), b"new nonsense"])
     assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(7, 4, 1, 2)

@@ -406,7 +406,7 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_places_dates")
+    without(monkeypatch, "_placed_dates")
 
 
 def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:

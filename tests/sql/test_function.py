@@ -300,5 +300,5 @@ def test_a_builder_that_has_nothing_new_builds_nothing(
     with steps.warehouse.kept_open():
         builder = Builder.read(steps.warehouse)
         again = {name for name in models() if builder.statements(models()[name])}
-        assert all("curation" in str(builder.now_in(models()[name])) for name in again)
+        assert all("curation" in str(builder.newest_loads(models()[name])) for name in again)
         assert "marts.retention_cohorts" not in again

@@ -20,6 +20,7 @@ from rules.days import parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import EVENTS, row_of
 from tests.support.effort import effort
+from tests.support.raw_lake import ARRIVED
 from tests.support.real_input import CUSTOMERS, PURCHASES
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -70,7 +71,9 @@ def test_revenue_by_month(tmp_path: Path) -> None:
             continue
         body["properties"] = {**body["properties"], "note": "x" * 450}  # long properties have amounts too
         made = row(body)
-        raw[f"raw/events/dt={made['dt']}/hour={made['hour']}/a"].append(json.dumps(made).encode())
+        raw[f"raw/events/arrived={ARRIVED}/dt={made['dt']}/hour={made['hour']}/a"].append(
+            json.dumps(made).encode()
+        )
     for key, lines in raw.items():
         lake.put(key, b"\n".join([*lines, lines[0]]))  # one of them twice
     tasks = plan(lake, NOW.date()).tasks

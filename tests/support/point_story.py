@@ -29,6 +29,7 @@ from tests.support.account_world import World
 from tests.support.effort import SOAK
 from tests.support.firehose import Firehose
 from tests.support.published_books import Table, publish
+from tests.support.raw_lake import ARRIVED
 
 # A Monday each. In the first history lies ISO week 53 of 2026, in the others clocks change.
 BASES = tuple(datetime(*day, tzinfo=UTC) for day in ((2026, 12, 21), (2027, 3, 22), (2026, 10, 19)))
@@ -192,7 +193,9 @@ class PointStory:
         for (table, entity), items in self.rows().items():
             for name, data in enumerate(self.published(table, entity, items)):
                 dt, hour = (part.decode() for part in partition_of(data))
-                objects.put(f"raw/{entity.name}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data)
+                objects.put(
+                    f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data
+                )
                 tasks.add(Task(entity.name, dt, hour))
         for task in tasks:
             curate(objects, task)

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from rules.lake.valid_row import RowRefused, read_row
 
 DT, HOUR = "2026-03-01", "05"
 PLACE = Place("events", DT, HOUR)
+ARRIVED = f"{datetime.now(UTC):%Y-%m-%d}"  # an object is really stored today, and nights look by that
 DAY = Place("events", DT, None)
 
 
@@ -54,13 +55,13 @@ def put_raw(
     place: Place = PLACE,
     zipped: bool = True,
     packed: int = 0,
-    arrived: str = "",
+    arrived: str = ARRIVED,
 ) -> str:
     """Store lines (bytes as they are, anything else as JSON) as a raw object; returns its key.
 
     packed: how many lines a packed record has; 0 for plain lines.
     """
-    key = raw_prefix(place.entity, place.dt, place.hour, arrived) + name
+    key = raw_prefix(place.entity, arrived, place.dt, place.hour) + name
     data = raw_text(list(map(line, rows)), place, packed)
     objects.put(key, gzip.compress(data, mtime=0) if zipped else data)
     return key

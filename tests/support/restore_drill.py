@@ -42,6 +42,7 @@ from tests.support.firehose import Firehose
 from tests.support.memory import forget
 from tests.support.phones import Phones
 from tests.support.pipeline import Stream
+from tests.support.raw_lake import ARRIVED
 from tests.support.site import FULFILMENT, PRODUCERS, Site
 from tests.support.subscribers import World
 from tests.support.template import table_definition
@@ -247,7 +248,7 @@ class Drill:
             assert head
             dt, hour = data[7:17].decode(), data[27:29].decode()
             self.puts += 1
-            self.objects.put(f"raw/{entity}/dt={dt}/hour={hour}/{self.puts}-{number}", data)
+            self.objects.put(f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.puts}-{number}", data)
             tasks.add(Task(entity, dt, hour))
         for task in sorted(tasks, key=str):
             curate(self.objects, task)

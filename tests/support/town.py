@@ -44,6 +44,7 @@ from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import ENTITIES, row_of
 from tests.support.books import TYPES, KnownBooks, judged
 from tests.support.engine import Engine
+from tests.support.raw_lake import ARRIVED
 
 START = datetime(2026, 3, 20, 12, tzinfo=UTC)
 SHARDS = 2
@@ -223,7 +224,7 @@ class Town:
     def curate(self) -> None:
         """Bring the writes noted so far into the lake."""
         for (entity, dt, hour), lines in self.dynamodb.rows.items():
-            key = f"raw/{entity}/dt={dt}/hour={hour}/{self.now:%H%M%S%f}-{len(lines)}"
+            key = f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%H%M%S%f}-{len(lines)}"
             self.objects.put(key, "\n".join(lines).encode())
             self.tasks.append(Task(entity, dt, hour))
             curate(self.objects, self.tasks[-1])

@@ -1,7 +1,8 @@
 """The reconciliation of one share of the users.
 
-First a cheap phase compares profiles and days with the lake. Then each suspect is looked at closely, or by
-the ledger alone. At last lapsed streaks are lowered. What a call has no time for is done by the next one.
+First profiles and days are compared with the lake, which is cheap and finds the suspects. Then each suspect
+is looked at closely, or by the ledger alone. At last lapsed streaks leave the leaderboard's index. If a call
+has no time for all of it, the next one goes on.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,21 +16,23 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.recompute.lake_days import days_between, days_touched
-from analytics.recompute.recompute import RecomputedUsers, Snapshot
+from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_profiles, users_of_other_days
-from analytics.reconcile.journals import differs, users_due
+from analytics.reconcile.journals import figures_of, journal_of
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
-from rules.engagement.reconciliation import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG, contradictions
+from rules.engagement.streak import Cover
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
-from rules.turns import NIGHTS, slices_due
+from rules.turns import NIGHTS, slice_of, slices_due
 
 USERS_AT_ONCE = 256
-ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
+# A date ends at another instant in each zone, and a clock may be late.
+ZONES_SPAN = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,9 @@ class Suspects:
     """The users to look at."""
 
     scan: ProfileScan
-    closely: frozenset[str]
-    by_ledger: frozenset[str]  # by their ledger, and closely only if that differs
-    lake: Snapshot  # what the lake says of all users
+    closely: frozenset[str]  # whose items are compared with their whole ledger
+    by_ledger: frozenset[str]  # whose ledger is compared with the lake, and their items only if that differs
+    lake: LakeUsers  # what the lake says of the share's users
 
 
 @dataclass(slots=True)
@@ -74,10 +77,10 @@ class ShareReconciliation:
             return result
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
-        wanted = sorted(suspects.closely | suspects.by_ledger)
-        left = [user for user in wanted if findings.after is None or user > findings.after]
+        all_suspects = sorted(suspects.closely | suspects.by_ledger)
+        waiting = [user for user in all_suspects if findings.after is None or user > findings.after]
         try:
-            is_done = self._look_at(findings, suspects, left, now)
+            is_done = self._look_at(findings, suspects, waiting, now)
         except Exception:
             findings.save_share(self.objects, run_id, self.share, PROGRESS)  # the report names repairs
             raise
@@ -85,38 +88,48 @@ class ShareReconciliation:
             findings.after = None
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
-            findings.compared = len(wanted)
+            findings.compared = len(all_suspects)
             self._lower(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
     def _suspects(self, now: datetime) -> Suspects:
-        lake = Snapshot(RecomputedUsers.load(self.objects, self.plan.run_id, self.share).table)
+        lake = LakeUsers.load(self.objects, self.plan.run_id, self.share)
         before = self.plan.before[self.share.number]
         if self.plan.everybody or before is None:
-            scan = self._scan(
-                [partial(self._profiles, set(), n, SEGMENTS) for n in range(SEGMENTS)], lake.ids, lake, now
-            )
-            return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
+            return self._everybody(lake, now)
+        return self._changed_since(before, lake, now)
+
+    def _everybody(self, lake: LakeUsers, now: datetime) -> Suspects:
+        """Return all users of the share, to look at closely."""
+        scans = [partial(self._profiles, set(), part, SEGMENTS) for part in range(SEGMENTS)]
+        scan = self._scan(scans, lake.ids, lake, now)
+        return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
+
+    def _changed_since(self, before: datetime, lake: LakeUsers, now: datetime) -> Suspects:
+        """Return the users who have changed since an instant, those whose turn it is, and those who differ.
+
+        A part of the table is read each night, too, because it may have users whom the lake does not know.
+        """
         projections = self.reconciler.projections
-        due, touched = users_due(lake, before, self.plan.at), lake.touched(before - LAKE_LAG)
+        turns = slices_due(before.date(), self.plan.at.date())
+        having_turn = {user for user in lake.ids if slice_of(user) in turns}
+        touched = lake.touched(before - LAKE_LAG)
         lapsing = lake.lapsing(before.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
-        expected = self._wanted(due | touched | lapsing)
-        # A part of the table is read each night, too: it may have users whom the lake does not know.
-        parts = slices_due(before.date(), self.plan.at.date())
-        scans = [partial(self._profiles, expected, part, NIGHTS) for part in parts]
+        expected = self._wanted(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
+        scans = [partial(self._profiles, expected, part, NIGHTS) for part in turns]
         scan = self._scan([read_expected, *scans], expected, lake, now)
         if self.plan.span:
-            days, long_ago = days_between(self.objects, *self.plan.span, self.share), set[str]()
+            days, unread_days = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
-            days, long_ago = days_touched(self.objects, before - LAKE_LAG, self.share)
+            days, unread_days = days_touched(self.objects, before - LAKE_LAG, self.share)
         differing = users_of_other_days(days, projections.some_days)
-        closely = self._wanted(scan.candidates | due | long_ago | differing)
+        closely = self._wanted(scan.candidates | having_turn | unread_days | differing)
         return Suspects(scan, closely, (expected & touched) - closely, lake)
 
     def _scan(
-        self, scans: Sequence[Scan], expected: Iterable[str], lake: Snapshot, now: datetime
+        self, scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, now: datetime
     ) -> ProfileScan:
         return scan_profiles(scans, expected, lake, self.reconciler.accounts.shards, now)
 
@@ -159,16 +172,32 @@ class ShareReconciliation:
 
     def _look(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
         """Look at one user. An error is returned, so that the findings have what came of the others."""
-        lake, reconciler = suspects.lake.user(user_id), self.reconciler
-        ledger, witness, goals = reconciler.accounts.ledger, reconciler.witness, reconciler.goals
-        if user_id in suspects.by_ledger and not differs(ledger, lake, user_id, witness, goals):
+        lake = suspects.lake.user(user_id)
+        if user_id in suspects.by_ledger and not self._ledger_differs(user_id, lake):
             return LookResult()
         try:
-            return LookResult(reconciler.examine(user_id, lake, now))
+            return LookResult(self.reconciler.examine(user_id, lake, now))
         except AccountContended:
             return LookResult(is_contended=True)  # The next nightly run looks again.
         except Exception as error:  # noqa: BLE001 (_add_results raises it)
             return LookResult(error=error)
+
+    def _ledger_differs(self, user_id: str, lake: LakeUser | None) -> bool:
+        """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
+
+        The ledger is read eventually consistent, because a user who differs is looked at closely. If the user
+        does not differ, the witness notes the head, and `goals` folds the ledger.
+        """
+        witness, goals = self.reconciler.witness, self.reconciler.goals
+        entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, consistent=False)
+        unproven = witness.faults(user_id, entries) if witness else []
+        if faults or unproven or contradictions(entries, figures_of(lake)):
+            return True
+        if witness:
+            witness.note_head(user_id, entries)
+        if goals:
+            goals.fold(user_id, entries, lake.cover if lake else Cover())
+        return False
 
     def _lower(self, findings: Findings, lapsed: Iterable[Item]) -> None:
         """Take lapsed streaks out of the leaderboard's index, but for users who are not as they must be."""

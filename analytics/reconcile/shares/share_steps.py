@@ -1,4 +1,8 @@
-"""The steps of a night's comparison: plan it; recompute and reconcile each share; collect."""
+"""The steps of a night's comparison of users.
+
+One call plans it. Each share is recomputed and reconciled by calls of its own, side by side. The last call
+collects what all shares have found.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +17,8 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.lake_books import lake_books
-from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
+from analytics.recompute.lake_users import LakeUser, LakeUsers
+from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.settings_history import SettingsHistory
@@ -27,114 +32,19 @@ from rules.turns import SHARES
 # If very many accounts are in one of these doubts, something else is wrong than the accounts.
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
-
-
-def collect(
-    objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
-) -> Findings:
-    """Put the findings of all shares together, freeze accounts, and note what is compared.
-
-    A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
-    roots: where the root over all accounts' heads is published; None: nowhere. It is not published either if
-    very many chains are broken.
-    """
-    total = Findings()
-    by_share, given_up = _findings(objects, plan)
-    for findings in by_share.values():
-        total.join(findings)
-    total.spared = _excessive_doubts(total.users, by_share)
-    _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
-    for users in (total.different, total.unrepaired, total.contended, total.frozen):
-        users.sort()
-    if reconciler.repair:
-        plan.note_compared(objects, given_up)
-        if roots and Doubt.UNPROVEN not in total.spared:  # what wrong code hashes must not get into a root
-            total.root = _publish_root(objects, roots, plan, by_share.values())
-    total.save(objects, plan.run_id)
-    return total
-
-
-def _freeze(
-    total: Findings,
-    doubtful: Iterable[tuple[str, LakeUser | None, list[str]]],
-    reconciler: Reconciler,
-    now: datetime,
-) -> None:
-    """Freeze accounts. doubtful: user, what the lake says of the user, and the reasons."""
-    for user_id, lake, reasons in doubtful:
-        try:
-            if reconciler.repair:
-                reconciler.freeze(user_id, lake, reasons, now)
-        except AccountContended:
-            total.contended.append(user_id)
-        total.frozen.append(user_id)
-
-
-def _publish_root(
-    objects: Objects, roots: Objects, plan: NightPlan, of_shares: Iterable[Findings]
-) -> dict[str, Any]:
-    """Publish the root over all accounts, with the new heads that the shares have noted."""
-    new_heads = changes_of([head for findings in of_shares for head in findings.heads])
-    heads = Heads.read(objects).with_changes(objects, new_heads, plan.at.isoformat(), plan.run_id)
-    return publish_root(roots, heads)
-
-
-def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
-    """Return the findings of each share, as far as it came; and the numbers of those that failed."""
-    by_share: dict[UserShare, Findings] = {}
-    given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
-    for share in _shares(plan):
-        result = Findings.of_share(objects, plan.run_id, share)
-        if result is None and share.number not in given_up:
-            note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
-            given_up.add(share.number)
-        by_share[share] = result or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
-    return by_share, given_up
-
-
-def _shares(plan: NightPlan) -> Iterator[UserShare]:
-    return (UserShare(number, plan.shares) for number in range(plan.shares))
-
-
-def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
-    """Return the doubts in which too many accounts are, each with how many. Nobody is frozen for these.
-
-    If the lake lacks entries of very many accounts, the lake is wrong. If very many chains are broken whose
-    entries lake and ledger agree on, the code is.
-    """
-    numbers = {
-        doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values()) for doubt in SPARED
-    }
-    return {doubt.value: number for doubt, number in numbers.items() if is_systemic(number, users)}
-
-
-def _to_freeze(
-    objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
-) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield the users whose redemptions must wait, what the lake says of each, and the reasons."""
-    for share, findings in by_share.items():
-        doubtful: dict[str, list[str]] = {}
-        for doubt in (Doubt.CONTRADICTED, *SPARED):
-            if doubt not in spared:
-                doubtful |= findings.of_doubt(doubt)
-        if doubtful:
-            lake = Snapshot(RecomputedUsers.load(objects, plan.run_id, share).table)
-            yield from ((user, lake.user(user), doubtful[user]) for user in sorted(doubtful))
-
-
 StepAnswer = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ShareSteps:
-    """The steps, with the stores that they use."""
+    """The steps, each with the shape of its event, and the stores that they use."""
 
     objects: Objects
     accounts: AccountStore
     projections: Projections
     redis: EngagementCache
-    shares: int = SHARES  # what is kept from night to night counts for this number of shares alone
-    erased: ErasureCheck = NO_ERASURES  # who is left out
+    shares: int = SHARES  # another number makes the state that earlier nights have left useless
+    erased: ErasureCheck = NO_ERASURES  # persons who are left out
     roots: Objects | None = None  # where roots over all accounts' heads are published; None: nowhere
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
@@ -157,7 +67,7 @@ class ShareSteps:
         """
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event, plan)
-        if not RecomputedUsers.is_there(self.objects, plan.run_id, share):
+        if not LakeUsers.is_stored(self.objects, plan.run_id, share):
             users = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
             users.save(self.objects, plan.run_id, share)
         reconciliation = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
@@ -170,13 +80,13 @@ class ShareSteps:
         return {}
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
-        """{"run_id", "repair"?} -> what all shares have found, stored as the run's result."""
+        """{"run_id", "repair"?} -> the findings of all shares, which are stored as the run's result."""
         plan = NightPlan.load(self.objects, event["run_id"])
         return collect(self.objects, plan, self._reconciler(event, plan), now, self.roots)
 
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
-        books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
+        books = cache(partial(lake_books, self.objects))  # they are read when the first user needs them
         return Reconciler(
             self.accounts,
             self.projections,
@@ -188,3 +98,97 @@ class ShareSteps:
             witness=PreviousTree(self.objects),
             goals=GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None,
         )
+
+
+def collect(
+    objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
+) -> Findings:
+    """Put the findings of all shares together, freeze accounts, and note what is compared.
+
+    A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
+    roots: where the root over all accounts' heads is published; None: nowhere. If very many chains are
+    broken, it is not published.
+    """
+    total = Findings()
+    by_share, given_up = _findings_by_share(objects, plan)
+    for findings in by_share.values():
+        total.join(findings)
+    total.spared = _excessive_doubts(total.users, by_share)
+    _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
+    for users in (total.different, total.unrepaired, total.contended, total.frozen):
+        users.sort()
+    if reconciler.repair:
+        plan.note_compared(objects, given_up)
+        # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
+        if roots and Doubt.UNPROVEN not in total.spared:
+            total.root = _publish_root(objects, roots, plan, by_share.values())
+    total.save(objects, plan.run_id)
+    return total
+
+
+def _freeze(
+    total: Findings,
+    doubtful: Iterable[tuple[str, LakeUser | None, list[str]]],
+    reconciler: Reconciler,
+    now: datetime,
+) -> None:
+    """Freeze accounts. doubtful: user, what the lake says of the user, and the reasons."""
+    for user_id, lake, reasons in doubtful:
+        try:
+            if reconciler.repair:
+                reconciler.freeze(user_id, lake, reasons, now)
+        except AccountContended:
+            total.contended.append(user_id)
+        total.frozen.append(user_id)
+
+
+def _publish_root(
+    objects: Objects, roots: Objects, plan: NightPlan, all_findings: Iterable[Findings]
+) -> dict[str, Any]:
+    """Publish the root over all accounts, with the new heads that the shares have noted."""
+    new_heads = changes_of([head for findings in all_findings for head in findings.heads])
+    heads = Heads.read(objects).with_changes(objects, new_heads, plan.at.isoformat(), plan.run_id)
+    return publish_root(roots, heads)
+
+
+def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
+    """Return the findings of each share, as far as it came; and the numbers of the shares that failed."""
+    by_share: dict[UserShare, Findings] = {}
+    given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
+    for share in _shares(plan):
+        result = Findings.of_share(objects, plan.run_id, share)
+        if result is None and share.number not in given_up:
+            note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
+            given_up.add(share.number)
+        by_share[share] = result or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
+    return by_share, given_up
+
+
+def _shares(plan: NightPlan) -> Iterator[UserShare]:
+    return (UserShare(number, plan.shares) for number in range(plan.shares))
+
+
+def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
+    """Return how many accounts are in each doubt that has too many. Nobody is frozen for such a doubt.
+
+    If the lake lacks entries of very many accounts, the lake is wrong. If very many chains are broken, though
+    lake and ledger agree on the entries, the code is wrong.
+    """
+    numbers = {
+        doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values()) for doubt in SPARED
+    }
+    return {doubt.value: number for doubt, number in numbers.items() if is_systemic(number, users)}
+
+
+def _to_freeze(
+    objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
+) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
+    """Yield the users whose redemptions must wait, what the lake says of each, and the reasons."""
+    for share, findings in by_share.items():
+        doubtful: dict[str, list[str]] = {}
+        for doubt in (Doubt.CONTRADICTED, *SPARED):
+            if doubt not in spared:
+                doubtful |= findings.of_doubt(doubt)
+        if doubtful:
+            lake = LakeUsers.load(objects, plan.run_id, share)
+            yield from ((user, lake.user(user), doubtful[user]) for user in sorted(doubtful))

@@ -26,7 +26,7 @@ from analytics.curation.plan import (
     write_plan,
 )
 from analytics.lake import layout, run_notes
-from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
+from tests.support.raw_lake import ARRIVED, DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
@@ -190,7 +190,7 @@ def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
     assert key == "runs/r1/tasks.json"
     tasks = [{"entity": "events", "dt": DT, "hour": "05"}]
     assert json.loads(lake.get(key)) == tasks
-    batch = {"run_id": "r1", "tasks": tasks, "arrived": [], "rebuild": False, "large": False}
+    batch = {"run_id": "r1", "tasks": tasks, "arrived": [ARRIVED], "rebuild": False, "large": False}
     assert json.loads(lake.get(batches)) == [batch]
 
 
@@ -231,7 +231,9 @@ def test_a_task_s_size_has_the_file_that_it_merges(lake: Lake) -> None:
     run(lake)
     lake.put_at("b", OTHER, NOW + timedelta(minutes=1))
     hours = {each.key: each.size for each in lake.list("curated/")}
-    raw = {each.key: each.size for each in lake.list(layout.raw_prefix("events", OTHER.dt, OTHER.hour))}
+    raw = {
+        each.key: each.size for each in lake.list(layout.raw_prefix("events", ARRIVED, OTHER.dt, OTHER.hour))
+    }
     assert plan(lake, SOON).sizes == {DAY: sum(raw.values()) + sum(hours.values())}
     assert plan(lake, TODAY).sizes[OTHER] == sum(raw.values()) + hours[layout.curated_key(OTHER)]
 

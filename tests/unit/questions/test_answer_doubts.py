@@ -21,6 +21,7 @@ from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.answers import NOON
 from tests.support.examples import examples
+from tests.support.raw_lake import ARRIVED
 
 NOW = NOON + timedelta(days=3)
 SMALL = st.integers(0, 3)
@@ -70,7 +71,9 @@ def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Respon
     with TemporaryDirectory() as folder:
         objects = FolderObjects(Path(folder))
         for (dt, hour), texts in lines.items():
-            objects.put(f"raw/responses/dt={dt}/hour={hour}/part", "\n".join(texts).encode())
+            objects.put(
+                f"raw/responses/arrived={ARRIVED}/dt={dt}/hour={hour}/part", "\n".join(texts).encode()
+            )
             curate(objects, Task("responses", dt, hour))
         for today in (NOW, NOW + timedelta(days=4), NOW + timedelta(days=30)):  # part of it settled, then all
             found = answer_totals(objects, today.date()).to_pylist()

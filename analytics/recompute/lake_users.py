@@ -1,0 +1,153 @@
+"""All users of a share as the lake has them: the result of a nightly recompute, one row a user."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import Objects
+from analytics.lake.arrow import arrow_schema
+from analytics.lake.curated_files import parquet_bytes
+from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
+from analytics.recompute.user_shares import ALL, UserShare
+from rules.days import stamp
+from rules.engagement.streak import Cover, Streak
+from rules.lake.entities import ENTITIES
+
+RESULT = "streaks.parquet"  # of a run and a share
+# From last_activity_date to digest the rules have computed the columns. The others are the settings of the
+# newest profile, which cannot be computed from anything else.
+ROWS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("last_activity_date", pa.date32()),
+        *((name, pa.int32()) for name in ("current_streak", "longest_streak", "active_days")),
+        ("freezes_spent", pa.string()),
+        ("lapses_on", pa.date32()),
+        *((name, pa.int64()) for name in ("entries", "total_bestie_points", "points", "balance")),
+        ("ledger_head", pa.string()),
+        ("ledger_seq", pa.int64()),
+        ("sound", pa.bool_()),
+        ("digest", pa.uint64()),
+        *((name, arrow_schema(ENTITIES["streaks"]).field(name).type) for name in SETTINGS),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeUser:
+    """What the lake says of one user."""
+
+    streak: Streak | None
+    total_points: int  # ever earned
+    balance: int
+    head: str | None  # head, seq: of the newest ledger entry; None if the lake has no entry
+    seq: int | None
+    entries: int  # how many the ledger has; of all of them: points, digest
+    points: int
+    digest: int
+    is_sound: bool  # the entries are complete, and their points add up to the balance
+    version: int | None  # of the newest profile, as all below; None if the lake has no profile
+    zone: str | None
+    chosen: str | None  # the zone that the user has set
+    pauses: str | None  # pauses, skipped, opening: texts (see user_fold)
+    skipped: str | None
+    review: bool
+    updated_at: datetime | None
+    opening: str | None = None
+
+    @property
+    def cover(self) -> Cover:
+        """What protects the streak by the settings of the newest profile: all but freezes."""
+        skipped = frozenset(dates_of(self.skipped))
+        return Cover((), pauses_of(self.pauses), skipped, opening=opening_of(self.opening))
+
+
+@dataclass(frozen=True)
+class LakeUsers:
+    """The users of one recompute, looked up by id."""
+
+    table: pa.Table  # with the columns ROWS, by user_id
+
+    def save(self, objects: Objects, run_id: str, share: UserShare = ALL) -> str:
+        """Store the table as a nightly run's result of a share; returns its key."""
+        key = share.key(run_id, RESULT)
+        objects.put(key, parquet_bytes(self.table))
+        return key
+
+    @staticmethod
+    def is_stored(objects: Objects, run_id: str, share: UserShare) -> bool:
+        """Whether a nightly run has stored its result of a share."""
+        return objects.etag(share.key(run_id, RESULT)) is not None
+
+    @classmethod
+    def load(cls, objects: Objects, run_id: str, share: UserShare = ALL) -> "LakeUsers":
+        """Read a nightly run's result of a share. Raises NoObject if there is none."""
+        return cls(pq.read_table(BytesIO(objects.get(share.key(run_id, RESULT)))))
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The users' ids, in the order of the rows."""
+        ids: list[str] = self._columns["user_id"].to_pylist()
+        return ids
+
+    def touched(self, since: datetime) -> set[str]:
+        """Return the users with a ledger entry or a profile of that instant or later."""
+        has_entry = pc.greater_equal(self._columns["ledger_head"], stamp(since))
+        has_profile = pc.greater_equal(self._columns["updated_at"], since)
+        return set(self._columns["user_id"].filter(pc.or_kleene(has_entry, has_profile)).to_pylist())
+
+    def lapsing(self, first: date, last: date) -> set[str]:
+        """Return the users whose streak becomes 0 between two dates, both included, if they do nothing."""
+        lapses_on = self._columns["lapses_on"]
+        is_lapsing = pc.and_(pc.greater_equal(lapses_on, first), pc.less_equal(lapses_on, last))
+        return set(self._columns["user_id"].filter(is_lapsing).to_pylist())
+
+    def user(self, user_id: str) -> LakeUser | None:
+        """Return a user, or None if the lake does not know the user."""
+        index = self._row_of_user.get(user_id)
+        if index is None:
+            return None
+        row: dict[str, Any] = {name: column[index].as_py() for name, column in self._columns.items()}
+        return LakeUser(
+            streak=_streak(row) if row["last_activity_date"] else None,
+            total_points=row["total_bestie_points"] or 0,
+            balance=row["balance"] or 0,
+            head=row["ledger_head"],
+            seq=row["ledger_seq"],
+            entries=row["entries"] or 0,
+            points=row["points"] or 0,
+            digest=row["digest"] or 0,
+            is_sound=row["sound"] is not False,
+            version=row["version"],
+            zone=row["timezone"],
+            chosen=row["timezone_chosen"],
+            pauses=row["pauses"] or None,
+            skipped=row["skipped_dates"] or None,
+            review=bool(row["tz_review"]),
+            updated_at=row["updated_at"],
+            opening=row["opening"] or None,
+        )
+
+    @cached_property
+    def _columns(self) -> dict[str, pa.Array]:
+        return {name: self.table[name].combine_chunks() for name in self.table.column_names}
+
+    @cached_property
+    def _row_of_user(self) -> dict[str, int]:
+        return {user: index for index, user in enumerate(self.ids)}
+
+
+def _streak(row: dict[str, Any]) -> Streak:
+    return Streak(
+        row["last_activity_date"],
+        row["current_streak"],
+        row["longest_streak"],
+        row["active_days"],
+        dates_of(row["freezes_spent"]),
+    )
