@@ -50,10 +50,13 @@ def traffic_options(function: Function) -> Function:
         add = click_option(
             option(field.name),
             type=Reader("n", number),
-            required=is_needed,
-            default=None if is_needed else field.default,
             help=field.metadata["about"],
-            show_default=False if is_needed else f"{field.default:g}",
+            # A default of None would count as given.
+            **(
+                {"required": True}
+                if is_needed
+                else {"default": field.default, "show_default": f"{field.default:g}"}
+            ),
         )
         with_traffic = add(with_traffic)
     return with_traffic

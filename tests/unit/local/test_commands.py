@@ -77,6 +77,21 @@ def test_each_help_has_an_example_that_is_taken_and_says_what_holds_if_an_option
     assert "\x1b" not in text
 
 
+@pytest.mark.parametrize(
+    "name", sorted(name for name, each in commands().items() if any(part.required for part in each.params))
+)
+def test_a_command_without_what_it_needs_says_what_that_is(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = next(each for each in commands()[name].params if each.required)
+    word = needed.opts[0] if isinstance(needed, click.Option) else "argument"
+    code, sentence = ended(monkeypatch, *name.split())
+    said = sentence + capsys.readouterr().err
+    assert code == 2
+    assert "Missing" in said
+    assert word in said
+
+
 def test_all_that_stands_at_the_top_is_listed_and_few() -> None:
     assert len(cli.root.commands) <= 24
     text = cli.root.get_help(click.Context(cli.root, info_name="streakline"))
