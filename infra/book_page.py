@@ -26,15 +26,18 @@ def part_text(name: str, schema: Schema) -> str:
 
 
 def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value and meaning of each field below a path. A repeated list refers to the first one."""
-    earlier: list[tuple[Schema, str]] = []
+    """Yield name, value and meaning of each field below a path.
+
+    Where two lists have one schema, the second refers to the first.
+    """
+    lists: dict[int, str] = {}  # by the identity of its schema: the name of the first list that has it
     for name, part in schema.get("properties", {}).items():
         field = f"**`{path}{name}`**" if name in schema.get("required", ()) else f"`{path}{name}`"
-        same = [f"as `{other}`" for known, other in earlier if known is part and "items" in part]
-        if same:
-            yield field, "list", same[0]
+        if id(part) in lists:
+            yield field, "list", f"as `{lists[id(part)]}`"
             continue
-        earlier.append((part, name))
+        if "items" in part:
+            lists[id(part)] = name
         yield field, _value(part), part.get("description") or part.get("items", {}).get("description", "")
         yield from _rows(f"{path}{name}.", part)
     if isinstance(entries := schema.get("additionalProperties"), dict):

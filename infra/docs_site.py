@@ -26,7 +26,7 @@ OUTSIDE = {
     "client/python/README.md": "client-python.md",
     "client/typescript/README.md": "client-typescript.md",
 }
-# Files that are the same in the site and on the page, or beside this one.
+# Files of the site that are not below docs/: their path in the site, and in the repository
 SHARED = {"theme.css": "page/theme.css", "icon.svg": "page/icon.svg", "site.css": "infra/site.css"}
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
@@ -50,27 +50,28 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages from outside docs/."""
-    for source, place in OUTSIDE.items():
+    for source, page_path in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, place, content=text))
-    for place, source in SHARED.items():
-        files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
+        files.append(File.generated(config, page_path, content=text))
+    for file_path, source in SHARED.items():
+        files.append(File.generated(config, file_path, abs_src_path=str(ROOT / source)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links to where things are in the site."""
-    place = page.file.src_uri
-    source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
+    page_path = page.file.src_uri
+    source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
     parts = CODE.split(markdown)
     return "".join(
-        part if number % 2 else LINK.sub(lambda match: _site_link(match, source, place), part)  # odd: code
+        # The odd parts are code, which stays as it is.
+        part if number % 2 else LINK.sub(lambda match: _site_link(match, source, page_path), part)
         for number, part in enumerate(parts)
     )
 
 
-def _site_link(match: re.Match[str], source: str, place: str) -> str:
-    """Return a link as the site has it. source, place: its page in the repository, and in the site."""
+def _site_link(match: re.Match[str], source: str, page_path: str) -> str:
+    """Return a link as the site has it. source, page_path: of its page in the repository, and in the site."""
     text, target = match.groups()
     path, _, anchor = target.partition("#")
     if not path or ":" in path:
@@ -83,5 +84,5 @@ def _site_link(match: re.Match[str], source: str, place: str) -> str:
     page = OUTSIDE.get(linked) or (linked.removeprefix("docs/") if linked.startswith("docs/") else None)
     if page is None or not page.endswith((".md", ".svg", ".png")):
         return text
-    relative = posixpath.relpath(page, posixpath.dirname(place) or ".")
+    relative = posixpath.relpath(page, posixpath.dirname(page_path) or ".")
     return f"[{text}]({relative}{'#' + anchor if anchor else ''})"

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+# A digest is of an account in the tree, two nodes, the hidden fields, an entry, or a link of the chain.
 LEAF, NODE, COMMITMENT, CONTENT, LINK = b"\x00", b"\x01", b"\x03", b"\x04", b"\x05"
 DIGEST_BYTES = 32
 
@@ -19,15 +20,15 @@ def root_of(proof: dict[str, Any]) -> bytes:
     if proof["form"] != "streakline-proof-1":
         raise ValueError(f"this is no proof of a form that is known: {proof['form']}")
     entry = proof["entry"]
-    # The entry: what stays of it when its person is erased, and a commitment to all else.
+    # The entry. If its person is erased, the fields `shown` stay, and of the others this commitment alone.
     commitment = _digest(COMMITMENT, _digest_of_hex(entry["salt"]), _encoded(entry["hidden"]))
     content = _digest(CONTENT, commitment, _encoded(entry["shown"]))
     head = _digest(LINK, _digest_of_hex(entry["previous"]), content)
-    # The chain: each later entry's hash is over its predecessor's.
+    # The chain of the account's entries. The hash of each later one is over the hash before it.
     seq = int({name: value for name, _, value in entry["shown"]}["seq"])
     for later_content in proof["after"]:
         head, seq = _digest(LINK, head, _digest_of_hex(later_content)), seq + 1
-    # The tree over all accounts.
+    # The tree over all accounts, from the account's leaf up to the root.
     node = _digest(LEAF, _digest_of_hex(proof["account"]), seq.to_bytes(8, "big"), head)
     for side, text in proof["path"]:
         if side not in ("left", "right"):
@@ -57,7 +58,7 @@ def _digest(kind: bytes, *parts: bytes) -> bytes:
 
 
 def _digest_of_hex(text: str) -> bytes:
-    """Return a digest that is written as text. Raises TypeError for another length, which may hide bytes."""
+    """Return the digest of a hexadecimal text. Raises TypeError for another length, which may hide bytes."""
     digest = bytes.fromhex(text)
     if len(digest) != DIGEST_BYTES:
         raise TypeError(f"{text} is no digest of {DIGEST_BYTES} bytes")

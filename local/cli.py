@@ -31,8 +31,8 @@ class Lazy(click.Command):
     def load(self) -> click.Command:
         """Import the command."""
         module, _, name = self._target.partition(":")
-        found: click.Command = getattr(import_module(module), name)
-        return found
+        command: click.Command = getattr(import_module(module), name)
+        return command
 
 
 class Group(click.Group):
@@ -41,7 +41,7 @@ class Group(click.Group):
     def __init__(
         self, line: str, *parts: Mapping[str, click.Command], sections: tuple[str, ...] = ("Commands",)
     ) -> None:
-        commands = {name: each for part in parts for name, each in part.items()}
+        commands = {name: command for part in parts for name, command in part.items()}
         super().__init__(PROGRAM, commands, help=line, no_args_is_help=True)
         self.context_settings = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
         self._sections = dict(zip(sections, parts, strict=True))
@@ -55,15 +55,17 @@ class Group(click.Group):
         width = max(map(len, self.commands))
         for title, part in self._sections.items():
             with formatter.section(title):
-                rows = [(name.ljust(width), each.get_short_help_str(WIDTH)) for name, each in part.items()]
+                rows = [
+                    (name.ljust(width), command.get_short_help_str(WIDTH)) for name, command in part.items()
+                ]
                 formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is called, imported."""
-        name, found, rest = super().resolve_command(ctx, args)
-        return name, found.load() if isinstance(found, Lazy) else found, rest
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Lazy) else command, rest
 
 
 RUN = {
@@ -263,12 +265,8 @@ def _refuse(refused: click.ClickException) -> NoReturn:
         sys.exit(refused.exit_code)
     context = refused.ctx if isinstance(refused, click.UsageError) else None
     where = f" (see `{context.command_path} --help`)" if context else ""
-    sys.exit(_told(f"{PROGRAM}: {refused.format_message().rstrip('.')}{where}", refused.exit_code))
-
-
-def _told(text: str, status: int) -> int:
-    print(text, file=sys.stderr)
-    return status
+    print(f"{PROGRAM}: {refused.format_message().rstrip('.')}{where}", file=sys.stderr)
+    sys.exit(refused.exit_code)
 
 
 def _sentence(error: Exception) -> str | None:

@@ -91,7 +91,7 @@ def _publish_book(stack: Stack, now: datetime) -> None:
 
 
 def _act_as_person(stack: Stack, now: datetime) -> None:
-    """Let the person and some readers do what the page shows."""
+    """Let the person and some readers do what the page shows, and print it as a story."""
     punctual, late = person_events(now)
     person = Api(stack, PERSON, admin=False)
     replay.replay(stack, punctual)

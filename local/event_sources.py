@@ -23,7 +23,7 @@ T = TypeVar("T")
 Body = dict[str, Any]
 REQUIRED = ("user_id", "occurred_at", "idempotency_key")
 OPTIONAL = ("timezone", "source")
-# By column of a file of purchases: what it must be.
+# The columns of a file of purchases, and what their cells must be.
 PURCHASE = {
     "customer_id": "a text",
     "date": "a date as YYYYMMDD",
@@ -49,12 +49,12 @@ def from_csv(path: Path) -> Iterator[Body]:
     Columns: user_id, occurred_at, idempotency_key, and optionally event_type, timezone, source,
     properties (a JSON object).
     """
-    for place, row in _rows(path, REQUIRED):
-        yield _body(row, place)
+    for line, row in _rows(path, REQUIRED):
+        yield _body(row, line)
 
 
 def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield a CSV file's rows, each with its place (file:line). Raises BadRow for a missing column."""
+    """Yield a CSV file's rows, each after its line as `file:line`. Raises BadRow for a missing column."""
     with opened_text(path) as lines:
         rows = csv.DictReader(lines)
         try:
@@ -71,28 +71,28 @@ def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, s
             raise BadRow(f"{path}:{rows.line_num}: {error}") from None
 
 
-def _body(row: dict[str, str | None], place: str) -> Body:
+def _body(row: dict[str, str | None], line: str) -> Body:
     for name in REQUIRED:
         if not row.get(name):
-            raise BadRow(f"{place}: {name} is empty")
+            raise BadRow(f"{line}: {name} is empty")
     body: Body = {name: row[name] for name in REQUIRED}
     body["event_type"] = row.get("event_type") or DEFAULT_TYPE
     body |= {name: row[name] for name in OPTIONAL if row.get(name)}
     if properties := row.get("properties"):
         try:
-            # What JSON could not hold is for the door to refuse, by field, and it stops no other row.
+            # Values that JSON cannot hold are sent: the API refuses them by field, and takes the other rows.
             body["properties"] = read_json(properties)
         except NoJson as error:
-            raise BadRow(f"{place}: properties is not JSON: {error}") from None
+            raise BadRow(f"{line}: properties is not JSON: {error}") from None
     return body
 
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A row of a file of purchases. number: 1 for the customer's first purchase in the file, and so on."""
+    """A row of a file of purchases."""
 
     customer: str
-    number: int
+    number: int  # 1 for the customer's first purchase in the file, and so on
     placed: datetime
     quantity: int
     amount: Decimal
@@ -104,14 +104,14 @@ def purchases(path: Path) -> Iterator[Purchase]:
     The file has only dates, so a purchase happens at the beginning of its date in UTC. Equal rows are several
     purchases; their numbers tell them apart.
     """
-    places: Counter[str] = Counter()
-    for place, row in _rows(path, PURCHASE):
-        customer = _cell(row, "customer_id", place, str)
-        amount = _cell(row, "amount", place, _finite)
-        day = _cell(row, "date", place, _day)
-        quantity = _cell(row, "quantity", place, int)
-        places[customer] += 1
-        yield Purchase(customer, places[customer], day, quantity, amount)
+    numbers: Counter[str] = Counter()  # of each customer's newest purchase
+    for line, row in _rows(path, PURCHASE):
+        customer = _cell(row, "customer_id", line, str)
+        amount = _cell(row, "amount", line, _finite)
+        day = _cell(row, "date", line, _day)
+        quantity = _cell(row, "quantity", line, int)
+        numbers[customer] += 1
+        yield Purchase(customer, numbers[customer], day, quantity, amount)
 
 
 def _finite(text: str) -> Decimal:
@@ -128,15 +128,15 @@ def _day(text: str) -> datetime:
     return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
 
 
-def _cell(row: dict[str, str | None], name: str, place: str, read: Callable[[str], T]) -> T:
+def _cell(row: dict[str, str | None], name: str, line: str, read: Callable[[str], T]) -> T:
     """Read a cell of a purchase; raises BadRow, which names the column."""
     text = row.get(name)
     if not text:
-        raise BadRow(f"{place}: {name} is empty")
+        raise BadRow(f"{line}: {name} is empty")
     try:
         return read(text)
     except (ArithmeticError, ValueError):
-        raise BadRow(f"{place}: {name} is not {PURCHASE[name]}: {text[:40]}") from None
+        raise BadRow(f"{line}: {name} is not {PURCHASE[name]}: {text[:40]}") from None
 
 
 def from_purchases(path: Path) -> Iterator[Body]:

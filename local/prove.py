@@ -80,7 +80,7 @@ def _entry_named(entries: list[Entry], newest_seq: int, name: str) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """Audits accounts: table, lake and warehouse against each other and the last root."""
+    """Compares the copies of accounts' ledgers with each other and the last root: table, lake, warehouse."""
 
     objects: Objects
     ledger: LedgerStore
@@ -94,9 +94,9 @@ class Auditor:
             lake = lake_copies(self.objects, chunk)
             loaded = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
             for account in chunk:
-                entries, missing, unreadable = self._read(account)
+                entries, missing, unreadable = self._read_table(account)
                 yield from unreadable
-                for entry in missing:  # a carrier names it, and the account's next writer stores it
+                for entry in missing:  # another entry carries it; the account's next writer stores it
                     if entry.created_at < self.before:
                         yield CopyFault(account, TABLE, LedgerFault(entry.seq, DROPPED, entry.created_at))
                 copies = {TABLE: list(map(link_of, entries)), LAKE: lake.get(account, [])}
@@ -104,7 +104,7 @@ class Auditor:
                     copies[WAREHOUSE] = loaded.get(account, [])
                 yield from self._account_faults(account, copies, entries, heads)
 
-    def _read(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
+    def _read_table(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
         """Return an account's entries in the table, those not stored yet, and those that cannot be read."""
         readable: list[Entry] = []
         faults = []

@@ -33,7 +33,7 @@ from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS, PHONES
 from rules.leads.lead_events import SORT_KEY
 
-EVERY = 1000  # users between two lines
+EVERY = 1000  # users between two lines of progress
 REASONS_SHOWN = 20
 RESTORABLE = (*RESTORED, PHONES)
 TABLE_KEYS = {
@@ -47,10 +47,10 @@ TABLE_KEYS = {
 
 def whole_second(text: str) -> datetime:
     """Read a whole second; raises ValueError."""
-    found = parse_moment(text).utc
-    if found.microsecond:
+    instant = parse_moment(text).utc
+    if instant.microsecond:
         raise ValueError("no whole second: streams tell seconds")
-    return found
+    return instant
 
 
 def table_copy(text: str) -> tuple[str, str]:
@@ -121,7 +121,7 @@ def restore(
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
     restorer = _restorer(stack, before, erased, (keep, replace))
     result = restorer.run(now, _say)
-    # Before questions: who hears of one that comes back must be known, and what was told already, too.
+    # Phones come before questions: a question that comes back is told to them, unless it was told before.
     phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
     PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
     named = (*FROM_ROWS, "IdempotencyKeys")
@@ -134,7 +134,7 @@ def restore(
 
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
-    """Curate what has come since the last night; returns how many partitions. The night finds them done."""
+    """Curate what has arrived since the last night, as the next one would; returns how many partitions."""
     tasks = [task for task in plan(lake, now.date()).tasks if task.entity in READ]
     for task in tasks:
         curate(lake, task)
@@ -144,7 +144,7 @@ def curate_new(lake: S3Objects, now: datetime) -> int:
 def report_of(
     result: RestoreReport, until: datetime, later: Mapping[str, int], copied_tables: set[str]
 ) -> dict[str, Any]:
-    """Return what the file of the report holds: counts, everything that lacks, and what no lake has."""
+    """Return the content of the report's file: counts, each thing that lacks, and what no lake has."""
     return {
         "to": stamp(until),
         "users": result.users,
@@ -155,9 +155,11 @@ def report_of(
         "written": dict(sorted(result.written.items())),
         "repaired": result.repaired,
         "rows_of_later": later,
-        "lacks": [{"store": e.store, "key": e.key, "reason": e.reason} for e in sorted(result.lacks)],
+        "lacks": [
+            {"store": lack.store, "key": lack.key, "reason": lack.reason} for lack in sorted(result.lacks)
+        ],
         "not_in_the_lake": {
-            name: each for name, each in NOT_IN_THE_LAKE.items() if name not in copied_tables
+            name: reason for name, reason in NOT_IN_THE_LAKE.items() if name not in copied_tables
         },
     }
 
@@ -207,11 +209,13 @@ def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
 
 
 def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:
+    """Fill a table from another one; returns how many items were put, and how many are of erased persons."""
     if table not in stack.tables:
         raise RuntimeError(f"--from-table: there is no table {table}, but {', '.join(sorted(stack.tables))}")
     dynamodb = stack.client("dynamodb")
     schema = dynamodb.describe_table(TableName=stack.tables[table])["Table"]["KeySchema"]
-    keys = [each["AttributeName"] for each in sorted(schema, key=lambda each: str(each["KeyType"]))]
+    # HASH, the partition key, sorts before RANGE.
+    keys = [key["AttributeName"] for key in sorted(schema, key=lambda key: str(key["KeyType"]))]
     return copy_table(
         ItemTable(dynamodb, source, keys), ItemTable(dynamodb, stack.tables[table], keys), erased
     )

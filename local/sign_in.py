@@ -17,11 +17,15 @@ from local.command import Function, command, option
 from local.stack import Stack
 
 GROUPS = "streakline/"
-# Groups of organizations and audiences come and go with these: who first needs one makes it.
+# The groups of organizations and audiences are made when somebody first needs one.
 MADE_WHEN_NEEDED = (LEADS, AUDIENCE)
-MARK = {"Name": "nickname", "Value": "made by streakline"}
-PASSWORD = "STREAKLINE_PASSWORD"
-GIVEN = "STREAKLINE_TOKEN"
+MARK = {
+    "Name": "nickname",
+    "Value": "made by streakline",
+}  # the attribute of users that the command line made
+# Environment variables: the password of a person's own user, and a token to use as it is.
+PASSWORD_VARIABLE = "STREAKLINE_PASSWORD"
+TOKEN_VARIABLE = "STREAKLINE_TOKEN"
 GROUPS_WITH_RIGHTS = {
     ADMIN: "reaches all users and may backfill",
     PRODUCERS: "sends events of any user, also those that only a server may declare",
@@ -34,16 +38,11 @@ def user_options(function: Function) -> Function:
     """Give a command the options that name a user and its groups: the parameters `user` and `groups`."""
 
     @functools.wraps(function)
-    def with_user(lead: Sequence[str], audience: Sequence[str], **given: Any) -> None:
-        groups = [group for group in GROUPS_WITH_RIGHTS if given.pop(group.rpartition("/")[2])]
-        function(
-            groups=[
-                *(f"{LEADS}{each}" for each in lead),
-                *(f"{AUDIENCE}{each}" for each in audience),
-                *groups,
-            ],
-            **given,
-        )
+    def with_user(lead: Sequence[str], audience: Sequence[str], **values: Any) -> None:
+        named_groups = [group for group in GROUPS_WITH_RIGHTS if values.pop(group.rpartition("/")[2])]
+        organizations = [f"{LEADS}{organization}" for organization in lead]
+        audiences = [f"{AUDIENCE}{tag}" for tag in audience]
+        function(groups=[*organizations, *audiences, *named_groups], **values)
 
     decorators = [
         option("--user", required=True, metavar="ID"),
@@ -103,14 +102,15 @@ def bearer(stack: Stack, user_id: str, *groups: str) -> str:
     """
     if stack.is_laptop:
         return tokens.token(stack, user_id, *groups)
-    if given := os.environ.get(GIVEN):
-        return given
+    if token := os.environ.get(TOKEN_VARIABLE):
+        return token
     users = users_of(stack)
     if users is None:
         issuer = stack.parameters.get("JwtIssuer") or "an issuer of your own"
         needs = f" of a member of {' and '.join(groups)}" if groups else ""
         raise RuntimeError(
-            f"the stack {stack.name} takes tokens of {issuer}: get one{needs} there, and put it into {GIVEN}"
+            f"the stack {stack.name} takes tokens of {issuer}: get one{needs} there, "
+            f"and put it into {TOKEN_VARIABLE}"
         )
     return users.token(user_id, *groups)
 
@@ -121,8 +121,8 @@ def subject(token: str) -> str:
     Raises RuntimeError for a text that is no JWT.
     """
     try:
-        middle = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return str(claims["sub"])
     except (IndexError, KeyError, TypeError, ValueError):
         raise RuntimeError("the token is no JWT that names somebody (sub)") from None
@@ -155,16 +155,17 @@ class PoolUsers:
     def remove(self, user: str) -> None:
         """Delete a user that the command line made; does nothing to anybody else."""
         try:
-            found = self._call("admin_get_user", user)
+            description = self._call("admin_get_user", user)
         except self.cognito.exceptions.UserNotFoundException:
             return
-        if MARK in found["UserAttributes"]:
+        if MARK in description["UserAttributes"]:
             self._call("admin_delete_user", user)
 
     def _call(self, operation: str, user: str, **more: Any) -> Any:
         return getattr(self.cognito, operation)(UserPoolId=self.pool, Username=user, **more)
 
     def _is_ours(self, user: str) -> bool:
+        """Whether the command line has made a user; makes the user if there is none."""
         try:
             return MARK in self._call("admin_get_user", user)["UserAttributes"]
         except self.cognito.exceptions.UserNotFoundException:
@@ -172,30 +173,31 @@ class PoolUsers:
             return True
 
     def _groups(self, user: str) -> set[str]:
-        listed = self._call("admin_list_groups_for_user", user)["Groups"]
-        return {each["GroupName"] for each in listed if each["GroupName"].startswith(GROUPS)}
+        groups = self._call("admin_list_groups_for_user", user)["Groups"]
+        return {group["GroupName"] for group in groups if group["GroupName"].startswith(GROUPS)}
 
     def _keep_only(self, user: str, wanted: set[str]) -> None:
-        held = self._groups(user)
-        for each in held - wanted:
-            self._call("admin_remove_user_from_group", user, GroupName=each)
-        for each in wanted - held:
-            if each.startswith(MADE_WHEN_NEEDED):
-                self._make_group(each)
-            self._call("admin_add_user_to_group", user, GroupName=each)
+        groups = self._groups(user)
+        for group in groups - wanted:
+            self._call("admin_remove_user_from_group", user, GroupName=group)
+        for group in wanted - groups:
+            if group.startswith(MADE_WHEN_NEEDED):
+                self._make_group(group)
+            self._call("admin_add_user_to_group", user, GroupName=group)
 
     def _make_group(self, group: str) -> None:
         with contextlib.suppress(self.cognito.exceptions.GroupExistsException):
             self.cognito.create_group(UserPoolId=self.pool, GroupName=group)
 
     def _own_password(self, user: str, groups: Collection[str]) -> str:
+        """Return the password of a person's own user, who must be in all of these groups already."""
         if missing := sorted(set(groups) - self._groups(user)):
             raise RuntimeError(
                 f"{user} is a person's own user, and is not in {missing[0]}: add the user to it first"
             )
-        password = os.environ.get(PASSWORD)
+        password = os.environ.get(PASSWORD_VARIABLE)
         if not password:
-            raise RuntimeError(f"{user} is a person's own user: put the password into {PASSWORD}")
+            raise RuntimeError(f"{user} is a person's own user: put the password into {PASSWORD_VARIABLE}")
         return password
 
     def _sign_in(self, user: str, password: str) -> str:

@@ -1,8 +1,8 @@
-"""Works out what the answers must be, from the input alone and in another way than the product.
+"""`streakline events verify`: compares a deployment's answers with an independent calculation.
 
-It shares only the shipped book and the names of zones with the product. Dates, runs and sums are counted by
-brute force over the whole history. It knows no freezes, pauses or skipped dates. `streakline events verify`,
-the demo and tests/e2e hold a deployment's answers against it.
+The calculation takes the input alone. It shares the shipped book and the names of zones with the product, and
+nothing else: dates, runs and sums are counted by brute force over the whole history. It knows no freezes,
+pauses or skipped dates. The demo and tests/e2e use it too.
 """
 
 from collections import defaultdict
@@ -73,8 +73,8 @@ def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:
     """Return what every user's profile must show as of a date."""
     unique = {(body["user_id"], body["idempotency_key"]): body for body in events}
     types = shipped_document()["event_types"]
-    days: dict[str, set[date]] = defaultdict(set)
-    points: dict[tuple[str, date, str], int] = defaultdict(int)
+    days: dict[str, set[date]] = defaultdict(set)  # of each user
+    points: dict[tuple[str, date, str], int] = defaultdict(int)  # by user, date and type: caps are of a day
     for body in unique.values():
         day = local_date(body)
         kind = body.get("event_type", "CONTRIBUTION")
@@ -111,15 +111,15 @@ def _current(days: set[date], as_of: date) -> int:
 
 def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[str, Any]]:
     """Return every difference between the API's answers and the expected ones."""
-    wrong = []
-    for user, wanted in expected.items():
-        got = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
-        wrong += [
-            {"user_id": user, "field": name, "got": got[name], "wanted": value}
-            for name, value in asdict(wanted).items()
-            if got[name] != value
+    differences = []
+    for user, profile in expected.items():
+        answer = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
+        differences += [
+            {"user_id": user, "field": name, "got": answer[name], "wanted": value}
+            for name, value in asdict(profile).items()
+            if answer[name] != value
         ]
-    return wrong
+    return differences
 
 
 def expect_features(webhooks: Iterable[Mapping[str, Any]], today: date) -> dict[str, dict[str, Any]]:

@@ -36,10 +36,6 @@ def is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _pid_file(name: str) -> Path:
-    return LOCAL / "run" / f"{name}.pid"
-
-
 def pid_of(name: str) -> int | None:
     """Return the process's id if it still runs, else None."""
     try:
@@ -51,14 +47,6 @@ def pid_of(name: str) -> int | None:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:  # It was our own child, and it has ended.
             return None
     return None if _is_dead(pid) else pid
-
-
-def _is_dead(pid: int) -> bool:
-    """Whether a process has ended, and only whoever started it has not taken notice."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return False  # there is no /proc here
 
 
 def start(
@@ -95,9 +83,9 @@ def stop(name: str) -> bool:
     """Stop a process and its children, by force if it takes too long. Returns whether it was running."""
     pid = pid_of(name)
     if pid is not None:
-        for how in (signal.SIGTERM, signal.SIGKILL):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, how)
+                os.killpg(pid, number)
                 os.killpg(pid, signal.SIGCONT)  # one that somebody has stopped (SIGSTOP) hears nothing else
             deadline = time.monotonic() + STOP_SECONDS_MAX
             while pid_of(name) is not None and time.monotonic() < deadline:
@@ -112,12 +100,12 @@ def stop(name: str) -> bool:
 
 def working_in(folder: Path) -> list[int]:
     """Return the processes whose working directory a folder is; none where there is no /proc."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*/cwd"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
-            if each.readlink() == folder:
-                found.append(int(each.parent.name))
-    return found
+    pids = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):  # the process has ended meanwhile, or is another user's
+            if link.readlink() == folder:
+                pids.append(int(link.parent.name))
+    return pids
 
 
 def uv() -> str:
@@ -126,9 +114,9 @@ def uv() -> str:
 
 
 def require_tools() -> None:
-    """Raise RuntimeError, with a sentence, unless there is what a deployment is built with."""
-    for name, found in (("uv", shutil.which(uv())), ("make", shutil.which("make"))):
-        if found is None:
+    """Raise RuntimeError, with a sentence, if a tool is missing that a deployment is built with."""
+    for name, path in (("uv", shutil.which(uv())), ("make", shutil.which("make"))):
+        if path is None:
             raise RuntimeError(
                 f"a laptop cloud is built with {name}, which is not on the PATH: install it first"
             )
@@ -155,18 +143,30 @@ def sam() -> list[str | Path]:
     return [tool("sam").with_name("python"), "-P", ROOT / "local" / "cloud" / "sam_cli.py"]
 
 
+def _pid_file(name: str) -> Path:
+    return LOCAL / "run" / f"{name}.pid"
+
+
+def _is_dead(pid: int) -> bool:
+    """Whether a process has ended, and only whoever started it has not taken notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return False  # there is no /proc here
+
+
 def _install(name: str, home: Path) -> None:
-    wanted = (Path(__file__).parents[1] / "requirements" / f"{name}.txt").read_text()
-    done = home / "installed.txt"
-    if not done.exists() or done.read_text() != wanted:
+    requirements = ROOT / "local" / "requirements" / f"{name}.txt"
+    wanted = requirements.read_text()
+    installed = home / "installed.txt"
+    if not installed.exists() or installed.read_text() != wanted:
         print(f"installing {name} ...", flush=True)
         python = home / "bin" / "python"
         subprocess.run([uv(), "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
-        requirements = ROOT / "local" / "requirements" / f"{name}.txt"
         subprocess.run(
             [uv(), "pip", "install", "--quiet", "--python", python, "--requirement", requirements], check=True
         )
-        done.write_text(wanted)
+        installed.write_text(wanted)
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Histories (rule 20): a row is an event with its time, maybe years old. It is posted as all events are."""
+"""Histories of another system (rule 20). A row is an event with its time, which may be years ago.
+
+It is posted as all events are, and compared afterwards with what the ledger has.
+"""
 
 import csv
 import hashlib
@@ -33,14 +36,12 @@ from rules.privacy.tombstones import user_subject
 Body = dict[str, Any]
 COLUMNS = ("user_id", "event_type", "occurred_at", "timezone", "idempotency_key", "source", "properties")
 OPERATOR = Caller("operator", is_admin=True)
-# Sending
 TAKEN = frozenset({"accepted", "duplicate"})  # statuses of events that the system has
 ATTEMPTS_MAX = 8
 ATTEMPT_PAUSE_SECONDS = 1.0
-# Comparing
 READERS = 8
 ROWS_MAX = 500_000  # in memory; a larger file is read several times
-PAUSE_SECONDS = 2.0
+PAUSE_SECONDS = 2.0  # between two looks at ledgers
 SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
 HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
 WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
@@ -80,7 +81,7 @@ def check_row(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Bo
 
 
 def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
-    """Return why POST /v1/events has refused a row; None if it has accepted it. result: of its event."""
+    """Return why POST /v1/events has refused a row; None if it has accepted it. result: the event's."""
     if result["status"] in TAKEN:
         return None
     error = result.get("error") or {}
@@ -90,7 +91,7 @@ def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
 
 
 class Calls(Protocol):
-    """What calls the API: local.api.Api."""
+    """Calls the API, as local.api.Api does."""
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return status and answer."""
@@ -116,7 +117,7 @@ class EventsDoor:
                 raise RuntimeError(
                     f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
                 )
-            result_of |= dict(zip(undecided, results, strict=True))
+            result_of |= dict(zip(undecided, results, strict=True))  # by the index of the event
             undecided = [index for index in undecided if _is_undecided(result_of[index])]
             if not undecided:
                 return [result_of[index] for index in range(len(bodies))]
@@ -130,7 +131,7 @@ class HistoryRow:
     line: int
     user_id: str
     event_id: str
-    day: date  # the event's, by its own time zone
+    day: date  # on which the event was, in its own time zone
 
 
 @dataclass(slots=True)
@@ -138,11 +139,11 @@ class ComparisonResult:
     """How a file's rows differ from what the system has."""
 
     counts: Counter[str] = field(default_factory=Counter)  # rows, by outcome
-    absent: set[int] = field(default_factory=set)  # lines that the system does not have
+    absent: set[int] = field(default_factory=set)  # numbers of lines that the system does not have
     users: int = 0
 
     def lines(self, path: Path) -> Iterator[str]:
-        """Yield the result as lines for the user. path: of the file with the outcome of each row."""
+        """Yield the result as lines for the operator. path: the file with the outcome of each row."""
         yield f"{self.users} users compared, row by row: {path}"
         yield from (f"  {outcome}: {count}" for outcome, count in sorted(self.counts.items()))
 
@@ -157,17 +158,17 @@ def history_row(line: int, body: Body) -> HistoryRow:
 class HistoryComparison:
     """Compares a history that was imported with what its users have now."""
 
-    # Yields all rows of the file anew at each call
+    # Yields all rows of the file, from the first one, at each call
     read_again: Callable[[], Iterable[HistoryRow | RefusedRow]]
     ledger: LedgerStore
-    patience: Callable[[], Patience]  # how long to wait
+    patience: Callable[[], Patience]  # returns how long to wait for events that are not applied yet
     pause: float = PAUSE_SECONDS
 
     def write(self, path: Path, rows: int) -> ComparisonResult:
         """Compare all rows, and write a line for each; returns a summary. rows: how many the file has.
 
-        A user's rows are compared together. So a file of more than ROWS_MAX rows is read several times, each
-        time for another part of its users.
+        A user's rows are compared together, in memory. So a file of more than ROWS_MAX rows is read several
+        times, each time for another part of its users.
         """
         result, parts = ComparisonResult(), 1 + rows // ROWS_MAX
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -182,6 +183,7 @@ class HistoryComparison:
         return result
 
     def _compare(self, by_user: dict[str, list[HistoryRow]], result: ComparisonResult, lines: Any) -> None:
+        """Compare some users' rows: add to the result, and write to `lines` (csv.writer)."""
         result.users += len(by_user)
         for user, applied in self._applied_events(by_user):
             for row in by_user[user]:
@@ -193,9 +195,9 @@ class HistoryComparison:
                 lines.writerow(map(cell, (row.line, user, row.event_id, row.day, day, points, outcome)))
 
     def _applied_events(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
-        """Yield the events that each user's ledger has.
+        """Yield each user with the events that the user's ledger has.
 
-        A user whose rows are not all there is read again, until all are there or none has come for too long.
+        A ledger that lacks events of the file is read again, until it has all of them or `patience` ends.
         """
         users, patience, may_wait = list(by_user), self.patience(), True
         while users:
@@ -229,7 +231,7 @@ def _key_of(body: Mapping[str, Any]) -> str:
 
 
 def _results(answer: Any) -> list[Mapping[str, Any]]:
-    """Return an answer's results, also those of a refused request; [] if it has none."""
+    """Return the result of each event, from an answer or the details of a refusal; [] if there are none."""
     if not isinstance(answer, dict):
         return []
     results = answer.get("results") or (answer.get("error") or {}).get("details")

@@ -41,7 +41,9 @@ from rules.book.book import Books
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
-Check = Callable[[Row], object]  # returns a RefusedRow for a row that is not taken
+# Returns a RefusedRow for a row that is not taken, anything else for another one.
+Check = Callable[[Row], object]
+# Returns for each row why it is refused; None if it is taken.
 Send = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
 MARK = "rows-taken"
 STALLED_SECONDS = 60.0
@@ -80,13 +82,13 @@ class MarkStore:
 class SendingResult:
     """What became of a file's rows."""
 
-    rows: int = 0  # all that were read
-    earlier: int = 0  # sent by an earlier run
-    sent: int = 0
+    rows: int = 0  # of the file, read so far
+    earlier: int = 0  # of these: sent by an earlier run
+    sent: int = 0  # of these: sent and taken by this run
 
 
 class ImportFiles(Protocol):
-    """One kind of file: how its rows are checked, sent, and compared."""
+    """A kind of file: how its rows are checked, sent and compared."""
 
     def check(self, row: Row) -> object:
         """Return a RefusedRow for a row that is not taken."""
@@ -212,7 +214,7 @@ def send_rows(path: Path, check: Check, send: Send, marks: MarkStore, refused: R
             refused.add(refusal)
 
     def send_chunk(chunk: Sequence[Row | RefusedRow]) -> list[RefusedRow | None]:
-        """Return for each row of a request why it is refused, None if it is taken."""
+        """Send the rows of a request that pass the check; returns for each why it is refused, or None."""
         refusals = [_refusal(row, check) for row in chunk]
         good = [
             row for row, refusal in zip(chunk, refusals, strict=True) if isinstance(row, Row) and not refusal
@@ -257,7 +259,7 @@ def _refusal(row: Row | RefusedRow, check: Check) -> RefusedRow | None:
 
 
 def _add_absent(path: Path, comparison: ComparisonResult, refused: RefusedFile) -> None:
-    """Write down rows, too, that an earlier run could not import, or that are still under way."""
+    """Add the rows that are not in the system although nothing has refused them in this run."""
     absent = comparison.absent - refused.line_numbers
     for row in read_rows(path) if absent else ():
         if row.line in absent:

@@ -1,7 +1,7 @@
 """`streakline status`: reads what runs of a deployment, what waits, and what alarms say.
 
-For a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch, for the laptop cloud its parts.
-What is wrong with what it has read, local/operate/verdict.py says.
+Of a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch; of the laptop cloud its
+processes. local/operate/verdict.py says what is wrong with what was read.
 """
 
 import json
@@ -29,13 +29,13 @@ from local.stack import AwsError, Stack, load, sentence
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
 AGE_PERIOD = timedelta(minutes=15)  # of the figures that say how late a consumer or queue is
-# The figures of a consumer that worked within QUIET say how late it is. For another one its streams are read.
+# CloudWatch says how late a consumer is that worked within QUIET. For one that did not, its streams are read.
 QUIET, QUIET_PERIOD = timedelta(minutes=5), timedelta(hours=3)
-# CloudWatch's figures come some minutes late. With a shorter limit, lateness that is over would be a problem.
+# CloudWatch's figures come some minutes late. A shorter limit would report lateness that is over already.
 LATE = timedelta(minutes=5)
 PERIOD_SECONDS = 60
-PAGES_MAX = 5  # of up to a thousand records
-EMPTY_MAX = 10  # a part of a table's shard may be empty although more follows
+PAGES_MAX = 5  # of up to a thousand records, that are read of a shard
+EMPTY_PAGES_MAX = 10  # a page of a table's shard may be empty although records follow
 READERS = 8
 STANDBY = "standby"
 FEEDING_STATES = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
@@ -75,8 +75,8 @@ class Unread:
     """What a consumer of a shard has not processed."""
 
     records: int = 0
-    oldest: float | None = None  # its arrival, in epoch seconds
-    newest: float | None = None  # likewise, of all that were read, also of those that the filter leaves out
+    oldest: float | None = None  # when the oldest of these arrived (epoch seconds)
+    newest: float | None = None  # when the newest record arrived, also of records that the filter leaves out
     is_more: bool = False  # more records wait than were read
 
 
@@ -161,7 +161,8 @@ def _function_state(stack: Stack, physical: str) -> str:
 def _mappings(stack: Stack) -> list[MappingDescription]:
     """Return the event source mappings of the stack's functions."""
     stack_functions = set(functions(stack).values())
-    # All mappings of the region are listed: asked for a function, Lambda leaves out those of its alias.
+    # All mappings of the region are listed. If it is asked for a function, Lambda leaves out those of its
+    # alias.
     pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate()
     return [
         mapping
@@ -211,7 +212,7 @@ def _stream_state(stack: Stack, source: str) -> str:
 
 
 def _queues(stack: Stack) -> dict[str, Queue]:
-    """Return the queues of work: how much waits, and for how long the oldest has, as CloudWatch last said."""
+    """Return the queues of work: how many messages wait and, as CloudWatch last said, for how long."""
     now = datetime.now(UTC)
     waiting = patience.messages_waiting(stack)
 
@@ -258,25 +259,25 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[MappingDescription], n
     )
     results = [str(mapping.get("LastProcessingResult")) for mapping in mappings]
     problem = next((result for result in results if result.startswith("PROBLEM")), "")
-    why = ("" if rests else trouble(states)) or problem
+    trouble = ("" if rests else mapping_trouble(states)) or problem
     physical = functions(stack)[name]
     streams = [mapping for mapping in mappings if _is_stream(mapping) and mapping["State"] == "Enabled"]
     if not streams:
-        return Consumer(name, tuple(states), trouble=why)
+        return Consumer(name, tuple(states), trouble=trouble)
     metric = ("AWS/Lambda", "IteratorAge", "FunctionName", physical)
     ages = _figures(stack, *metric, "Maximum", now, AGE_PERIOD)
     behind = timedelta(milliseconds=max(ages.values())) if ages else None
     metric = ("AWS/Lambda", "Invocations", "FunctionName", physical)
     worked_at = max(_figures(stack, *metric, "Sum", now, QUIET_PERIOD), default=now - QUIET_PERIOD)
     if now - worked_at < QUIET:
-        return Consumer(name, tuple(states), behind=behind, trouble=why)
-    # It has not worked lately: it has had nothing to do, or is stuck. What its streams hold tells which.
+        return Consumer(name, tuple(states), behind=behind, trouble=trouble)
+    # It has not worked lately: either it had nothing to do, or it is stuck. Its streams tell which.
     backlog = [
         (mapping, shard_unread)
         for mapping in map(mapping_of, streams)
         for shard_unread in _unread_since(stack, mapping, worked_at)
     ]
-    return replace(summed(name, stack, backlog, states), behind=behind, trouble=why)
+    return replace(consumer_of_backlog(name, stack, backlog, states), behind=behind, trouble=trouble)
 
 
 def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
@@ -284,7 +285,7 @@ def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime
     since = worked_at + timedelta(seconds=PERIOD_SECONDS)
     for shard in shards_of(stack, mapping.source):
         begin = iterator_since(stack, mapping.source, shard, since)
-        yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_MAX)
+        yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_PAGES_MAX)
 
 
 def _figures(  # noqa: PLR0917 (what names a metric)
@@ -384,27 +385,27 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
     with ThreadPoolExecutor(READERS) as pool:
         backlog = list(pool.map(lambda pair: read(*pair), shards))
     for name, physical in functions(stack).items():
-        own_backlog = [
+        backlog_of_function = [
             (mapping, shard_unread)
             for mapping, shard_unread in backlog
             if function_name(mapping.function) == physical
         ]
         states = queue_states[physical]
-        if own_backlog:
-            yield summed(name, stack, own_backlog, ("ByPoller",))
+        if backlog_of_function:
+            yield consumer_of_backlog(name, stack, backlog_of_function, ("ByPoller",))
         elif states:
             yield Consumer(
-                name, tuple(states), trouble=trouble(states), mend="`streakline up` enables it again"
+                name, tuple(states), trouble=mapping_trouble(states), mend="`streakline up` enables it again"
             )
 
 
 def unread(
     stack: Stack, mapping: EventSourceMapping, iterator: str, *, since: float = 0.0, empty_max: int = 1
 ) -> Unread:
-    """Return what follows an iterator of a shard, as far as some pages tell.
+    """Return what a consumer has not processed behind an iterator of a shard, as far as some pages tell.
 
-    since: older records (epoch seconds) are processed. empty_max: after so many empty pages in a row nothing
-    follows. Raises what botocore raises.
+    since: records that arrived up to then (epoch seconds) are processed. empty_max: after so many empty pages
+    in a row no record follows. Raises what botocore raises.
     """
     patterns = [json.loads(pattern) for pattern in mapping.patterns]
     unread_arrivals, all_arrivals = list[float](), list[float]()
@@ -429,10 +430,10 @@ def unread(
     )
 
 
-def summed(
+def consumer_of_backlog(
     name: str, stack: Stack, backlog: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
 ) -> Consumer:
-    """Return a consumer with the sum of what waits in its shards. states: those of its mappings."""
+    """Return a consumer with the sum of what waits in its shards. states: of its mappings."""
     tables = {physical: logical for logical, physical in stack.tables.items()}
     waiting: dict[str, int] = {}
     for mapping, shard_unread in backlog:
@@ -449,7 +450,7 @@ def summed(
     )
 
 
-def trouble(states: Sequence[str]) -> str:
+def mapping_trouble(states: Sequence[str]) -> str:
     """Return why a consumer gets no records, by the states of its mappings; "" if it gets them."""
     bad = sorted({state for state in states if state not in FEEDING_STATES})
     return f"an event source mapping is {', '.join(bad)}" if bad else ""

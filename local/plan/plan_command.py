@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
-NAMED = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
-# Parameters that name what is yours, and the prices that the stack then does not pay.
-YOURS = {
+NAMED = "yours"  # the output (infra/app/network.yaml) of a cache or database that the stack has not created
+# Parameters that name a service of your own -> the services whose prices the stack then does not cost.
+OWN_SERVICES = {
     "RedisUrl": ("valkey",),
     "IdentityUrl": ("aurora", "rdsdata", "proxy"),
     "OwnVpc": ("endpoints",),
@@ -42,8 +42,8 @@ def traffic_options(function: Function) -> Function:
     names = [field.name for field in fields(Traffic)]
 
     @functools.wraps(function)
-    def with_traffic(**given: Any) -> None:
-        function(traffic=Traffic(**{name: given.pop(name) for name in names}), **given)
+    def with_traffic(**values: Any) -> None:
+        function(traffic=Traffic(**{name: values.pop(name) for name in names}), **values)
 
     for field in reversed(fields(Traffic)):
         is_needed = field.name == "daily_actives"
@@ -63,10 +63,10 @@ def traffic_options(function: Function) -> Function:
 
 
 def parameters_of(stack: "Stack") -> dict[str, str]:
-    """Return a stack's parameters. Of those that are hidden an output says whether they name something."""
-    known = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
+    """Return a stack's parameters. A hidden one is NAMED if an output says that it names something."""
+    visible = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
     outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
-    return known | {name: NAMED for name, output in outputs.items() if stack.outputs.get(output) == NAMED}
+    return visible | {name: NAMED for name, output in outputs.items() if stack.outputs.get(output) == NAMED}
 
 
 @command("plan --daily-actives 20_000", "plan --daily-actives 1_000_000 --environment large")
@@ -94,10 +94,12 @@ def plan(
     from local.plan.report import table
 
     price_list, units = prices_of(region or REGION, prices), load_units()
-    given = parameters_of(find_stack(stack_name, region)) if stack_name else {}
-    size = units.size(given.get("Size", "small") if given else environment)
-    yours = {service for name, services in YOURS.items() if given.get(name) for service in services}
-    idle = {name: count for name, count in size.idle.items() if name.partition(".")[0] not in yours}
-    hot_days = float(settings_of(given.get("Settings", "")).get("EventHotDays", 0))
-    made = make_plan(traffic, units, replace(size, idle=idle), price_list, hot_days)
-    print(json.dumps(json_of(made), indent=2) if as_json else table(made))
+    parameters = parameters_of(find_stack(stack_name, region)) if stack_name else {}
+    size = units.size(parameters.get("Size", "small") if parameters else environment)
+    unpaid = {
+        service for name, services in OWN_SERVICES.items() if parameters.get(name) for service in services
+    }
+    idle = {name: count for name, count in size.idle.items() if name.partition(".")[0] not in unpaid}
+    hot_days = float(settings_of(parameters.get("Settings", "")).get("EventHotDays", 0))
+    cost_plan = make_plan(traffic, units, replace(size, idle=idle), price_list, hot_days)
+    print(json.dumps(json_of(cost_plan), indent=2) if as_json else table(cost_plan))

@@ -36,12 +36,12 @@ def as_json(plan: CostPlan) -> dict[str, Any]:
         "read_units_a_day": by_table(plan.day, "read"),
         "stored_gb": plan.gb,
         "limits": [
-            {**asdict(each), "share": each.share, "daily_actives": users}
-            for each, users in first_limits(plan)
+            {**asdict(limit), "share": limit.share, "daily_actives": users}
+            for limit, users in first_limits(plan)
         ],
         "operations": {
-            name: {**each, "dollars": sum(plan.prices.dollars(each).values())}
-            for name, each in operations(plan).items()
+            name: {**amounts, "dollars": sum(plan.prices.dollars(amounts).values())}
+            for name, amounts in operations(plan).items()
         },
         "leaving": leaving(plan),
     }
@@ -66,10 +66,10 @@ def _head(plan: CostPlan) -> Iterator[str]:
 
 
 def _services(plan: CostPlan) -> Iterator[str]:
-    idle, more = by_service(plan.prices.dollars(plan.size.idle)), by_service(plan.running_dollars)
+    idle, running = by_service(plan.prices.dollars(plan.size.idle)), by_service(plan.running_dollars)
     yield f"{'dollars a month':24} {'idle':>12} {'running':>14}"
-    for service in {**idle, **more}:
-        yield f"{service:24} {_money(idle.get(service, 0)):>12} {_money(more.get(service, 0)):>14}"
+    for service in {**idle, **running}:
+        yield f"{service:24} {_money(idle.get(service, 0)):>12} {_money(running.get(service, 0)):>14}"
     yield f"{'together':24} {_money(plan.idle_dollars):>12} {_money(plan.dollars - plan.idle_dollars):>14}"
     yield f"{'a month in all':24} {'':>12} {_money(plan.dollars):>14}"
     if plan.per_million_events is not None:
@@ -86,18 +86,18 @@ def _units(plan: CostPlan) -> Iterator[str]:
 
 def _limits(plan: CostPlan) -> Iterator[str]:
     yield "what ends first as users grow"
-    for each, users in first_limits(plan):
+    for limit, users in first_limits(plan):
         yield (
-            f"  {each.name}: {each.most:,.0f} {each.what}, reached at {users:,.0f} daily actives "
-            f"(now {each.load:,.2f})"
+            f"  {limit.name}: {limit.most:,.0f} {limit.what}, reached at {users:,.0f} daily actives "
+            f"(now {limit.load:,.2f})"
         )
 
 
 def _operations(plan: CostPlan) -> Iterator[str]:
     yield f"{'what is paid beside that':72} {'writes':>12} {'reads':>12} {'dollars':>9}"
-    for name, each in operations(plan).items():
-        units = f"{each.get('dynamodb.write', 0):>12,.0f} {each.get('dynamodb.read', 0):>12,.0f}"
-        yield f"{name:72} {units} {_money(sum(plan.prices.dollars(each).values())):>9}"
+    for name, amounts in operations(plan).items():
+        units = f"{amounts.get('dynamodb.write', 0):>12,.0f} {amounts.get('dynamodb.read', 0):>12,.0f}"
+        yield f"{name:72} {units} {_money(sum(plan.prices.dollars(amounts).values())):>9}"
     yield "  Forgetting is counted at its most: events and claims leave by themselves after 90 days."
     if plan.per_million_events is not None:
         yield f"  Moving in a million events of histories: {_money(plan.per_million_events)} dollars."
@@ -106,9 +106,9 @@ def _operations(plan: CostPlan) -> Iterator[str]:
 def _leaving(plan: CostPlan) -> Iterator[str]:
     yield "what is old leaves its table, once a setting says when (0: never; then nothing of this is paid)"
     yield f"{'setting':24} {'writes a day':>14} {'reads a day':>14} {'a month':>9} {'month kept':>11}"
-    for setting, each in leaving(plan).items():
-        units = f"{each['write']:>14,.0f} {each['read']:>14,.0f}"
-        yield f"{setting:24} {units} {_money(each['dollars']):>9} {_money(each['kept_dollars']):>11}"
+    for setting, costs in leaving(plan).items():
+        units = f"{costs['write']:>14,.0f} {costs['read']:>14,.0f}"
+        yield f"{setting:24} {units} {_money(costs['dollars']):>9} {_money(costs['kept_dollars']):>11}"
     yield "  a month: dollars of reading and deleting. month kept: of a month's items for each month longer."
     yield "  EventHotDays 0: events expire after 90 days at no price, whether the lake has them or not."
 

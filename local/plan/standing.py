@@ -47,7 +47,7 @@ def sizes(statements: int) -> dict[str, dict[str, dict[str, float]]]:
 def resources(size: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the resources of a size and of the stacks that it nests: Type and Properties.
 
-    The keys are paths, such as /UsersTable and /NetworkVpc.
+    The keys are paths, such as /EventsApiFunction and, in the nested stack Network, /NetworkVpc.
     """
     stacks = resolve_stacks({"Size": size}).items()
     return {f"{path}{name}": resource for path, stack in stacks for name, resource in stack.resources.items()}
@@ -195,7 +195,7 @@ def _add_alarms(amounts: dict[str, float], size: str) -> None:
 
 
 def _add_clusters(amounts: dict[str, float], size: str) -> None:
-    """Add Aurora's capacity, its secret, and the statements by which a schedule looks for announcements."""
+    """Add Aurora's capacity, its secret, and the statements of the schedule that announces identities."""
     wakes = _fires(each for each in _schedules(size) if '"announce"' in str(each["Target"].get("Input", "")))
     instances = sum(1 for _ in _of(size, "AWS::RDS::DBInstance"))
     for cluster in _of(size, "AWS::RDS::DBCluster"):

@@ -17,6 +17,8 @@ from local.stores import lake_of, warehouse_of
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
+COPIED = "COPY reads Parquet of zstd"  # the step `warehouse` has shown it on Redshift
+GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
 EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AND activity_date = '{day}'"
 
 
@@ -54,16 +56,12 @@ def nightly(subject: Subject) -> str:
 
 def warehouse(subject: Subject) -> str:
     """The oldest day's event is in the warehouse, once."""
-    found = warehouse_of(subject.stack)
-    if isinstance(found, NoWarehouse):
+    deployed = warehouse_of(subject.stack)
+    if isinstance(deployed, NoWarehouse):
         raise StepSkipped("not deployed: the stack has no warehouse")
-    rows = found.rows(EVENTS.format(user=subject.name, day=subject.days[0].isoformat()))
+    rows = deployed.rows(EVENTS.format(user=subject.name, day=subject.days[0].isoformat()))
     must([int(row["events"]) for row in rows] == [1], "the one event of the day", rows)
     return "one query: the event of the day, once"
-
-
-COPIED = "COPY reads Parquet of zstd"  # which the step before has seen
-GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,10 @@ class Assumption:
     """What is known of Redshift from its documentation alone; the stack's own workgroup is asked."""
 
     name: str
-    sql: str  # needs no table of ours, and changes nothing
-    answer: str  # that our SQL relies on, as text
-    page: str  # of GUIDE
-    on_laptop: str | None = None  # why DuckDB cannot settle it; None if it can
+    sql: str  # a query that needs no table of ours, and changes nothing
+    answer: str  # the answer that our SQL relies on, as text
+    page: str  # of GUIDE, which documents it
+    on_laptop: str | None = None  # why DuckDB cannot answer it; None if it can
 
 
 _TWO = "SELECT 1 AS n UNION ALL SELECT 3"
@@ -168,21 +166,24 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 )
 
 
-def settled(
+def check_assumptions(
     warehouse: Warehouse, assumptions: Sequence[Assumption] = ASSUMPTIONS
 ) -> tuple[list[str], dict[str, str]]:
-    """Ask; returns the names that hold, and of the others what was answered, or the reason of a skip."""
-    held, others = [], {}
+    """Ask a warehouse; returns the names of the assumptions that hold, and of the others what it answered.
+
+    Assumptions that DuckDB cannot answer are left out on a laptop.
+    """
+    holding, wrong = [], {}
     is_laptop = isinstance(warehouse, DuckWarehouse)
     for assumption in assumptions:
         if is_laptop and assumption.on_laptop is not None:
             continue
-        answered = _answer(warehouse, assumption.sql)
-        if answered == assumption.answer:
-            held.append(assumption.name)
+        answer = _answer(warehouse, assumption.sql)
+        if answer == assumption.answer:
+            holding.append(assumption.name)
         else:
-            others[assumption.name] = f"{answered}, not {assumption.answer}"
-    return held, others
+            wrong[assumption.name] = f"{answer}, not {assumption.answer}"
+    return holding, wrong
 
 
 def _answer(warehouse: Warehouse, sql: str) -> str:
@@ -198,10 +199,10 @@ def redshift(subject: Subject) -> str:
     warehouse = warehouse_of(subject.stack)
     if isinstance(warehouse, NoWarehouse):
         raise StepSkipped("not deployed: the stack has no warehouse")
-    held, others = settled(warehouse)
-    must(not others, "an answer as documented", others)
+    holding, wrong = check_assumptions(warehouse)
+    must(not wrong, "an answer as documented", wrong)
     if not isinstance(warehouse, DuckWarehouse):
-        held.append(COPIED)
-    left = [assumption.name for assumption in ASSUMPTIONS if assumption.name not in held]
-    left += [] if COPIED in held else [COPIED]
-    return f"{len(held)} hold" + (f"; DuckDB cannot say whether {', '.join(left)}" if left else "")
+        holding.append(COPIED)
+    unanswered = [name for name in (*(each.name for each in ASSUMPTIONS), COPIED) if name not in holding]
+    rest = f"; DuckDB cannot say whether {', '.join(unanswered)}" if unanswered else ""
+    return f"{len(holding)} hold{rest}"

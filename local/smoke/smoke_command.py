@@ -105,7 +105,7 @@ def table(results: Sequence[StepResult]) -> str:
         for result in results
     ]
     counts = {outcome: sum(result.outcome is outcome for result in results) for outcome in StepOutcome}
-    told = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
-    lines.append(f"{'':<23}{sum(result.seconds for result in results):>8.1f}  {told}")
+    summary = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
+    lines.append(f"{'':<23}{sum(result.seconds for result in results):>8.1f}  {summary}")
     broken = [result.step for result in results if result.outcome is StepOutcome.FAILED]
     return "\n".join([*lines, *(f"not kept by {each.name}: {each.promise}" for each in broken)])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from local.smoke.lake import ASSUMPTIONS, GUIDE, settled
+from local.smoke.lake import ASSUMPTIONS, GUIDE, check_assumptions
 from tests.sql.conftest import Lake
 from tests.support.redshift_rules import problems
 
@@ -16,13 +16,13 @@ def test_it_is_redshift_s_sql_and_says_where_it_is_written(assumption: object) -
 
 
 def test_they_hold_through_the_data_api(told: Lake) -> None:
-    held, others = settled(told.redshift)
+    held, others = check_assumptions(told.redshift)
     assert others == {}
     assert held == [assumption.name for assumption in ASSUMPTIONS]
 
 
 def test_on_a_laptop_those_hold_that_duckdb_can_settle(told: Lake) -> None:
-    held, others = settled(told.duck)
+    held, others = check_assumptions(told.duck)
     assert others == {}
     assert held == [assumption.name for assumption in ASSUMPTIONS if assumption.on_laptop is None]
 
@@ -30,7 +30,7 @@ def test_on_a_laptop_those_hold_that_duckdb_can_settle(told: Lake) -> None:
 def test_an_answer_that_is_not_as_documented_is_named(told: Lake) -> None:
     wrong = replace(ASSUMPTIONS[0], answer="nothing of the kind")
     unknown = replace(ASSUMPTIONS[1], sql="SELECT NO_SUCH_FUNCTION(1) AS v")
-    held, others = settled(told.redshift, [wrong, unknown, ASSUMPTIONS[4]])
+    held, others = check_assumptions(told.redshift, [wrong, unknown, ASSUMPTIONS[4]])
     assert held == [ASSUMPTIONS[4].name]
     assert others[wrong.name] == f"{ASSUMPTIONS[0].answer}, not nothing of the kind"
     assert "no_such_function" in others[unknown.name].lower()

@@ -13,12 +13,12 @@ DAY = timedelta(days=1)
 class ShownProfile(Profile):
     """A profile with what waits."""
 
-    waiting: int  # how many events
+    waiting: int  # how many events wait
     is_estimate: bool  # the service has not yet seen all that this counts
 
 
 def nobody(user: str) -> Profile:
-    """Return the profile of a user of whom nothing is known."""
+    """Return the profile of a user who has done nothing yet."""
     return {
         "user_id": user,
         "current_streak": 0,
@@ -37,13 +37,13 @@ def nobody(user: str) -> Profile:
 class _Run:
     """A run of dates."""
 
-    last: date | None  # the last active one
-    until: date | None  # up to which date it is alive, None: it is not
-    length: int
-    freezes: int
+    last: date | None  # the last active date; None: there was none
+    until: date | None  # the date up to which the run is known to go on; None: it has ended
+    length: int  # dates
+    freezes: int  # that the user has
 
     def reached(self, day: date) -> "_Run":
-        """Return it as it is on the morning of a date: each missed date uses up a freeze, or ends it."""
+        """Return the run on the morning of a date. Each missed date uses up a freeze, or ends the run."""
         if self.until is None:
             return replace(self, length=0)
         missed = max(0, (day - self.until).days - 1)
@@ -52,6 +52,7 @@ class _Run:
         return replace(self, freezes=self.freezes - missed)
 
     def with_date(self, day: date) -> "_Run":
+        """Return the run after an active date."""
         before = self.reached(day)
         return replace(before, last=day, until=day, length=before.length + 1)
 
@@ -59,8 +60,8 @@ class _Run:
 def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:
     """Return what a profile will be when the service has these dates, as of today.
 
-    Dates up to the last known one are left to the service: they may join runs. So are pauses, points, and
-    types that keep no streak.
+    Dates up to the last known one are left to the service, because they may join runs. So are pauses, points
+    and types of events that keep no streak.
     """
     run = _run_of(profile)
     later = sorted({day for day in dates if run.last is None or day > run.last})

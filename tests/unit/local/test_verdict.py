@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.operate.status import trouble
+from local.operate.status import mapping_trouble
 from local.operate.verdict import (
     LATE,
     Consumer,
@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "Notification was 9 min behind",
     ),
     "a mapping": (
-        {"consumers": (Consumer("Leads", ("Disabled",), trouble=trouble(["Disabled", "Enabled"])),)},
+        {"consumers": (Consumer("Leads", ("Disabled",), trouble=mapping_trouble(["Disabled", "Enabled"])),)},
         "Leads is not fed: an event source mapping is Disabled",
     ),
     "an old message": (
@@ -110,7 +110,9 @@ def test_what_is_wrong_stands_in_the_first_line(kind: str) -> None:
         {"queues": {"LeadIngestion": Queue(0, timedelta(days=1))}},
         {
             "consumers": (
-                Consumer("Leads", ("Enabling", "Updating"), trouble=trouble(["Enabling", "Updating"])),
+                Consumer(
+                    "Leads", ("Enabling", "Updating"), trouble=mapping_trouble(["Enabling", "Updating"])
+                ),
             )
         },
         {"alarms": None},

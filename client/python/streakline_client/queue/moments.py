@@ -1,4 +1,4 @@
-"""Times as the API writes them, the place where they were read, and ticks that nobody can move."""
+"""Instants as the API writes them, the place where they are read, and the device's clocks."""
 
 import os
 import re
@@ -14,8 +14,8 @@ from streakline_client.queue.clock import Reading
 LOCALTIME = Path("/etc/localtime")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 ZONES = "zoneinfo/"
-# Names as the time zone database has them: an area with a place, EST5EDT, or a word. Devices also say GMT+3,
-# SystemV/PST8, posix/Europe/Berlin or localtime, which a service does not know, or takes for its own.
+# Names of the time zone database: an area with a place, EST5EDT, or a word. Devices also have GMT+3,
+# SystemV/PST8, posix/Europe/Berlin or localtime, which a service does not know, or takes for its own zone.
 AREAS = (
     "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico"
     "|Pacific|US"
@@ -40,25 +40,19 @@ class DeviceClocks:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something happens: minutes east of UTC at that moment, and its zone's name.
+    """Where something happens."""
 
-    None: it has none that a service may know.
-    """
-
-    offset: int
-    zone: str | None = None
+    offset: int  # minutes east of UTC, at that moment
+    zone: str | None = None  # the zone's IANA name; None: it has none that a service may know
 
 
 def here(wall: int, zone: str | None = None) -> Place:
-    """Return the place of a moment: in a named zone, else this machine's own."""
+    """Return the place of an instant (milliseconds since 1970): in a named zone, else in this machine's."""
     name = zone or own_zone()
-    local = datetime.fromtimestamp(wall / 1000, ZoneInfo(name) if name else None).astimezone(
-        ZoneInfo(name) if name else None
-    )
-    return Place(
-        round((local.utcoffset() or timedelta()).total_seconds() / 60),
-        name if is_zone_name(name or "") else None,
-    )
+    # Without a name astimezone takes the machine's own zone.
+    local = datetime.fromtimestamp(wall / 1000, UTC).astimezone(ZoneInfo(name) if name else None)
+    offset = local.utcoffset() or timedelta()
+    return Place(round(offset.total_seconds() / 60), name if is_zone_name(name or "") else None)
 
 
 def is_zone_name(name: str) -> bool:
@@ -68,8 +62,8 @@ def is_zone_name(name: str) -> bool:
 
 def offset_text(text: str) -> str:
     """Return the offset that a time was written with, as text; "": it has none."""
-    found = OFFSET.search(text)
-    return found[0] if found else ""
+    offset = OFFSET.search(text)
+    return offset[0] if offset else ""
 
 
 def own_zone() -> str | None:

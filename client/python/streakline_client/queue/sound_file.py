@@ -15,9 +15,10 @@ def opened(path: str, wait_seconds: float = BUSY_SECONDS_MAX) -> sqlite3.Connect
 
 
 def opened_sound(path: Path) -> tuple[sqlite3.Connection, Path | None]:
-    """Open a file that can be read, and return where a damaged one is now.
+    """Open a file. If it is damaged, put it aside and open a new one.
 
-    Raises sqlite3.OperationalError.
+    Returns the open file, and where the damaged one is now (None: there was none). Raises
+    sqlite3.OperationalError.
     """
     seen = _identity(path)
     base = opened(str(path))
@@ -38,18 +39,19 @@ def _is_sound(base: sqlite3.Connection) -> bool:
 
 
 def _put_aside(path: Path, seen: tuple[int, int] | None) -> Path | None:
-    """Rename a damaged file, unless another process has been faster: then there is a new one."""
+    """Rename a damaged file; returns its new path. None: another process has done so meanwhile."""
     if _identity(path) != seen:
         return None
     aside = path.with_name(f"{path.name}.damaged-{uuid.uuid4().hex[:8]}")
     with suppress(FileNotFoundError):
         path.rename(aside)
-    with suppress(FileNotFoundError):  # it would be played back into the new file
+    with suppress(FileNotFoundError):  # SQLite would play the old journal back into the new file
         Path(f"{path}-journal").rename(f"{aside}-journal")
     return aside
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the inode of a file; None: there is none."""
     with suppress(FileNotFoundError):
         found = path.stat()
         return found.st_dev, found.st_ino
