@@ -41,6 +41,7 @@ def told_of_a_user() -> Iterator[Notice]:
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
+    yield from notices_of_redemption(ann.told, replace(redemption, title=""))[0]
     offered = {"rich": OfferedAchievement("Rich", "a", AT)}
     notices, told = notices_of_achievements(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
     yield from notices
