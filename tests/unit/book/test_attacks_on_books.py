@@ -128,6 +128,8 @@ def test_a_contract_that_no_value_satisfies_is_refused(least: str, most: str) ->
     with pytest.raises(BookRefused, match=rf"{least} is above {most}: no value satisfies both"):
         book_of_document(with_contract(of_property(**{least: 5, most: 4})))
     book_of_document(with_contract(of_property(**{least: 5, most: 5})))
+    if least == "minimum":
+        book_of_document(with_contract(of_property(minimum=-1.5, maximum=-1.5)))
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
     read, walk, boost = found["event_type/READ"], found["event_type/WALK"], found["boost/1"]
     assert (read["points"], read["cap_points"], read["cap_events"], read["per"]) == (5, 20, None, "week")
     assert (walk["cap_events"], walk["per"], walk["keeps_streak"]) == (2, "day", False)
+    assert read["keeps_streak"], "a type whose document does not say so keeps it"
     assert (found["event_type/A_B"]["per"], found["event_type/A_B"]["declared_by"]) == (None, "server")
     assert (boost["event_types"], boost["factor"]) == ("A_B,WALK", 3)
     assert found["boost/0"]["since"] == datetime(2026, 3, 27, 23, tzinfo=UTC)
