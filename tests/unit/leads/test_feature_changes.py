@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY, stamp
@@ -47,8 +47,13 @@ def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     assert item.inputs and whole.inputs and set(item.inputs) == set(whole.inputs)
 
 
+def in_euro(event_type: str, leaf: str) -> LeadEvent:
+    return lead_event(1, event_type, START, leaf, foreign_minor=500, currency="EUR")
+
+
 @SMALL
 @given(histories(), histories(leaves=("other",)), st.integers(0, 500))
+@example([in_euro("purchase_completed", "leaf")], [in_euro("order_refunded", "other")], 0)
 def test_leaves_that_join_a_lead_add_what_their_events_say(
     first: list[LeadEvent], joining: list[LeadEvent], days: int
 ) -> None:

@@ -41,7 +41,6 @@ def told_of_a_user() -> Iterator[Notice]:
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
-    yield from notices_of_redemption(ann.told, replace(redemption, title=""))[0]
     offered = {"rich": OfferedAchievement("Rich", "a", AT)}
     notices, told = notices_of_achievements(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
     yield from notices
@@ -69,6 +68,12 @@ def test_each_type_is_as_the_schema_says() -> None:
         seen.add(kind)
     assert seen == set(NoticeType)
     assert set(SCHEMA["properties"]["type"]["enum"]) == {each.value for each in NoticeType}
+
+
+def test_a_reward_without_a_title_is_told_without_one() -> None:
+    redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3)
+    (notice,), _ = notices_of_redemption(Customer().told, redemption)
+    assert "title" not in notice.data
 
 
 @pytest.mark.parametrize("change", [{"more": 1}, {"profile": {}}, {"number": 0}])
