@@ -17,6 +17,7 @@ from rules.engagement.achievements import (
     AchievementSnapshot,
     UserHistory,
     achievement_positions,
+    answer_digest,
     dated_positions,
     declared_achievements,
     next_snapshot,
@@ -71,6 +72,8 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
             assert dated_positions(kept, known, told, streaks) == whole
             kept = next_snapshot(kept, known, told, streaks, story.base + timedelta(days=ahead))
             assert AchievementSnapshot.of(kept.text) == kept
+            wanted = answer_digest(kept.head, known, streaks) if len(told.entries) > many else ""
+            assert kept.answer_of == wanted
 
 
 def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
