@@ -202,6 +202,7 @@ def test_ninety_lots_take_three_settlements() -> None:
     account.settle(now)
     assert (account.balance, len(account.written())) == (0, 90)
     assert expiry_of(account.entries, [], account.expiry, stamp(now)) == account.expiry
+    assert expiry_of(account.entries, [], Expiry(), stamp(now)) == Expiry(FIRST), "nothing was settled"
 
 
 def test_what_is_left_of_lots_is_the_last_of_them() -> None:

@@ -111,7 +111,8 @@ def test_a_version_in_the_past_is_appended_once() -> None:
     world.apply(commands=balancing_entries(changes, 2, "cheaper"))
     assert (world.profile.total_points, world.profile.balance) == (12, 12)
     drafts = [each.draft for each in world.entries]
-    assert {each.reason for each in drafts if each.kind is EntryKind.RERATE} == {"cheaper"}
+    rated = {(each.rules_version, each.reason) for each in drafts if each.kind is EntryKind.RERATE}
+    assert rated == {(2, "cheaper")}
     assert shortfalls(drafts, anew) == {}
     assert all(week.earned == week.by_book for week in weeks_by_book(drafts, anew).values())
     world.check()
