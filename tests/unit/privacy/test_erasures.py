@@ -52,6 +52,8 @@ def test_every_table_with_persons_is_in_a_plan() -> None:
 def test_what_leads_to_other_stores_is_erased_after_them() -> None:
     user = [store.name for store in plan_of(PersonKind.USER)]
     lead = [store.name for store in plan_of(PersonKind.LEAD)]
+    assert not {*user} & {"Event", "PostgreSQL"}
+    assert not {*lead} & {"DailyActivity", "Subscriptions"}
     assert user.index("Redis") < user.index("DailyActivity")
     assert user.index("Subscriptions") < user.index("Limits")
     assert lead.index("IdempotencyKeys") < lead.index("Event")
