@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind
 from rules.engagement.seals import commitment_of, tag_of
 from rules.lake.entities import ENTITIES, EXTRA, Type
-from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of
+from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of, seals_of
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -110,7 +110,7 @@ def test_a_name_depends_on_the_salt_and_tells_nothing(person: str, salt: str) ->
 
 def test_a_seal_is_the_commitment_of_the_entry_s_chain_and_names_the_chain_where_it_begins() -> None:
     draft = Draft(EntryKind.REVERSE, 5, reverses="2026-03-01T05:17:21.001002Z", reason=CANARY)
-    names = ErasureNames("a salt", ((5, b"first"), (9, b"second")))
+    names = ErasureNames("a salt", seals_of([f"9 {b'second'.hex()}", f"5 {b'first'.hex()}"]))
 
     def seals(seq: int, salt: bytes) -> tuple[str, str]:
         entry = Entry("ann", "2026-03-01T05:17:21.000999Z", seq, 7, draft)
