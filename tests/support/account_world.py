@@ -9,7 +9,16 @@ from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.earnings import dates_beside
 from rules.engagement.events import Event
-from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import (
+    EARNING,
+    INTO_DEBT,
+    OPENED_AT,
+    Draft,
+    Entry,
+    EntryKind,
+    FreezeNote,
+    active_events,
+)
 from rules.engagement.streak import fold, resumed_streak
 from tests.support.engagement_strategies import NOW
 
@@ -122,7 +131,9 @@ class World:
         assert self.profile.total_points == sum(day.points_earned for day in self.days.values())
         undone = sum(entry.draft.kind is EntryKind.CLAWBACK for entry in self.entries)
         assert len(earned) - undone == sum(day.events_count for day in self.days.values())
-        folded = fold([day for day, each in self.days.items() if each.is_active], self.profile.cover)
+        active = {day for day, each in self.days.items() if each.is_active}
+        assert active == {day for day, events in active_events(self.entries).items() if events}
+        folded = fold(active, self.profile.cover)
         assert self.profile.streak == folded
         assert (
             self.profile.streak is None

@@ -15,7 +15,7 @@ import pytest
 from adapters.book import shipped_document
 from ingest.book import book_of_document
 from ingest.web.validate import first_problem
-from rules.book.document import BookRefused
+from rules.book.document import MATCHED_MAX, PATTERN_MAX, BookRefused
 from rules.book.succession import check_senders
 
 Json = dict[str, Any]
@@ -128,6 +128,8 @@ def test_a_contract_that_no_value_satisfies_is_refused(least: str, most: str) ->
     with pytest.raises(BookRefused, match=rf"{least} is above {most}: no value satisfies both"):
         book_of_document(with_contract(of_property(**{least: 5, most: 4})))
     book_of_document(with_contract(of_property(**{least: 5, most: 5})))
+    if least == "minimum":
+        book_of_document(with_contract(of_property(minimum=-1.5, maximum=-1.5)))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,7 @@ def test_what_an_old_contract_takes_a_new_one_takes(old: Json, new: Json, value:
 def test_a_contract_is_small_because_each_event_is_held_against_it() -> None:
     with pytest.raises(BookRefused, match="bytes as JSON"):
         book_of_document(with_contract(of_property(enum=list(range(25_000)))))
+    book_of_document(with_contract(of_property(pattern="a" * PATTERN_MAX, maxLength=MATCHED_MAX)))
 
 
 def test_all_that_is_wrong_with_a_book_is_told_at_once() -> None:

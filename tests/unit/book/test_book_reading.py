@@ -76,6 +76,7 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         (with_type(cap={"per": "day"}), "event_types.READ.cap must have points or events, and not both"),
         (with_type(cap={"points": 9, "events": 2, "per": "day"}), "event_types.READ.cap must have points or"),
         (with_type(cap={"points": 9}), "event_types.READ.cap.per is missing"),
+        (book(expiry={"after_days": 9, "end_of": "year"}), "expiry must have after_days or end_of, and not"),
         (with_type(cap={"points": 9, "per": "month"}), "event_types.READ.cap.per must be one of"),
         (with_type(declared_by="friends"), "event_types.READ.declared_by must be one of"),
         (with_type(bonus=3), "event_types.READ.bonus is unknown"),
@@ -92,6 +93,10 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         (
             with_type(properties={"minLength": -1}),
             "event_types.READ.properties.minLength must be a whole number",
+        ),
+        (
+            with_type(properties={"required": ["a", "a"]}),
+            "event_types.READ.properties.required has a name twice",
         ),
         (
             with_type(properties={"type": "text"}),

@@ -64,9 +64,15 @@ def test_a_contract_does_not_break_itself_and_none_takes_all(contract: dict[str,
 
 
 def test_what_breaks_is_told_by_its_place() -> None:
-    old = {"properties": {"pages": {"type": "integer", "maximum": 100}}}
-    new = {"properties": {"pages": {"type": "integer", "maximum": 50}}, "additionalProperties": False}
+    pages = {"type": "integer", "maximum": 100}
+    old = {"properties": {"pages": pages, "tags": {"items": {"maxLength": 9}}, "theme": {}}}
+    new = {
+        "properties": {"pages": {"type": "integer", "maximum": 50}, "tags": {"items": {"maxLength": 8}}},
+        "additionalProperties": False,
+    }
     assert dict(breaking_changes(old, new)) == {
         ("additionalProperties",): "are no longer allowed",
         ("properties", "pages", "maximum"): "is lower than it was",
+        ("properties", "tags", "items", "maxLength"): "is lower than it was",
+        ("properties", "theme"): "is no longer allowed",
     }

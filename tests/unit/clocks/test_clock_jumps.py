@@ -63,6 +63,7 @@ def test_what_servers_say_is_no_clock_of_a_device() -> None:
 
 def test_events_that_come_again_or_late_are_no_jumps() -> None:
     events = [sent(number, number * HOUR, wrong * HOUR) for number, wrong in enumerate((2, 26, 2))]
+    events.append(sent(3, 2 * HOUR, 26 * HOUR))  # in the moment of the one before
     profile = note_skews(Profile("u"), events)
     assert note_skews(profile, reversed(events)) == profile
     assert note_skews(profile, events) == profile

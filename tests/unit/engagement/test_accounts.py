@@ -83,6 +83,19 @@ def test_entries_are_younger_than_the_events_that_they_apply() -> None:
     assert decision.entries[-1].created_at > stamp(arrived)
 
 
+def test_the_last_entry_says_how_far_the_stream_is_applied_while_that_is_known_of_all_events() -> None:
+    world = World()
+
+    def applied_through(*places: str) -> list[str]:
+        events = [replace(event(f"k{place}", june(1)), place=place) for place in places]
+        return [entry.applied_through for entry in world.apply(events).entries]
+
+    assert applied_through("s/1", "s/4", "s/2") == ["", "", "", "s/4"]
+    assert applied_through("s/3") == ["s/4"]
+    assert applied_through("") == [""]
+    assert applied_through("s/5") == [""], "the place of an earlier event is not known"
+
+
 def test_a_late_date_without_the_history_is_asked_for() -> None:
     streak = Streak(june(5), 1, 1, 1)
     with pytest.raises(NeedsHistory) as needs:

@@ -179,6 +179,8 @@ GOOD = {"user_id": "ann", "as_of": "2026-06-10", "streak": "4", "longest": 9, "l
 )
 def test_a_row_that_cannot_be_is_refused_with_its_field(field: str, change: dict[str, Any]) -> None:
     assert position_of(GOOD, date(2026, 6, 11), USER).streak == 4
+    since_1970 = (date.fromisoformat(str(GOOD["last_date"])) - date(1970, 1, 1)).days + 1
+    assert position_of({**GOOD, "longest": since_1970}, date(2026, 6, 11), USER).longest == since_1970
     with pytest.raises(InputRefused) as refused:
         position_of({**GOOD, **change}, date(2026, 6, 11), USER)
     assert refused.value.field == field

@@ -2,9 +2,10 @@
 
 from datetime import date, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rules.days import DAY
 from rules.engagement.streak import Cover, advance, cover_until, fold, is_still_settled
 
 BASE = date(2026, 3, 1)
@@ -15,6 +16,7 @@ covers = st.builds(Cover, freezes, pauses, st.frozensets(days, max_size=2))
 
 
 @given(active=st.sets(days), cover=covers, last=days)
+@example({BASE, BASE + 2 * DAY}, Cover(skipped=frozenset({BASE + DAY})), BASE + 5 * DAY)
 def test_what_of_a_cover_is_later_changes_nothing_before(active: set[date], cover: Cover, last: date) -> None:
     before = [day for day in active if day <= last]
     assert fold(before, cover_until(cover, last)) == fold(before, cover)

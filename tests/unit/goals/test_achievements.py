@@ -3,7 +3,7 @@
 import copy
 import random
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from rules.engagement.achievements import (
     AchievementSnapshot,
     UserHistory,
     achievement_positions,
+    answer_digest,
     dated_positions,
     declared_achievements,
     next_snapshot,
@@ -71,6 +72,8 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
             assert dated_positions(kept, known, told, streaks) == whole
             kept = next_snapshot(kept, known, told, streaks, story.base + timedelta(days=ahead))
             assert AchievementSnapshot.of(kept.text) == kept
+            wanted = answer_digest(kept.head, known, streaks) if len(told.entries) > many else ""
+            assert kept.answer_of == wanted
 
 
 def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
@@ -97,6 +100,12 @@ def test_what_was_shown_stays_only_if_the_book_says_so() -> None:
     stays = {name for name, each in known.items() if each.rule.stays}
     assert shown_achievements(kept, known, {}).keys() == stays
     assert stays not in (set(), set(known))
+    later = shown_achievements(
+        kept, known, dict.fromkeys(known, (date(2026, 2, 1), "2026-02-01T00:00:00.000000Z#e"))
+    )
+    assert {name: at[:10] for name, at in later.items()} == {
+        name: "2026-01-01" if name in stays else "2026-02-01" for name in known
+    }
     assert shown_achievements(AchievementSnapshot(), known, {}) == {}
 
 

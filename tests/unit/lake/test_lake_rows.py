@@ -59,7 +59,9 @@ def test_an_event(occurred: datetime, zone: str, change: str) -> None:
 
 @given(bases)
 def test_a_day_lies_in_its_own_date(day: Any) -> None:
-    attributes = day_attributes(Day("u", day, "e", 2, 10, {"CHECK_IN": 10}, stamp(NOW), stamp(NOW)))
+    attributes = day_attributes(
+        Day("u", day, "e", 2, 10, {"CHECK_IN": 1, "CHECK_IN 9/day": 9}, stamp(NOW), stamp(NOW))
+    )
     row = row_of(DAILY_ACTIVITY, attributes, NOW)
     has_its_shape(DAILY_ACTIVITY, row)
     assert (row["dt"], row["hour"]) == (day.isoformat(), "00")

@@ -3,18 +3,25 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY, stamp
-from rules.leads.feature_changes import ALL, change_from_events, inputs_of, with_event
+from rules.leads.feature_changes import ALL, change_from_events, change_with_leaves, inputs_of, with_event
 from rules.leads.feature_items import latest_instant
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import SEEN_MAX, Mark, contributions, decode_series, drop_old_dates, encode_series
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
-from tests.support.lead_items import NOBODY, SMALL, noting, refreshed, told, written
+from tests.support.lead_event_strategies import (
+    START,
+    deliveries,
+    histories,
+    lead_event,
+    with_cancellations,
+    without_marks,
+)
+from tests.support.lead_items import NOBODY, SMALL, contacts_of, noting, refreshed, told, written
 
 
 @settings(max_examples=examples(150))
@@ -38,6 +45,28 @@ def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     assert item.features == whole.features
     assert item.active_on == whole.active_on
     assert item.inputs and whole.inputs and set(item.inputs) == set(whole.inputs)
+
+
+def in_euro(event_type: str, leaf: str) -> LeadEvent:
+    return lead_event(1, event_type, START, leaf, foreign_minor=500, currency="EUR")
+
+
+@SMALL
+@given(histories(), histories(leaves=("other",)), st.integers(0, 500))
+@example([in_euro("purchase_completed", "leaf")], [in_euro("order_refunded", "other")], 0)
+def test_leaves_that_join_a_lead_add_what_their_events_say(
+    first: list[LeadEvent], joining: list[LeadEvent], days: int
+) -> None:
+    merge = replace(lead_event(99, at=START + 900 * DAY), event_type="leads_merged")
+    events, now = [*first, *joining], START + days * DAY
+    item = written(NOBODY, change_from_events(NOBODY, ALL, first, START))
+    joined = written(item, change_with_leaves(item, [*joining, merge], contacts_of(events), now))
+    whole = written(NOBODY, change_from_events(NOBODY, ALL, events, now))
+    assert joined == replace(whole, version=joined.version, inputs=joined.inputs)
+    for input_, built in whole.state().items():
+        united = joined.state()[input_]
+        assert without_marks(united) == without_marks(built)
+        assert united.seen == built.seen
 
 
 @SMALL

@@ -118,10 +118,17 @@ def test_a_lead_is_listed_until_all_windows_are_empty(event_type: str, days: int
     assert listing_date(EMPTY_STATE, [], START) is None
 
 
-@pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
-def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(amount: Any) -> None:
-    event = lead_event(1, "purchase_completed", START, amount_minor=amount)
-    with pytest.raises(MalformedLeadEvent, match="amount_minor"):
+@pytest.mark.parametrize(
+    ("field", "payload"),
+    [
+        *(("amount_minor", {"amount_minor": amount}) for amount in (-1, "5", None, True, 1.5)),
+        ("foreign_minor", {"foreign_minor": -1, "currency": "EUR"}),
+        *(("currency", {"foreign_minor": 5, "currency": name}) for name in ("euro", "", None)),
+    ],
+)
+def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(field: str, payload: dict[str, Any]) -> None:
+    event = lead_event(1, "purchase_completed", START, **payload)
+    with pytest.raises(MalformedLeadEvent, match=field):
         contributions(event)
     assert build_state([event], START) == EMPTY_STATE
 

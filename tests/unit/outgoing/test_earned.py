@@ -99,7 +99,7 @@ def test_who_was_there_before_has_no_news_and_hears_what_there_is() -> None:
 def test_after_a_time_in_which_nobody_asked_nothing_is_news() -> None:
     _, told = told_of(stranger(), {"rich": on(1)})
     found, told = notices_unasked(told)
-    assert found == []
+    assert (found, told.achievements) == ([], {})
     assert notices_unasked(told)[1] == told, "so nothing is written"
     assert told_of(told, {"rich": on(1), "bold": on(2)})[0] == ["profile.changed"]
 

@@ -70,6 +70,12 @@ def test_each_type_is_as_the_schema_says() -> None:
     assert set(SCHEMA["properties"]["type"]["enum"]) == {each.value for each in NoticeType}
 
 
+def test_a_reward_without_a_title_is_told_without_one() -> None:
+    redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3)
+    (notice,), _ = notices_of_redemption(Customer().told, redemption)
+    assert "title" not in notice.data
+
+
 @pytest.mark.parametrize("change", [{"more": 1}, {"profile": {}}, {"number": 0}])
 def test_another_body_is_none(change: dict[str, object]) -> None:
     _, body = next(bodies())

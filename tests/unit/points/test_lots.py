@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from rules.book.point_rules import last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.lots import Expiry, Hold, Position, open_lots, settlement_of
+from rules.engagement.lots import (
+    Expiry,
+    Hold,
+    HoldRequest,
+    Position,
+    expiry_of,
+    new_hold,
+    open_lots,
+    settlement_of,
+)
 from tests.support.plain_lots import Plain
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -175,9 +184,8 @@ def test_captured_points_were_spent_when_they_were_held() -> None:
 
 
 def test_held_points_stay_and_their_lot_is_looked_at_again() -> None:
-    hold = Hold(
-        "h", 4, "mug", stamp(datetime(2026, 1, 9, tzinfo=UTC)), stamp(datetime(2026, 2, 9, tzinfo=UTC))
-    )
+    hold = new_hold("ann", HoldRequest(4, "mug", "k", 31 * DAY), datetime(2026, 1, 9, tzinfo=UTC))
+    assert (hold.held_at[:10], hold.until[:10]) == ("2026-01-09", "2026-02-09")
     done = settlement_of(
         Position(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC)
     )
@@ -193,6 +201,8 @@ def test_ninety_lots_take_three_settlements() -> None:
     assert len(done.drafts) == 40
     account.settle(now)
     assert (account.balance, len(account.written())) == (0, 90)
+    assert expiry_of(account.entries, [], account.expiry, stamp(now)) == account.expiry
+    assert expiry_of(account.entries, [], Expiry(), stamp(now)) == Expiry(FIRST), "nothing was settled"
 
 
 def test_what_is_left_of_lots_is_the_last_of_them() -> None:

@@ -99,6 +99,8 @@ def test_what_takes_the_place_may_be_of_another_date_and_cap() -> None:
         ("RERATE", "2026-03-04", 10),
         ("CLAWBACK", "2026-03-02", -10),
     ]
+    told = {"kind": EntryKind.CLAWBACK, "points": -10, "reverses": "place", "reason": "refunded"}
+    assert made[1] == replace(monday, **told)  # type: ignore[arg-type]
     assert shortfalls([monday, wednesday, *made], known) == {}
 
 
@@ -109,6 +111,8 @@ def test_a_version_in_the_past_is_appended_once() -> None:
     world.apply(commands=balancing_entries(changes, 2, "cheaper"))
     assert (world.profile.total_points, world.profile.balance) == (12, 12)
     drafts = [each.draft for each in world.entries]
+    rated = {(each.rules_version, each.reason) for each in drafts if each.kind is EntryKind.RERATE}
+    assert rated == {(2, "cheaper")}
     assert shortfalls(drafts, anew) == {}
     assert all(week.earned == week.by_book for week in weeks_by_book(drafts, anew).values())
     world.check()

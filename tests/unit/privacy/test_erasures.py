@@ -13,14 +13,17 @@ from rules.privacy.erasures import (
     DEADLINE,
     SWEEPS_MAX,
     Erasure,
+    Person,
     PersonKind,
     after_pass,
     after_sweep,
     excluded_stores,
     hand_to_lake,
+    lead_of,
     nightly_plan_of,
     plan_of,
     with_count,
+    with_lead,
     with_store_done,
 )
 from rules.privacy.inventory import INVENTORY, Fate, StoreKind
@@ -39,21 +42,29 @@ def test_every_store_is_gone_through_or_said_to_be_left_alone(kind: PersonKind) 
 
 
 def test_every_table_with_persons_is_in_a_plan() -> None:
-    planned = {store.name for kind in PersonKind for store in plan_of(kind)}
+    planned = {store.name for kind in PersonKind for store in (*plan_of(kind), *nightly_plan_of(kind))}
     tables = {store.name for store in INVENTORY if store.kind is StoreKind.TABLE}
     impersonal = {store.name for store in INVENTORY if store.fate is Fate.IMPERSONAL}
     assert tables - impersonal <= planned
-    assert {"Redis", "PostgreSQL", "PayloadBucket"} <= planned
+    assert {"Redis", "PostgreSQL", "PayloadBucket", "Warehouse", "events"} <= planned
 
 
 def test_what_leads_to_other_stores_is_erased_after_them() -> None:
     user = [store.name for store in plan_of(PersonKind.USER)]
     lead = [store.name for store in plan_of(PersonKind.LEAD)]
+    assert not {*user} & {"Event", "PostgreSQL"}
+    assert not {*lead} & {"DailyActivity", "Subscriptions"}
     assert user.index("Redis") < user.index("DailyActivity")
     assert user.index("Subscriptions") < user.index("Limits")
     assert lead.index("IdempotencyKeys") < lead.index("Event")
     assert lead.index("PayloadBucket") < lead.index("Event")
     assert lead[-1] == "PostgreSQL"
+
+
+def test_what_is_known_of_a_lead_is_in_its_erasure() -> None:
+    identities = (("email", "ann@example.com"), ("phone", "+491701234567"))
+    person = Person("digest", organization="shop", leads=("ann", "2"), identities=identities)
+    assert lead_of(with_lead(replace(BEGUN, kind=PersonKind.LEAD), person)) == person
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40)), min_size=1, max_size=30))
@@ -135,5 +146,6 @@ def test_the_certificate_counts_and_names_nobody() -> None:
     erasure = replace(BEGUN, subject="ann@example.com", found={"BPEvents": 7}, sweep=2)
     told = certificate_of(erasure, NOW)
     assert {each["store"]: each["removed"] for each in told["stores"]}["BPEvents"] == 7
+    assert {each["left"] for each in told["stores"]} == {0}
     assert "ann@example.com" not in str(told)
     assert told["other_stores"]["LeadIngestion"] == "refused by the tombstone, and gone after 14 days"

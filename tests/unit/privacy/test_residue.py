@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import OPENED_AT
+from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind
+from rules.engagement.seals import commitment_of, tag_of
 from rules.lake.entities import ENTITIES, EXTRA, Type
-from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of
+from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of, seals_of
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -105,6 +106,25 @@ def test_a_name_depends_on_the_salt_and_tells_nothing(person: str, salt: str) ->
     assert name != ErasureNames(f"{salt}?").of(person)
     assert is_residue(name)
     assert len(name) == len("erased/") + 32
+
+
+def test_a_seal_is_the_commitment_of_the_entry_s_chain_and_names_the_chain_where_it_begins() -> None:
+    draft = Draft(EntryKind.REVERSE, 5, reverses="2026-03-01T05:17:21.001002Z", reason=CANARY)
+    names = ErasureNames("a salt", seals_of([f"9 {b'second'.hex()}", f"5 {b'first'.hex()}"]))
+
+    def seals(seq: int, salt: bytes) -> tuple[str, str]:
+        entry = Entry("ann", "2026-03-01T05:17:21.000999Z", seq, 7, draft)
+        row = full("ledger", account_id="ann", created_at=AT, seq=seq, reverses=draft.reverses)
+        row |= dict.fromkeys(("event_id", "reward_id", "held_at"))
+        residue = residue_of("ledger", row, names, lambda _: 3, {})
+        return residue["seal"], commitment_of(entry, salt).hex()  # type: ignore[index]
+
+    for seq, salt in ((4, b"first"), (6, b"first"), (8, b"first"), (10, b"second")):
+        assert len(set(seals(seq, salt))) == 1
+    for seq, salt in ((5, b"first"), (9, b"second")):
+        seal, wanted = seals(seq, salt)
+        assert seal == f"{wanted} {tag_of(b'first', 'ann').hex()}"
+    assert stays("ledger", full("ledger"))["seal"] is None, "there is no chain"
 
 
 def test_a_word_stays_if_others_use_it_too() -> None:

@@ -13,6 +13,7 @@ from rules.privacy.tombstones import (
     identity_subject,
     lead_subject,
     lift_entries,
+    name_in_logs,
     user_subject,
     with_entries,
 )
@@ -93,3 +94,7 @@ def test_a_digest_tells_subjects_and_keys_apart(one: str, other: str) -> None:
 def test_kinds_of_subjects_never_meet() -> None:
     subjects = {user_subject("7"), lead_subject("7"), identity_subject("7", "email", "7")}
     assert len({digest_of("k", each) for each in subjects}) == 3
+
+
+def test_an_id_with_half_an_emoji_has_a_name_in_logs_too() -> None:
+    assert len({name_in_logs(each) for each in ("ann", "ann\ud83d", "ann\ud83e")}) == 3

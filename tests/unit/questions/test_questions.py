@@ -22,6 +22,7 @@ from rules.questions.questions import (
     is_in_audience,
     is_listed,
     shown_status,
+    statuses_to_read,
     to_item,
 )
 from tests.support.asking import asked, refusal
@@ -74,6 +75,12 @@ def test_open_is_asked_for_what_can_be_answered() -> None:
     assert {each for each in QuestionStatus if is_listed(each, QuestionStatus.OPEN)} == ANSWERABLE
     for status in set(QuestionStatus) - {QuestionStatus.OPEN}:
         assert [each for each in QuestionStatus if is_listed(each, status)] == [status]
+    assert {each: set(statuses_to_read(each)) - {each} for each in QuestionStatus} == {
+        QuestionStatus.OPEN: set(),
+        QuestionStatus.PARTIAL: {QuestionStatus.OPEN},
+        QuestionStatus.EXPIRED: {QuestionStatus.OPEN},
+        QuestionStatus.CLOSED: set(),
+    }
 
 
 @given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))

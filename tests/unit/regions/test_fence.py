@@ -50,7 +50,7 @@ def test_a_writer_that_cannot_renew_its_lease_stops_by_either_clock(later: Clock
     world = World()
     assert world.writes()
     world.is_away = True
-    world.now = Clocks(LEASE_SECONDS - 0.1, LEASE_SECONDS - 0.1)
+    world.now = Clocks(LEASE_SECONDS, LEASE_SECONDS)
     assert world.writes(), "one failed attempt stops nobody"
     world.now = later
     assert not world.writes()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.engagement.carriers import split_carriers, with_carried
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.seals import seal_entries
 from rules.regions.changes import days_needed
@@ -126,6 +126,7 @@ def test_what_is_unseen_has_a_fate() -> None:
             Draft(EntryKind.EARN, 5, "e2", "READ", "2026-03-20"),
             Draft(EntryKind.CLAWBACK, -5, "e2", "READ", "2026-03-20", reverses="somewhere"),
             Draft(EntryKind.REDEEM, -3, held_at="2026"),
+            Draft(EntryKind.REDEEM, -2, freeze=FreezeNote.GRANTED),
         ],
         NOW,
     )
@@ -140,8 +141,10 @@ def test_what_is_unseen_has_a_fate() -> None:
         (7, UnseenFate.EVENT, ""),
         (8, UnseenFate.LISTED, ""),
         (9, UnseenFate.LISTED, ""),
+        (10, UnseenFate.LISTED, ""),
     ]
-    assert all(each.reason for each in found if each.fate is UnseenFate.LISTED)
+    reasons = [each.reason.partition(":")[0] for each in found if each.fate is UnseenFate.LISTED]
+    assert reasons == ["CLAWBACK", "a captured hold", "a freeze"]
 
 
 @given(batches, st.integers(0, 40))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rules.regions.changes import (
     KEYS,
+    LONG_BYTES,
     MESSAGE_BYTES_MAX,
     ItemChange,
     TooLarge,
@@ -66,6 +67,11 @@ def test_many_changes_are_several_messages_and_a_long_one_is_compressed() -> Non
     assert len(text) < 10_000
     assert all(len(each) <= MESSAGE_BYTES_MAX for each in sent_as([small, large, small]))
     assert changes_of(json.loads(text)) == [large]
+
+
+def test_a_message_takes_texts_up_to_its_size() -> None:
+    texts = ["1" * size for size in (LONG_BYTES, 9, LONG_BYTES - 9, LONG_BYTES, 9, LONG_BYTES - 8)]
+    assert [text.count("1,1") + 1 for text in change_messages(3, texts)] == [1, 2, 1, 1, 1]
 
 
 def test_what_no_message_holds_is_told_by_its_table() -> None:
