@@ -18,7 +18,8 @@ import yaml
 
 from adapters.book import PublicationConflict, shipped_document
 from adapters.platform.objects import Objects
-from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
+from ingest.book import NOW, Proposal, publish, version_view
+from ingest.book_document import DOCUMENT_BYTES_MAX, book_of_document
 from ingest.web.caller import DETAILS_MAX
 from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack

@@ -2,7 +2,7 @@
 remembers it for an hour, so that the everyday event does not need PostgreSQL.
 
 What is asked and answered is JSON. An event takes one statement if it changes nothing, else two: `facts`
-reads what is known of its identities, rules.leads.identity_plan makes a plan, and `apply` applies the plan if the
+reads what is known of its identities, rules.leads.identity_plan plans, and `apply` applies the plan if the
 facts are still the same.
 """
 
