@@ -4,9 +4,7 @@ The command line publishes by the same functions. Whatever is wrong with a docum
 and a reason.
 """
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -19,23 +17,19 @@ from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.engagement import RulesApiSettings
+from ingest.book_document import book_of_document
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.http import json_response
 from ingest.web.json_schema import ANY, INSTANT, TEXT, Schema, closed_object, flag, list_of, text, whole
 from ingest.web.paging import instant_in, instant_of
 from ingest.web.routes import in_query
-from ingest.web.validate import all_problems, first_problem
-from rules.book.book import Book, Version
-from rules.book.book_schema import BOOK
-from rules.book.document import BookRefused, Fault, Path, faults_of, read_book
+from rules.book.book import Version
+from rules.book.document import BookRefused, Fault
 from rules.book.succession import check_succession
 from rules.days import stamp
-from rules.json_values import DoubledKey, check_strict, unique_keys
+from rules.json_values import DoubledKey, unique_keys
 
-DOCUMENT_BYTES_MAX = 300_000  # an item of a table may have 400 KB
-CONTRACT_BYTES_MAX = 16_384  # each event of the type is held against the contract
-MISSING = "is missing"  # as first_problem says it
 NOTE_MAX = 500
 NOW = "now"
 _VERSION_FIELDS: dict[str, Schema] = {
@@ -78,7 +72,7 @@ class Proposal:
 def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
     """Publish a version. Raises BookRefused, and PublicationConflict where somebody else was faster."""
     effective_at = check(store, proposal, now)
-    note = proposal.note[:NOTE_MAX]
+    note = proposal.note[:NOTE_MAX]  # a note of the command line may be longer; the API refuses that
     return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))
 
 
@@ -94,7 +88,8 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
         )
         raise BookRefused([Fault(("effective",), reason)])
     book, books = book_of_document(proposal.document), store.look()
-    # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
+    # The clock of whoever published last may be ahead. Then this version takes effect at that publication, so
+    # that it is not in force before the version that it follows.
     effective_at = proposal.effective_at or max(now, *(version.published_at for version in books.versions))
     check_succession(book, books, effective_at, now)
     return effective_at
@@ -187,91 +182,3 @@ def _field(fault: Fault) -> str:
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
     at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
     return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
-
-
-def book_of_document(document: Any) -> Book:
-    """Return the book of a document; raises BookRefused."""
-    try:
-        check_strict(document)
-    except ValueError as error:
-        raise BookRefused([Fault((), str(error))]) from None
-    if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
-        raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
-    if problems := all_problems(BOOK, document):
-        faults: list[Fault] = []
-        for field, reason in problems:
-            faults += _structural_faults(document, _path_of(document, field), reason)
-        raise BookRefused([*dict.fromkeys(faults)])
-    if faults := [*_float_faults(document)] or faults_of(document):
-        raise BookRefused(faults)
-    book = read_book(document)
-    _check_contracts(book)
-    return book
-
-
-def _path_of(document: Any, field: str) -> Path:
-    """Return the keys and indexes that a field's name stands for; a key may have dots in it: `read.page`."""
-    parts = [] if field == "body" else field.split(".")
-    path: list[str | int] = []
-    while parts:
-        size = 1
-        if isinstance(document, dict):
-            prefixes = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
-            size = next(prefixes, 1)
-        key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
-        path, parts = [*path, key], parts[size:]
-        is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
-        document = document[key] if is_there else None
-    return tuple(path)
-
-
-def _structural_faults(document: Any, path: Path, reason: str) -> list[Fault]:
-    """Return the faults behind a problem with the schema. What is missing may be there under another name."""
-    if reason == MISSING:
-        return [Fault(path, reason), *_wrong_keys(document, path[:-1])]
-    return [*_wrong_keys(document, path)] or [Fault(path, reason)]
-
-
-def _wrong_keys(document: Any, path: Path) -> Iterator[Fault]:
-    """Yield the keys that the object at a path may not have, each by itself: a schema reports the object."""
-    section, schema = document, BOOK
-    for key in path:
-        inside = schema.get("properties", {}).get(
-            key, schema.get("items", schema.get("additionalProperties"))
-        )
-        if not isinstance(inside, dict):
-            return
-        section, schema = section[key], inside
-    if not isinstance(section, dict):
-        return
-    properties, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
-    for key in section:
-        if schema.get("additionalProperties") is False and key not in properties:
-            yield Fault((*path, key), f"is unknown: there are {', '.join(properties)}")
-        elif not re.search(pattern.replace("$", r"\Z"), key):
-            yield Fault((*path, key), f"is no name: it must match {pattern}")
-
-
-def _float_faults(value: Any, path: Path = ()) -> Iterator[Fault]:
-    """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
-    if isinstance(value, float) and value.is_integer():
-        yield Fault(path, f"is {value}: write {int(value)}")
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _float_faults(inner, (*path, name))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _float_faults(inner, (*path, index))
-
-
-def _check_contracts(book: Book) -> None:
-    """Raise BookRefused for a contract that no event can be checked by."""
-    for name, rule in book.event_types.items():
-        if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
-            reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"
-            raise BookRefused([Fault(("event_types", name, "properties"), reason)])
-        try:
-            first_problem({"type": "object", **(rule.properties or {})}, {})
-        except Exception as error:  # noqa: BLE001 (the library raises what it likes)
-            fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")
-            raise BookRefused([fault]) from None

@@ -11,7 +11,8 @@ import click
 
 from adapters.book import PublicationConflict, shipped_document
 from adapters.platform.objects import Objects
-from ingest.book import NOW, Proposal, book_of_document, publish, version_view
+from ingest.book import NOW, Proposal, publish, version_view
+from ingest.book_document import book_of_document
 from local.book_file import BookFile, read_file
 from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from ingest.book import DOCUMENT_BYTES_MAX
+from ingest.book_document import DOCUMENT_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
 from rules.book.document import BookRefused
 

@@ -2,7 +2,7 @@
 remembers it for an hour, so that the everyday event does not need PostgreSQL.
 
 What is asked and answered is JSON. An event takes one statement if it changes nothing, else two: `facts`
-reads what is known of its identities, rules.leads.identity makes a plan, and `apply` applies the plan if the
+reads what is known of its identities, rules.leads.identity_plan plans, and `apply` applies the plan if the
 facts are still the same.
 """
 
@@ -22,15 +22,8 @@ from adapters.postgresql.sql import (
     call_function,
     call_in_pieces,
 )
-from rules.leads.identity import (
-    STRONG,
-    Identity,
-    IdentityFacts,
-    IdentityPlan,
-    KnownIdentity,
-    considered_identities,
-    plan_identities,
-)
+from rules.leads.identity import STRONG, Identity, IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity_plan import considered_identities, plan_identities
 from rules.leads.lead_events import Group
 
 # An attempt is lost only when another change to the same identities goes through.

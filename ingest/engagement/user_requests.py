@@ -32,7 +32,7 @@ from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.redemptions import Redemptions
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import AchievementViews, GoalViews, Profiles
 from ingest.web.api import Api, refuse_erased
@@ -79,7 +79,7 @@ class UserServices:
         commands = Commands(accounts, claims, config.idempotency_keys_table, redis, settler)
         stock = RewardStock(dynamodb, config.rewards_table)
         store = RedemptionStore(dynamodb, config.rewards_table)
-        self.rewards, self.balances = Rewards(commands, books), Balances(accounts, settler)
+        self.rewards, self.balances = SpendingCommands(commands, books), Balances(accounts, settler)
         self.redemptions = Redemptions(self.rewards, stock, store)
         self.catalogue = Catalogue(books, stock, store, self.balances)
         self.holds, self.clawbacks = Holds(commands), Clawbacks(commands, books)

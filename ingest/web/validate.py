@@ -13,6 +13,7 @@ from rules.json_values import BadValue, bad_values, check_strict
 
 PROBLEMS_MAX = 50  # the most faults that are reported of a body
 ITEMS_SEEN_MAX = 1000  # the most items of a list that are checked
+MISSING = "is missing"  # the reason for a field that is not there
 
 
 @lru_cache(maxsize=1000)
@@ -33,7 +34,7 @@ def first_problem(schema: Schema, value: Any) -> tuple[str, str] | None:
             return field, f"has unknown {', '.join(sorted(unknown))}"[:300]
         if error.rule == "required":
             missing = sorted(set(error.rule_definition) - set(error.value))
-            return (f"{field}.{missing[0]}" if field != "body" else missing[0]), "is missing"
+            return (f"{field}.{missing[0]}" if field != "body" else missing[0]), MISSING
         return field, reason[:300]
     return None
 
@@ -80,7 +81,7 @@ def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple
         for name in schema.get("required", ()):
             if name not in value:
                 has_parts = True
-                yield ".".join((*at, name)), "is missing"
+                yield ".".join((*at, name)), MISSING
         unknown = {} if schema.get("additionalProperties", True) else value.keys() - properties.keys()
         if unknown:
             has_parts = True

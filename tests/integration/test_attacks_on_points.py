@@ -22,7 +22,7 @@ from adapters.engagement.points import Settler
 from adapters.platform.items import encode_item
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
 from rules.engagement.lots import HoldRequest
@@ -258,7 +258,10 @@ STEPS: list[tuple[str, Any]] = [
     ("settle", lambda do, user, _, now: do.settler.settle(user, now)),
     ("hold", lambda do, user, _, now: Holds(do).hold(user, HoldRequest(5, "mug", "late"), now)),
     ("release", lambda do, user, held, now: Holds(do).release(user, held, now)),
-    ("redeem", lambda do, user, _, now: Rewards(do, do.settler.books).redeem(user, 5, "m", "k", now)),
+    (
+        "redeem",
+        lambda do, user, _, now: SpendingCommands(do, do.settler.books).redeem(user, 5, "m", "k", now),
+    ),
 ]
 
 

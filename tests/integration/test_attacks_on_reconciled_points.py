@@ -16,7 +16,7 @@ from adapters.engagement.points import Settler
 from adapters.platform.items import decode_item
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError
 from rules.engagement.lots import HoldRequest
 from tests.integration.test_attacks_on_points import simulated
@@ -42,7 +42,7 @@ class Expiring(Town):
         old = self.rewards.commands
         self.settler = Settler(self.accounts, BOOKS)
         made = Commands(self.accounts, old.claims, "IdempotencyKeys", self.redis, self.settler)
-        self.rewards, self.holds = Rewards(made, BOOKS), Holds(made)
+        self.rewards, self.holds = SpendingCommands(made, BOOKS), Holds(made)
 
     def event(self, user: str, number: int, days_ago: int) -> Any:
         made = super().event(user, number, days_ago)

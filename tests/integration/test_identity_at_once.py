@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotRepair, columns_of, facts_of, plan_of
-from rules.leads.identity import STRONG, Identity, in_order, plan_identities
+from rules.leads.identity import STRONG, Identity, in_order
+from rules.leads.identity_plan import plan_identities
 from tests.support.identity_events import D1, E1, E2, P1, P2, check, events
 from tests.support.identity_server import NOW, WAYS, Registry
 

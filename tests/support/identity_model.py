@@ -1,10 +1,11 @@
-"""All leads in memory, changed by nothing but the decision (rules/leads/identity.py)."""
+"""All leads in memory, changed by nothing but the decision (rules/leads/identity_plan.py)."""
 
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from rules.leads.identity import NEW, Identity, IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
+from rules.leads.identity import NEW, Identity, IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity_plan import plan_identities
 
 
 @dataclass

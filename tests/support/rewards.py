@@ -17,7 +17,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.redemptions import Redemptions
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from rules.book.rewards import GROUPS
 from tests.support.site import PRODUCERS, Site
 
@@ -67,7 +67,7 @@ def process(dynamodb: Any) -> Redemptions:
     claims = ClaimStore(dynamodb, "IdempotencyKeys")
     settler = Settler(accounts, books)
     commands = Commands(accounts, claims, "IdempotencyKeys", EngagementCache(""), settler)
-    rewards = Rewards(commands, books)
+    rewards = SpendingCommands(commands, books)
     return Redemptions(rewards, RewardStock(dynamodb, "Rewards"), RedemptionStore(dynamodb, "Rewards"))
 
 

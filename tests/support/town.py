@@ -35,7 +35,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
 from ingest.engagement.points.commands import Commands
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
@@ -122,7 +122,7 @@ class Town:
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         settler = Settler(self.accounts, KnownBooks())
         commands = Commands(self.accounts, claims, "IdempotencyKeys", self.redis, settler)
-        self.rewards = Rewards(commands, KnownBooks())
+        self.rewards = SpendingCommands(commands, KnownBooks())
         self.preferences = Preferences(self.accounts, self.redis, KnownBooks())
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")

@@ -9,7 +9,7 @@ from adapters.book import BookStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, check_review
-from ingest.engagement.points.spending import Rewards
+from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import (
     INSTANT,
@@ -99,7 +99,8 @@ class Sale:
         self._check_limit(reward)
         take_actions = self._take_actions(reward)
         draft = Draft(
-            *(EntryKind.REDEEM, -reward.price_points),
+            EntryKind.REDEEM,
+            -reward.price_points,
             reward_id=self.reward_id,
             rules_version=version.number,
             brand=reward.brand,
@@ -157,7 +158,7 @@ class FulfilmentResult:
 class Redemptions:
     """Commands about rewards of the book."""
 
-    rewards: Rewards  # what reverses their entries
+    rewards: SpendingCommands  # what reverses their entries
     stock: RewardStock
     store: RedemptionStore
 
@@ -183,7 +184,7 @@ class Redemptions:
         raise ApiError(404, "not_found", "there is no such redemption of a reward")
 
     def reverse(self, user_id: str, created_at: str, now: datetime) -> CommandResult:
-        """Undo a redemption, whatever it was of; see Rewards.reverse.
+        """Undo a redemption, whatever it was of; see SpendingCommands.reverse.
 
         One of a reward gives stock and limit back in the same transaction, also when it was fulfilled.
         """

@@ -23,6 +23,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.streak import return_date, shown_streak
 
 FREEZE_REWARD = "streak_freeze"
+NO_DATE = str(None)  # what a freeze was asked for with: the same key with a date is a conflict
 FREEZE = closed_object(
     {
         "idempotency_key?": KEY,
@@ -34,7 +35,7 @@ FREEZE = closed_object(
 
 
 @dataclass(frozen=True, slots=True)
-class Rewards:
+class SpendingCommands:
     """Commands of users and servers: redeem points, take a freeze, and reverse either."""
 
     commands: Commands
@@ -65,13 +66,13 @@ class Rewards:
         def command(account: Account) -> Command:
             keys = [f"{FREE_FREEZE}{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
             claims = self.commands.claims_of(user_id, keys, now)
-            free_key = next((key for key in keys if key not in claims), None)
+            free_key = next((candidate for candidate in keys if candidate not in claims), None)
             price = terms.price(len(claims))
             if price:
                 check_review(account.profile)
             return Command(self._freeze(account, None, price, now), free_freeze=free_key)
 
-        return self.commands.once(user_id, key and f"freeze:{key}", str(None), now, command)
+        return self.commands.once(user_id, key and f"freeze:{key}", NO_DATE, now, command)
 
     def give_freeze(
         self, user_id: str, key: str | None, granted_on: date | None, now: datetime
@@ -92,7 +93,8 @@ class Rewards:
         if granted_on is None and count >= most:
             raise ApiError(409, "freezes_held_max", f"{count} freezes are held, and {most} may be")
         return Draft(
-            *(EntryKind.REDEEM, -price),
+            EntryKind.REDEEM,
+            -price,
             reward_id=FREEZE_REWARD,
             freeze=FreezeNote.GRANTED,
             freeze_date=(granted_on or local).isoformat(),
@@ -115,8 +117,8 @@ class Rewards:
         """Undo a redemption; raises 404, 409 not_reversible, 409 already_reversed.
 
         If it bought a freeze, the freeze goes too. A freeze that is spent already becomes a debt. A free one
-        that is returned does not come back into the month's allowance. further_actions: returns those of the
-        transaction that reverses an entry; what it raises is raised.
+        that is returned does not come back into the month's allowance. further_actions: returns what is to be
+        written in the same transaction, given the entry. What it raises ends the command.
         """
 
         def attempt(account: Account) -> CommandResult:

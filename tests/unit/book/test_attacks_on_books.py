@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book import book_of_document
+from ingest.book_document import book_of_document
 from ingest.web.validate import first_problem
 from rules.book.document import MATCHED_MAX, PATTERN_MAX, BookRefused
 from rules.book.succession import check_senders

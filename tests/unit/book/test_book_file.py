@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book import DOCUMENT_BYTES_MAX
+from ingest.book_document import DOCUMENT_BYTES_MAX
 from local.book import check
 from local.book_file import FILE_BYTES_MAX, UnreadableBook, read_file
 from local.command import as_yaml

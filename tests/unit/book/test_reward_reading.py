@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.book import BookStore, shipped_document
-from ingest.book import Proposal, book_of_document, publish
+from ingest.book import Proposal, publish
+from ingest.book_document import book_of_document
 from local.book import check
 from local.book_file import UnreadableBook, read_file
 from rules.book.book import Book, differences

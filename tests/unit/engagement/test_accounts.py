@@ -87,7 +87,7 @@ def test_the_last_entry_says_how_far_the_stream_is_applied_while_that_is_known_o
     world = World()
 
     def applied_through(*places: str) -> list[str]:
-        events = [replace(event(f"k{place}", june(1)), place=place) for place in places]
+        events = [replace(event(f"k{place}", june(1)), stream_position=place) for place in places]
         return [entry.applied_through for entry in world.apply(events).entries]
 
     assert applied_through("s/1", "s/4", "s/2") == ["", "", "", "s/4"]

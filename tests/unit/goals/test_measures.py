@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book import book_of_document
+from ingest.book_document import book_of_document
 from rules.book.book import Book
 from rules.book.document import BookRefused
 from rules.book.succession import check_streaks

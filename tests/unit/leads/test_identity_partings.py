@@ -14,8 +14,8 @@ from rules.leads.identity import (
     KnownIdentity,
     Merge,
     MergeRefusal,
-    plan_identities,
 )
+from rules.leads.identity_plan import plan_identities
 from tests.support.identities import C1, D1, D2, E1, E2, K1, P1, P2, after, check, properties
 from tests.support.identity_model import World
 

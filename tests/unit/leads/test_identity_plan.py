@@ -13,8 +13,8 @@ from rules.leads.identity import (
     KnownIdentity,
     Merge,
     fits_one_lead,
-    plan_identities,
 )
+from rules.leads.identity_plan import plan_identities
 from tests.support.identities import C1, C2, D1, E1, E2, K1, P1, P2, SITE, after, properties
 from tests.support.identity_model import World
 
