@@ -18,11 +18,11 @@ help: ## these targets
 # What tests need and no package registry of Python's has. On Debian it is installed; where it cannot be, `make test`
 # skips those tests, and names them at its end.
 machine:
-	@{ command -v chromium && command -v busybox && command -v curl && command -v jq && command -v java \
+	@{ command -v chromium && command -v chromium-headless-shell && command -v busybox && command -v curl && command -v jq && command -v java \
 	    && /sbin/ldconfig -p | grep libatomic.so.1; } >/dev/null \
 	  || { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-	    chromium busybox curl jq default-jre-headless libatomic1; } >/dev/null 2>&1 \
-	  || echo "not installed: chromium, busybox, curl, jq, java or libatomic; see the end of the tests" >&2
+	    chromium chromium-headless-shell busybox curl jq default-jre-headless libatomic1; } >/dev/null 2>&1 \
+	  || echo "not installed: chromium, chromium-headless-shell, busybox, curl, jq, java or libatomic; see the end of the tests" >&2
 
 setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
 	@$(UV) sync --frozen --quiet
@@ -30,7 +30,7 @@ setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Pyt
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup machine ## all tests: unit, integration, end to end, 200 fault schedules, 200 rounds against the oracle
+test: setup machine ## all tests: unit, integration, end to end, 90 fault schedules, 200 rounds against the oracle
 	@$(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step

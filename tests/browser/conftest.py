@@ -1,7 +1,7 @@
 """Browsers on the real page and API."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +17,8 @@ from tests.support.pipeline import Pipeline
 from tests.support.template import ROOT
 
 __all__ = ["engine", "lone_redis_url"]
-SHOTS = ROOT / ".local" / "screenshots"
+# SHOTS=1 has tests take pictures of what they open, for people; to take them is a tenth of the tests' CPU.
+SHOTS = ROOT / ".local" / "screenshots" if os.environ.get("SHOTS") else None
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
 GROUPS = {"admin": "streakline/admin", "agent": "streakline/agents"}
 TIMEOUT_MILLISECONDS = 30_000  # a loaded machine is no failure
@@ -78,11 +79,14 @@ class Visit:
         self.page.click(f'#nav a[href="#/{name}"]')
         return self.view(name)
 
-    def shoot(self, name: str) -> Path:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        path = SHOTS / f"{name}.png"
-        self.page.screenshot(path=path, full_page=True, animations="disabled")
-        return path
+    def shoot(self, name: str) -> None:
+        shoot(self.page, name)
+
+
+def shoot(page: Any, name: str) -> None:
+    """Take a picture of a page, if pictures are wanted."""
+    if SHOTS:
+        page.screenshot(path=SHOTS / f"{name}.png", full_page=True, animations="disabled")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ingest.page import FOLDER
-from tests.browser.conftest import SHOTS, TIMEOUT_MILLISECONDS
+from tests.browser.conftest import TIMEOUT_MILLISECONDS, shoot
 
 ORIGIN = "http://app.test"
 POLICY = (
@@ -87,8 +87,7 @@ class Stranger:
         )
 
     def shoot(self, name: str) -> None:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png", full_page=True, animations="disabled")
+        shoot(self.page, name)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.page import handler
-from tests.browser.conftest import SHOTS
+from tests.browser.conftest import shoot
 from tests.browser.test_page import violations
 from tests.support.gateway import CONTEXT
 from tests.support.plain_page import plain_page
@@ -37,15 +37,14 @@ def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
     page = context.new_page()
     page.route("**/*", served)
     page.goto(f"{ORIGIN}/stage/v1/docs")
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / f"docs-{scheme}-{width}.png")
+    shoot(page, f"docs-{scheme}-{width}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert violations(page) == []
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.get_by_role("link", name="POST /v1/events", exact=True).press("Enter")
     assert page.evaluate("location.hash") == "#postEvents"
-    page.screenshot(path=SHOTS / f"docs-event-{scheme}-{width}.png")
+    shoot(page, f"docs-event-{scheme}-{width}")
     context.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.browser.conftest import TIMEOUT_MILLISECONDS
 from tests.browser.given import call, earn
 from tests.browser.test_points import press
-from tests.support.chromium import CHROMIUM, FLAGS
+from tests.support.chromium import FLAGS, NOT_INSTALLED, WHOLE
 from tests.support.gateway import token
 from tests.support.node_tools import must, packages
 
@@ -22,11 +22,13 @@ ALLOW = 1
 @pytest.fixture(params=[BLOCK, ALLOW], ids=["blocked", "allowed"])
 def profile(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Any, bool]]:
     """A browser with settings of its own, and whether sites may store nothing there."""
+    if not WHOLE:
+        pytest.skip(NOT_INSTALLED)
     preferences = {"profile": {"default_content_setting_values": {"cookies": request.param}}}
     (tmp_path / "Default").mkdir()
     (tmp_path / "Default" / "Preferences").write_text(json.dumps(preferences))
     context = browser.browser_type.launch_persistent_context(
-        tmp_path, executable_path=CHROMIUM, args=list(FLAGS), locale="en-GB", timezone_id="UTC"
+        tmp_path, executable_path=WHOLE, args=list(FLAGS), locale="en-GB", timezone_id="UTC"
     )
     context.set_default_timeout(TIMEOUT_MILLISECONDS)
     yield context, request.param == BLOCK

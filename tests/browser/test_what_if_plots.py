@@ -21,13 +21,17 @@ PHONE = {"width": 320, "height": 700}
 PLOTS = 4
 
 
-def report(folder: Path, *, is_empty: bool = False) -> dict[str, Any]:
-    story, objects = WhatIfStory(26), FolderObjects(folder)
-    if not is_empty:
-        story.into(objects)
-    now = datetime(2027, 1, 1, tzinfo=UTC) if is_empty else story.now
-    told = summary(what_if(objects, WhatIfQuestion(read_book(story.some_book()), now)), SCRIPT_TITLE)
-    return dict(json.loads(json.dumps(told)))
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report over a lake of users, as a file of it is read."""
+    story, objects = WhatIfStory(26), FolderObjects(tmp_path_factory.mktemp("lake"))
+    story.into(objects)
+    return report_of(objects, story, story.now)
+
+
+def report_of(objects: FolderObjects, story: WhatIfStory, now: datetime) -> dict[str, Any]:
+    found = summary(what_if(objects, WhatIfQuestion(read_book(story.some_book()), now)), SCRIPT_TITLE)
+    return dict(json.loads(json.dumps(found)))
 
 
 def opened(person: Any) -> Any:
@@ -49,15 +53,16 @@ def numbers(table: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_report_is_drawn_and_each_plot_has_its_figures(visit: Any, tmp_path: Path, scheme: str) -> None:
-    told = report(tmp_path)
+def test_a_report_is_drawn_and_each_plot_has_its_figures(
+    visit: Any, report: dict[str, Any], scheme: str
+) -> None:
     person = visit(viewport=PHONE, color_scheme=scheme)
     page = opened(person)
-    choose(page, json.dumps(told))
+    choose(page, json.dumps(report))
     page.get_by_role("heading", name=f"What if {SCRIPT_TITLE} had been in force").wait_for()
     assert page.locator("figure.plot svg").count() == PLOTS
     totals = numbers(page.get_by_role("table", name="Users, points and streaks"))
-    points, liability = told["points"], told["liability"]
+    points, liability = report["points"], report["liability"]
     assert totals[0][1:3] == [str(points["before"]), str(points["after"])]
     assert totals[1][1:3] == [str(liability["before"]), str(liability["after"])]
     types = page.locator("figure.plot").nth(1)
@@ -65,16 +70,16 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(visit: Any, tmp_path: P
     page.keyboard.press("Enter")
     found = numbers(types.get_by_role("table"))
     assert [each[1:] for each in found] == [
-        [str(each["before"]), str(each["after"])] for each in told["by_type"].values()
+        [str(each["before"]), str(each["after"])] for each in report["by_type"].values()
     ]
     bars = types.locator("rect.after").evaluate_all(
         "(all) => all.map((each) => Number(each.getAttribute('width')))"
     )
-    earned = [each["after"] for each in told["by_type"].values()]
+    earned = [each["after"] for each in report["by_type"].values()]
     longest = bars[earned.index(max(earned))]
     assert bars == pytest.approx([each / max(earned) * longest for each in earned], abs=0.1)
     lines = page.locator("figure.plot").nth(PLOTS - 1).locator("polyline")
-    reach = len(told["streaks"]["survival"])
+    reach = len(report["streaks"]["survival"])
     assert [len(each.get_attribute("points").split()) for each in lines.all()] == [reach, reach]
     assert page.locator("main img").count() == 0, "what a report says is only text"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -84,11 +89,10 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(visit: Any, tmp_path: P
 
 
 def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_covers_another(
-    visit: Any, tmp_path: Path
+    visit: Any, report: dict[str, Any]
 ) -> None:
-    told = report(tmp_path)
     page = opened(visit())
-    choose(page, json.dumps(told))
+    choose(page, json.dumps(report))
     plots = page.locator("figure.plot")
     plots.first.locator("summary").click()
     found = numbers(plots.first.get_by_role("table"))
@@ -99,7 +103,7 @@ def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_cov
             *("+1 to +10", "+11 to +100", "+101 to +1000", "+1000 and more"),
         )
     ]
-    assert sum(int(users) for _, users in found) == told["users"]["all"]
+    assert sum(int(users) for _, users in found) == report["users"]["all"]
     covered = plots.evaluate_all("""(all) => all.flatMap((plot) => {
       const boxes = [...plot.querySelectorAll("svg text")].map((each) => [each.textContent, each.getBoundingClientRect()]);
       return boxes.flatMap(([one, a], place) => boxes.slice(place + 1).filter(([, b]) =>
@@ -110,24 +114,23 @@ def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_cov
 
 def test_a_lake_without_users_makes_a_report_too(visit: Any, tmp_path: Path) -> None:
     page = opened(visit())
-    choose(page, json.dumps(report(tmp_path, is_empty=True)))
+    empty = report_of(FolderObjects(tmp_path), WhatIfStory(26), datetime(2027, 1, 1, tzinfo=UTC))
+    choose(page, json.dumps(empty))
     page.get_by_text("Of 0 users 0 would have a higher balance").wait_for()
     assert page.locator("figure.plot svg").count() == PLOTS
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "{}", '{"users": {}}', '{"book": 1, "users": {"all": "x"}}']
-)
 def test_a_file_that_is_no_report_is_told_and_the_next_one_is_shown(
-    visit: Any, tmp_path: Path, text: str
+    visit: Any, report: dict[str, Any]
 ) -> None:
     page = opened(visit())
-    choose(page, text)
-    page.get_by_role("alert").filter(has_text="This file is no report").wait_for()
-    assert page.locator("figure.plot").count() == 0
-    choose(page, json.dumps(report(tmp_path)))
-    page.locator("figure.plot").first.wait_for()
-    assert page.get_by_role("alert").count() == 0
+    for text in ("", "{", "[]", "null", "{}", '{"users": {}}', '{"book": 1, "users": {"all": "x"}}'):
+        choose(page, text)
+        page.get_by_role("alert").filter(has_text="This file is no report").wait_for()
+        assert page.locator("figure.plot").count() == 0, text
+        choose(page, json.dumps(report))
+        page.locator("figure.plot").first.wait_for()
+        assert page.get_by_role("alert").count() == 0, text
 
 
 def test_streaks_and_achievements_that_differ_are_tables_of_the_report(visit: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,10 +48,17 @@ def test_an_app_compiles_in_strict_mode_and_its_mistakes_do_not() -> None:
     assert json.loads((CLIENT / "tsconfig.json").read_text())["compilerOptions"]["strict"] is True
 
 
-def test_it_is_a_package_without_dependencies() -> None:
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """What npm says of the built package, and its archive."""
     must("npm", "run", "build")
-    packed = json.loads(must("npm", "pack", "--dry-run", "--json", "--ignore-scripts"))[0]
-    names = {each["path"] for each in packed["files"]}
+    folder = tmp_path_factory.mktemp("packed")
+    told = json.loads(must("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", str(folder)))[0]
+    return told, folder / told["filename"]
+
+
+def test_it_is_a_package_without_dependencies(packed: tuple[dict[str, Any], Path]) -> None:
+    names = {each["path"] for each in packed[0]["files"]}
     assert {"package.json", "README.md", "dist/index.js", "dist/index.d.ts", "dist/node/index.js"} <= names
     assert {"dist/elements/index.js", "dist/elements/index.d.ts"} <= names
     assert not [name for name in names if name.startswith(("src", "test", "build", "sample"))]
@@ -58,17 +66,15 @@ def test_it_is_a_package_without_dependencies() -> None:
     assert not declared.keys() & {"dependencies", "peerDependencies", "optionalDependencies"}
 
 
-def test_an_app_compiles_against_the_packed_package(tmp_path: Path) -> None:
+def test_an_app_compiles_against_the_packed_package(
+    packed: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
     """As an app's own compiler sees it: what is in the archive, no types of Node, libraries checked too.
 
     Its lines that are marked as mistakes show that the package's types are looked at.
     """
-    must("npm", "run", "build")
-    packed = json.loads(
-        must("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", str(tmp_path))
-    )[0]
     (app := tmp_path / "app").joinpath("node_modules").mkdir(parents=True)
-    must("tar", "-xzf", str(tmp_path / packed["filename"]), "-C", str(app / "node_modules"))
+    must("tar", "-xzf", str(packed[1]), "-C", str(app / "node_modules"))
     (app / "node_modules" / "package").rename(app / "node_modules" / "streakline")
     (app / "app.ts").write_text((CLIENT / "sample" / "app.ts").read_text())
     (app / "package.json").write_text('{"type": "module"}')

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.settings.choices import SETTINGS
 from local.stack import Stack
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -99,6 +100,10 @@ def seen(stack: Stack) -> tuple[str, str, str]:
     return users["READS_PER_MINUTE"], users["COMMANDS_PER_MINUTE"], leads["CURRENCY"]
 
 
+@only_soak(
+    "tests/infra/test_release.py for each setting's way to its functions and a bad one at an update, the test above for one"
+    " at a deployment"
+)
 def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> None:
     usual = seen(stack)
     assert usual == tuple(

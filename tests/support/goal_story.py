@@ -154,14 +154,6 @@ class GoalStory(PointStory):
 SHIPPED: Json = {"event_types": {}}
 
 
-def some_stories(count: int, seed: int = 0) -> list[GoalStory]:
-    """Stories that have been lived."""
-    made = [GoalStory(seed + number) for number in range(count)]
-    for story in made:
-        story.live()
-    return made
-
-
 def shuffled(events: list[Event], seed: int) -> list[Event]:
     """Events in another order."""
     found = list(events)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.keyed_hash import HASH_CHARACTERS, hash_under_key
 from ingest.questions import questions_api
 from ingest.web.caller import ApiError, Caller
 from local.operate.fingerprint_keys import NEEDED_FOR
@@ -94,7 +93,3 @@ class Operator:
         behind = Process()
         store_ring(change(stored_ring()))
         return behind
-
-
-def hash_under(key: str, person: str) -> str:
-    return hash_under_key(key, f"user:{person}", HASH_CHARACTERS)

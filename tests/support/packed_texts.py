@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from analytics.lake.layout import Place
-from rules.lake.packed_records import FOOTER, frame_record, is_frame, record_header
+from rules.lake.packed_records import FOOTER, frame_record, record_header
 from tests.support.mutated_lines import PIECES
 
 HEAD = record_header("2026-03-01", "05")
@@ -57,11 +57,6 @@ def spoiled(chance: Random, text: bytes) -> bytes:
 def lines_of(text: bytes) -> list[bytes]:
     """A text's lines as curation numbers them, each without its newline."""
     return text.removesuffix(b"\n").split(b"\n") if text else []
-
-
-def row_lines(text: bytes) -> list[bytes]:
-    """The lines of a text that are not of a frame."""
-    return [each for each in lines_of(text) if not is_frame(each)]
 
 
 def _without_some_ends(chance: Random, text: bytes) -> bytes:

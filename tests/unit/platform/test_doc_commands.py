@@ -16,7 +16,7 @@ import yaml
 
 from adapters.book import shipped_document
 from local.book import check
-from tests.support.document_run import RUN, is_carried_out
+from tests.support.document_run import QUESTIONS, RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems
 from tests.support.shown_commands import comment_problems, problems, python_problems, span_problem
@@ -67,6 +67,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
 ELSEWHERE = {
     ("docs/rules/*.md", "python"): "tests/unit/platform/test_docs.py",
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
+    QUESTIONS: "tests/sql",
     ("*", "ts"): "tests/e2e/test_documents.py",
     ("*", "json"): "below",
     ("*", "yaml"): "below",
