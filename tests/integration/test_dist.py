@@ -141,8 +141,8 @@ def test_the_command_has_all_that_the_source_distribution_has(dist: Path) -> Non
 
 
 @only_soak(
-    "tests/e2e, whose cloud is started from the checkout, and here that the wheel has the checkout's files and"
-    " that the command runs without it"
+    "tests/integration/test_dist.py::test_the_command_has_all_that_the_source_distribution_has,"
+    " test_the_command_works_without_a_checkout, and tests/e2e/test_smoke.py, whose cloud the checkout starts"
 )
 def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) -> None:
     """Its tools are the checkout's, which are installed from the same lock files."""
