@@ -32,19 +32,15 @@ def sql_for(connection: Any, statement: str) -> str | None:
 
 
 def _columns(connection: Any, tables: Sequence[str]) -> Columns:
-    """Return of each table the names of its columns, and DuckDB's types."""
-    if not tables:
-        return ()
-    fields_by_table: dict[str, list[tuple[str, str]]] = {}
-    rows = connection.execute(
-        "SELECT lower(schema_name || '.' || table_name), column_name, data_type FROM duckdb_columns() "
-        "WHERE list_contains(?, lower(schema_name || '.' || table_name)) "
-        "OR (schema_name = 'main' AND list_contains(?, lower(table_name))) ORDER BY ALL",
-        [list(tables), list(tables)],
+    """Return of each table the names of its columns, and DuckDB's types. Raises duckdb.Error if one lacks.
+
+    DuckDB's list of all columns would say it in one query, which takes ten times as long as DESCRIBE.
+    """
+    described = {table: ".".join(f'"{name}"' for name in table.split(".")) for table in tables}
+    return tuple(
+        (table, tuple((name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE {name}").fetchall()))
+        for table, name in described.items()
     )
-    for table, name, type_ in rows.fetchall():
-        fields_by_table.setdefault(table.removeprefix("main."), []).append((name, type_))
-    return tuple((table, tuple(fields)) for table, fields in fields_by_table.items())
 
 
 @dataclass(frozen=True, slots=True)

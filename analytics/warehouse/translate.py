@@ -33,15 +33,25 @@ def translate(statement: str, dialect: str) -> str:
     if text.upper().startswith(_LOCK):
         return text.replace(_LOCK, "LOCK TABLE ", 1)
     tree = sqlglot.parse_one(text.removesuffix(_LATE_BINDING), read=REDSHIFT)
-    return str(_adapt(tree, dialect).sql(dialect=dialect))
+    return str(_adapt(tree, dialect).sql(dialect=dialect, copy=False))
 
 
+@lru_cache(maxsize=4096)
 def tables_of(statement: str) -> Sequence[str]:
-    """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters."""
+    """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters.
+
+    All of them exist where the statement is right: a table that it makes, renames or drops is not among them.
+    """
     if _is_lock(statement):
         return ()
-    tables = parse_statement(_without_binding(statement)).find_all(exp.Table)
-    return sorted({f"{table.db}.{table.name}".lower().lstrip(".") for table in tables})
+    tree: Any = parse_statement(_without_binding(statement))
+    if isinstance(tree, exp.Create):
+        tree = tree.expression
+    if tree is None or isinstance(tree, exp.Drop | exp.Alter):
+        return ()
+    queries = {query.alias.lower() for query in tree.find_all(exp.CTE)}
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    return sorted({f"{table.db}.{table.name}".lower().lstrip(".") for table in tables} - queries)
 
 
 @lru_cache(maxsize=4096)
@@ -62,7 +72,7 @@ def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
     # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
     for key in list(tree.find_all(exp.PrimaryKey)):
         key.pop()
-    return str(tree.sql(dialect=DUCKDB, comments=False))
+    return str(tree.sql(dialect=DUCKDB, comments=False, copy=False))
 
 
 def _without_binding(statement: str) -> str:

@@ -88,11 +88,17 @@ def world(tmp_path: Path) -> Answerers:
 
 def a_history(world: Answerers, count: int = 30) -> tuple[str, list[Response]]:
     """Somebody whose answers are stored, counted, and in the lake."""
-    person = somebody()
-    history = some(person, count)
-    assert deliver(store(history)) == []
-    world.publish(history)
+    ((person, history),) = histories(world, 1, count).items()
     return person, history
+
+
+def histories(world: Answerers, people: int, count: int = 30) -> dict[str, list[Response]]:
+    """As many whose answers are stored, counted, and in the lake."""
+    by_person = {person: some(person, count) for person in (somebody() for _ in range(people))}
+    for history in by_person.values():
+        assert deliver(store(history)) == []
+    world.publish([each for history in by_person.values() for each in history])
+    return by_person
 
 
 def change(person: str, **attributes: Any) -> None:
@@ -132,27 +138,31 @@ DRIFT: dict[str, Callable[[str], None]] = {
 }
 
 
-@pytest.mark.parametrize("kind", DRIFT)
-def test_drift_is_named_and_repaired(world: Answerers, kind: str) -> None:
-    person, history = a_history(world)
-    other, _ = a_history(world)
-    right = stored(person)
-    world.publish_stats(person)
+def test_drift_is_named_and_repaired(world: Answerers) -> None:
+    """Of each kind one person has some, all in the same night."""
+    (other, _), by_person = a_history(world), histories(world, len(DRIFT))
+    right = {person: stored(person) for person in by_person}
+    world.publish_stats(*by_person)
     assert world.night().different == []
-    DRIFT[kind](person)
+    for drift, person in zip(DRIFT.values(), by_person, strict=True):
+        drift(person)
+    people = sorted(by_person)
     named = world.night(repair=False, everybody=True)
-    assert (named.different, named.unrepaired) == ([person], [person])
+    assert (sorted(named.different), sorted(named.unrepaired)) == (people, people)
     found = world.night(everybody=True)
-    assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
+    assert (sorted(found.different), found.unrepaired, found.disagreements) == (people, [], [])
     assert {each.table for each in found.differences} == {"UserStats"}, "the lake is right"
-    kept = stored(person)
-    assert live(person) == fold_responses(history)
-    assert {name: kept[name] for name in right if name not in ("version", "updated_at")} == {
-        name: right[name] for name in right if name not in ("version", "updated_at")
-    }
-    assert type(kept["version"]) is int
-    assert kept["version"] > right["version"], "a version that was in the lake never comes again"
-    assert kept["updated_at"] == stamp(world.now)
+    for kind, (person, history) in zip(DRIFT, by_person.items(), strict=True):
+        kept, before = stored(person), right[person]
+        assert live(person) == fold_responses(history), kind
+        assert {name: kept[name] for name in before if name not in ("version", "updated_at")} == {
+            name: before[name] for name in before if name not in ("version", "updated_at")
+        }, kind
+        assert type(kept["version"]) is int, kind
+        assert kept["version"] > before["version"], (
+            f"{kind}: a version that was in the lake never comes again"
+        )
+        assert kept["updated_at"] == stamp(world.now), kind
     assert live(other).total_answers == 30
     assert world.night(everybody=True).different == []
 
@@ -207,24 +217,21 @@ UNPUBLISHED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", UNPUBLISHED)
-def test_a_response_that_contradicts_itself_or_the_person_s_others_is_told(
-    world: Answerers, kind: str
-) -> None:
-    person = somebody()
-    history = some(person, 3)
-    assert deliver(store(history)) == []
-    world.publish(history)
+def test_a_response_that_contradicts_itself_or_the_person_s_others_is_told(world: Answerers) -> None:
+    by_person = histories(world, len(UNPUBLISHED), count=3)
     other, _ = a_history(world)
     assert world.night(everybody=True).disagreements == []
-    changes, why = UNPUBLISHED[kind]
-    tampered(history, **changes)
-    change(person, total_points=9999)
-    before = stored(person)
+    before = {}
+    for (changes, _), (person, history) in zip(UNPUBLISHED.values(), by_person.items(), strict=True):
+        tampered(history, **changes)
+        change(person, total_points=9999)
+        before[person] = stored(person)
     found = world.night(everybody=True)
-    ((named, told),) = found.disagreements
-    assert (named, why in told) == (person, True), told
-    assert stored(person) == before, "nothing is repaired by an answer that is in doubt"
+    reasons = dict(found.disagreements)
+    assert sorted(person for person, _ in found.disagreements) == sorted(by_person)
+    for (_, why), person in zip(UNPUBLISHED.values(), by_person, strict=True):
+        assert why in reasons[person]
+        assert stored(person) == before[person], "nothing is repaired by an answer that is in doubt"
     assert other not in found.different
 
 
@@ -336,24 +343,29 @@ HAND_VERSIONS: dict[str, tuple[int, bool]] = {
 }
 
 
-@pytest.mark.parametrize("kind", HAND_VERSIONS)
-def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answerers, kind: str) -> None:
+def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answerers) -> None:
     """A version is nobody's but the lake's rows': each write makes one row, and none of another version."""
-    (person, history), (other, _) = a_history(world), a_history(world)
-    for each in (person, other):
+    by_person, (other, _) = histories(world, len(HAND_VERSIONS)), a_history(world)
+    people = sorted(by_person)
+    for each in (*people, other):
         change(each, version=7)
-    world.publish_stats(person, other)
+    world.publish_stats(*people, other)
     assert world.night(everybody=True).differences == []
-    version, is_published = HAND_VERSIONS[kind]
-    change(person, version=version)
-    if is_published:
-        world.publish_stats(person)
-    assert world.night(repair=False, everybody=True).different == [person]
+    for person, (version, _) in zip(by_person, HAND_VERSIONS.values(), strict=True):
+        change(person, version=version)
+    published = [
+        person
+        for person, (_, is_published) in zip(by_person, HAND_VERSIONS.values(), strict=True)
+        if is_published
+    ]
+    world.publish_stats(*published)
+    assert sorted(world.night(repair=False, everybody=True).different) == people
     found = world.night(everybody=True)
-    assert (found.different, found.unrepaired) == ([person], [])
-    assert live(person) == fold_responses(history)
-    assert stored(person)["version"] > max(7, version)
-    world.publish_stats(person)
+    assert (sorted(found.different), found.unrepaired) == (people, [])
+    for (kind, (version, _)), (person, history) in zip(HAND_VERSIONS.items(), by_person.items(), strict=True):
+        assert live(person) == fold_responses(history), kind
+        assert stored(person)["version"] > max(7, version), kind
+    world.publish_stats(*people)
     assert world.night(everybody=True).different == []
 
 
@@ -403,26 +415,34 @@ def test_two_writes_at_one_instant_are_two_versions(world: Answerers) -> None:
     assert world.night(everybody=True).different == []
 
 
-@pytest.mark.parametrize("column", [each.name for each in ANSWER_STATS.fields if each.name != "person"])
-def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers, column: str) -> None:
-    (person, history), (other, _) = a_history(world), a_history(world)
-    world.publish_stats(person, other)
+def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers) -> None:
+    """Each column of another person's row."""
+    columns = [each.name for each in ANSWER_STATS.fields if each.name != "person"]
+    by_person, (other, _) = histories(world, len(columns)), a_history(world)
+    world.publish_stats(*by_person, other)
     assert world.night(everybody=True).different == []
-    spoil(world.objects, "answer_stats", column, lambda row: bool(row["person"] == pseudonym(person)))
+    for column, person in zip(columns, by_person, strict=True):
+        spoil(world.objects, "answer_stats", column, is_row_of(person))
     found = world.night(everybody=True)
-    assert (found.different, found.unrepaired) == ([person], [])
-    assert live(person) == fold_responses(history)
-    world.publish_stats(person)
+    assert (sorted(found.different), found.unrepaired) == (sorted(by_person), [])
+    for person, history in by_person.items():
+        assert live(person) == fold_responses(history)
+    world.publish_stats(*by_person)
     assert world.night(everybody=True).different == []
 
 
-@pytest.mark.parametrize("column", ["version", "updated_at", "total_points"])
-def test_a_row_of_stats_without_a_value_is_named(world: Answerers, column: str) -> None:
-    person, _ = a_history(world)
-    world.publish_stats(person)
+def test_a_row_of_stats_without_a_value_is_named(world: Answerers) -> None:
+    columns = ("version", "updated_at", "total_points")
+    by_person = histories(world, len(columns))
+    world.publish_stats(*by_person)
+    for column, person in zip(columns, by_person, strict=True):
+        spoil(world.objects, "answer_stats", column, is_row_of(person), is_emptied=True)
+    assert sorted(world.night(everybody=True).different) == sorted(by_person)
+
+
+def is_row_of(person: str) -> Callable[[Any], bool]:
     name = pseudonym(person)
-    spoil(world.objects, "answer_stats", column, lambda row: bool(row["person"] == name), is_emptied=True)
-    assert world.night(everybody=True).different == [person]
+    return lambda row: bool(row["person"] == name)
 
 
 def test_a_row_of_stats_of_whom_the_table_does_not_know_is_told(world: Answerers) -> None:

@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from adapters.book import shipped_document
 from local.cloud.processes import sam, uv
+from tests.support.effort import only_soak
 from tests.support.node_tools import ENVIRONMENT, packages
 from tests.support.template import ROOT
 
@@ -127,6 +130,20 @@ def test_without_uv_a_laptop_cloud_is_refused_with_a_sentence(home: Path, tmp_pa
     )
 
 
+def test_the_command_has_all_that_the_source_distribution_has(dist: Path) -> None:
+    """A laptop cloud is built from it. What lies beside the wheel's folder is of the package index."""
+    (wheel,), (archive,) = dist.glob("streakline-*.whl"), dist.glob("streakline-*.tar.gz")
+    with zipfile.ZipFile(wheel) as installed, tarfile.open(archive) as source:
+        names = {name.removeprefix("streakline/") for name in installed.namelist()}
+        files = {each.name.partition("/")[2] for each in source if each.isfile()}
+    assert len(files) > 500
+    assert files - names <= {"PKG-INFO", ".gitignore", "NOTICE"}
+
+
+@only_soak(
+    "tests/integration/test_dist.py::test_the_command_has_all_that_the_source_distribution_has,"
+    " test_the_command_works_without_a_checkout, and tests/e2e/test_smoke.py, whose cloud the checkout starts"
+)
 def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) -> None:
     """Its tools are the checkout's, which are installed from the same lock files."""
     env = {**environment(home), "UV": uv()}

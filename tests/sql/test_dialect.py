@@ -15,21 +15,19 @@ from tests.support.shipped_sql import shipped
 
 __all__ = ["problems"]
 
-SHIPPED = dict(shipped())
 PLANTED = [(rule.name, sql) for rule in RULES for sql in rule.planted]
 # Only Redshift has these.
 OF_REDSHIFT_ALONE = re.compile("COPY|GRANT|ALTER DEFAULT|CREATE ROLE|SELECT role_name FROM svv_roles")
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_redshift_can_run_it(name: str) -> None:
-    assert list(problems(SHIPPED[name])) == []
+def test_redshift_can_run_what_is_shipped() -> None:
+    assert {name: found for name, sql in shipped() if (found := list(problems(sql)))} == {}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_postgresql_can_run_it(name: str) -> None:
-    if not OF_REDSHIFT_ALONE.match(SHIPPED[name]):
-        assert translate(SHIPPED[name], POSTGRES)
+def test_postgresql_can_run_what_is_shipped() -> None:
+    others = {name: sql for name, sql in shipped() if not OF_REDSHIFT_ALONE.match(sql)}
+    assert len(others) > 1_000
+    assert [name for name, sql in others.items() if not translate(sql, POSTGRES)] == []
 
 
 @pytest.mark.parametrize(("name", "sql"), PLANTED, ids=[f"{name} {n}" for n, (name, _) in enumerate(PLANTED)])

@@ -142,7 +142,7 @@ def _check(node: exp.Expr) -> None:
 
 def _sql(node: Any) -> str:
     """Return an expression as DuckDB's SQL, in parentheses where an operator could reach into it."""
-    text = str(node.sql(dialect=DUCKDB, comments=False))
+    text = str(node.sql(dialect=DUCKDB, comments=False, copy=False))
     return text if isinstance(node, _CLOSED) or text.isidentifier() else f"({text})"
 
 
@@ -208,7 +208,7 @@ def _rewrite_window(window: exp.Window) -> None:
         )
     only_over = window.copy()
     only_over.set("this", exp.Var(this=""))
-    over = only_over.sql(dialect=DUCKDB, comments=False).strip()
+    over = only_over.sql(dialect=DUCKDB, comments=False, copy=False).strip()
     _replace(window, _call(inner, f" {over}", nulls, order))
 
 
