@@ -10,6 +10,7 @@ import pyarrow.csv as pa_csv
 
 from adapters.platform.objects import Objects
 from analytics.what_if.figures import USERS
+from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
@@ -17,7 +18,6 @@ from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
 from local.stores import lake_of
-from local.what_if.figures import summary
 from local.what_if.lines import lines
 from local.what_if.page import page
 from rules.book.document import read_book

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.objects import FolderObjects
+from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfQuestion, what_if
-from local.what_if.figures import summary
 from rules.book.document import read_book
 from tests.browser.given import SCRIPT_TITLE
 from tests.browser.test_page import axe

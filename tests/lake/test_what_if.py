@@ -14,10 +14,10 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, sent_events, user_fold
+from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
-from local.what_if.figures import summary
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
 from rules.days import parse_moment
