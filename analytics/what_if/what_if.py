@@ -23,7 +23,7 @@ from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, Impossible
 from analytics.what_if.goals import GoalFigures, Goals
-from analytics.what_if.sent_events import Refuses, broken_contracts, doubtful_users
+from analytics.what_if.sent_events import broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Row, UserSettings
 from analytics.what_if.user_settings import user_settings
@@ -61,11 +61,6 @@ WITH_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claime
     any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
 
 
-def _refuses_nothing(contract: Any, properties: Any) -> bool:
-    """Stand for a check of contracts where there is none."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class WhatIfQuestion:
     """A question to the lake."""
@@ -74,7 +69,6 @@ class WhatIfQuestion:
     now: datetime  # points have expired until then, and it says which date is today in each user's zone
     since: datetime | None = None  # since, until: when the candidate is in force
     until: datetime | None = None
-    refuses: Refuses = _refuses_nothing  # whether a contract refuses properties
     # Whether the answer has the points of each day, and each user's streaks and achievements that differ.
     keep_days: bool = False
 
@@ -97,7 +91,7 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
-    broken = broken_contracts(objects, question.book, question.refuses)
+    broken = broken_contracts(objects, question.book)
     if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
         with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
         for user in doubtful_users(objects) | with_skipped:

@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Any
 
 import click
 import pyarrow.csv as pa_csv
@@ -12,7 +11,6 @@ from adapters.platform.objects import Objects
 from analytics.what_if.figures import USERS
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
-from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
 from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
@@ -77,9 +75,5 @@ def ask(
             raise RuntimeError(f"{IN_FORCE} has no span: it is the versions as they were")
         return "the book as it was", what_if(lake, WhatIfQuestion(None, now))
     file = check(Path(book))
-    question = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
+    question = WhatIfQuestion(read_book(file.document), now, since, until)
     return file.path.name, what_if(lake, question)
-
-
-def _refuses(contract: Any, properties: Any) -> bool:
-    return first_problem({"type": "object", **contract}, properties) is not None
