@@ -7,9 +7,9 @@ processes as there are cores; their figures are added up. Nothing is written but
 import multiprocessing
 import os
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -149,20 +149,43 @@ def _write_history(
 
 
 def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
-    """Return the answer of all parts. Each process has its own ones."""
-    processes = min(os.cpu_count() or 1, parts)
-    shares = [range(first, parts, processes) for first in range(processes)]
-    if processes == 1:
+    """Return the answer of all parts. Each process has its own ones. Raises RuntimeError if one dies."""
+    count = min(os.cpu_count() or 1, parts)
+    shares = [range(first, parts, count) for first in range(count)]
+    if count == 1:
         return replay_parts(replay, folder, shares[0])
-    # A forked process would inherit locks held by threads of DuckDB or Arrow.
+    # A forked process would inherit locks held by threads of DuckDB or Arrow. A pool of processes needs
+    # semaphores, which Lambda has not (it has no shared memory); pipes do without.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        first, *others = pool.map(
-            replay_parts, *zip(*((replay, folder, share) for share in shares), strict=True)
-        )
+    receivers, processes = list[Connection](), []
+    try:
+        for share in shares:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_send_answer, args=(sender, replay, folder, share))
+            process.start()
+            sender.close()  # so that the pipe ends with the process
+            receivers.append(receiver)
+            processes.append(process)
+        total, *others = map(_received_answer, receivers)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
     for other in others:
-        first.add(other)
-    return first
+        total.add(other)
+    return total
+
+
+def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterable[int]) -> None:
+    sender.send(replay_parts(replay, folder, parts))
+
+
+def _received_answer(receiver: Connection) -> PartAnswer:
+    try:
+        answer: PartAnswer = receiver.recv()
+    except EOFError:
+        raise RuntimeError("a process that replays users has died, perhaps for want of memory") from None
+    return answer
 
 
 def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnswer:

@@ -1,11 +1,12 @@
 """What another book would have led to, against histories told anew by the rules, and against planted faults."""
 
 import copy
+import os
 import random
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -465,6 +466,11 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # ---- parts of it
 
 
+def no_semaphores(*_: Any) -> None:
+    """As on Lambda, which has no shared memory."""
+    raise OSError(38, "Function not implemented")
+
+
 def test_parts_are_replayed_in_processes_and_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,20 +479,31 @@ def test_parts_are_replayed_in_processes_and_added_up(
     objects = FolderObjects(tmp_path)
     story.into(objects)
     document = story.some_book()
-    one = ask(story, objects, document)
+    one, start = ask(story, objects, document), SpawnProcess.start
     monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    processes = list[int]()
-
-    def pool(count: int, **more: Any) -> ProcessPoolExecutor:
-        processes.append(count)
-        return ProcessPoolExecutor(count, **more)
-
-    monkeypatch.setattr("analytics.what_if.what_if.ProcessPoolExecutor", pool)
+    monkeypatch.setattr("_multiprocessing.SemLock", no_semaphores)
+    started = list[Any]()
+    monkeypatch.setattr(SpawnProcess, "start", lambda process: (started.append(process), start(process)))
     both = ask(story, objects, document)
-    assert processes == [2]
+    assert len(started) == 2
+    assert not any(process.is_alive() for process in started)
     assert summary(both, "book") == summary(one, "book")
     assert (both.users, both.days, both.goals) == (one.users, one.days, one.goals)
+
+
+def die(*_: Any) -> None:
+    os._exit(1)
+
+
+def test_a_process_that_dies_ends_the_what_if(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story, objects = WhatIfStory(3, users=7, acts=20), FolderObjects(tmp_path)
+    story.into(objects)
+    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("analytics.what_if.what_if._send_answer", die)
+    with pytest.raises(RuntimeError, match="has died"):
+        ask(story, objects, story.some_book())
 
 
 class Watched(FolderObjects):
