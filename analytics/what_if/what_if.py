@@ -29,6 +29,7 @@ from analytics.what_if.user_fold import Row, UserSettings
 from analytics.what_if.user_settings import user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
+from rules.privacy.tombstones import SafeToLog
 
 # ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
 EXPIRIES = (
@@ -59,6 +60,10 @@ ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user
 UNSENT = "NULL AS claimed, NULL AS zone, NULL AS properties"
 WITH_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
     any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+
+
+class ProcessDied(SafeToLog, RuntimeError):
+    """One of the processes that replay users has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +154,7 @@ def _write_history(
 
 
 def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
-    """Return the answer of all parts. Each process has its own ones. Raises RuntimeError if one dies."""
+    """Return the answer of all parts. Each process has its own ones. Raises ProcessDied."""
     count = min(os.cpu_count() or 1, parts)
     shares = [range(first, parts, count) for first in range(count)]
     if count == 1:
@@ -184,7 +189,7 @@ def _received_answer(receiver: Connection) -> PartAnswer:
     try:
         answer: PartAnswer = receiver.recv()
     except EOFError:
-        raise RuntimeError("a process that replays users has died, perhaps for want of memory") from None
+        raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
     return answer
 
 

@@ -17,7 +17,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, sent_events, user_fold
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
+from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
@@ -502,7 +502,7 @@ def test_a_process_that_dies_ends_the_what_if(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("analytics.what_if.what_if._send_answer", die)
-    with pytest.raises(RuntimeError, match="has died"):
+    with pytest.raises(ProcessDied):
         ask(story, objects, story.some_book())
 
 
