@@ -157,7 +157,7 @@ RETENTION_RULES = (
     RetentionRule(
         EVENTS,
         "state, runs, reports",
-        "what_if/: reports of what-ifs",
+        "what_if/",
         LIFECYCLE,
         "forget-what-ifs",
         until="7 days",
