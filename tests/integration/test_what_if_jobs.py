@@ -64,7 +64,7 @@ def look(api: Site, told: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def printed(lake: S3Objects, path: Path, book: Any, *when: datetime | None) -> dict[str, Any]:
+def printed(lake: S3Objects, path: Path, book: Any, *when: datetime) -> dict[str, Any]:
     """What the command prints for the same lake, book and days."""
     path.write_text(json.dumps(book))
     return dict(json.loads(json.dumps(summary(ask(lake, str(path), *when)[1], "this book"))))

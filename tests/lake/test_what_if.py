@@ -484,7 +484,12 @@ def test_parts_are_replayed_in_processes_and_added_up(
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("_multiprocessing.SemLock", no_semaphores)
     started = list[Any]()
-    monkeypatch.setattr(SpawnProcess, "start", lambda process: (started.append(process), start(process)))
+
+    def noted(process: Any) -> None:
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", noted)
     both = ask(story, objects, document)
     assert len(started) == 2
     assert not any(process.is_alive() for process in started)

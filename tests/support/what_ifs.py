@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.exceptions import EndpointConnectionError
 
 from adapters.platform.aws import client
@@ -40,7 +41,7 @@ class Functions:
         self.asked.append(json.loads(request.body)["job_id"])
         if self.is_at_once:
             self.work()
-        return AWSResponse(request.url, 202, {}, Body())
+        return AWSResponse(request.url, 202, HTTPHeaders(), Body())
 
     def work(self) -> bool:
         """Try the last job; returns whether there was anything to do."""
