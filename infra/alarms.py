@@ -19,11 +19,11 @@ DIMENSIONS = {
     QUEUE: ("AWS/SQS", "QueueName"),
     DELIVERY: ("AWS/Firehose", "DeliveryStreamName"),
 }
-# These functions run by a schedule or at a deployment, so one error raises the alarm. Others raise it
-# when there are errors in each of five minutes.
+# These functions run by a schedule, at a deployment or now and then, so one error raises the alarm. Others
+# raise it when there are errors in each of five minutes.
 ONE_ERROR_IS_ENOUGH = {
     *("Curate", "Warehouse", "Reconcile", "Ranks", "Erasure", "Refresh", "Reminders", "ExpireQuestions"),
-    *("Migrate", "Release"),
+    *("Migrate", "Release", "WhatIf"),
 }
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
 BASIC = {
@@ -43,7 +43,7 @@ SAY_TABLE = {"Event", "Memory", "Feature"}
 LATENCY_LEFT_OUT = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "Release", "LeadEvents", "Refresh"),
     *("Notify", "FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
-    *("PrivacyApi", "Erasure", "Sender", "Receiver"),
+    *("PrivacyApi", "Erasure", "Sender", "Receiver", "WhatIf"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

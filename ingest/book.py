@@ -1,4 +1,4 @@
-"""Everything under /v1/rules: the book in force, its versions, and publishing another one.
+"""Everything under /v1/rules: the book in force, its versions, publishing another one, and what-ifs.
 
 The command line publishes by the same functions. Whatever is wrong with a document is reported with its place
 and a reason.
@@ -16,14 +16,27 @@ from adapters import clock, settings
 from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
+from adapters.platform.objects import S3Objects
 from adapters.settings.engagement import RulesApiSettings
+from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning
 from ingest.book_document import book_of_document
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.http import json_response
-from ingest.web.json_schema import ANY, INSTANT, TEXT, Schema, closed_object, flag, list_of, text, whole
-from ingest.web.paging import instant_in, instant_of
-from ingest.web.routes import in_query
+from ingest.web.json_schema import (
+    ANY,
+    INSTANT,
+    TEXT,
+    Schema,
+    closed_object,
+    flag,
+    list_of,
+    one_of,
+    text,
+    whole,
+)
+from ingest.web.paging import LAST_DATE, days_in, instant_in, instant_of
+from ingest.web.routes import in_query, text_matching
 from rules.book.book import Version
 from rules.book.document import BookRefused, Fault
 from rules.book.succession import check_succession
@@ -42,16 +55,36 @@ _VERSION_FIELDS: dict[str, Schema] = {
 VERSION = closed_object(_VERSION_FIELDS)
 RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
 VERSIONS = closed_object({"versions": list_of(VERSION)})
+# What is wrong with a book is reported in full below, not by its first fault alone.
+_BOOK: Schema = ANY | {"description": "as GET /v1/rules shows it: components.schemas.Book"}
 PUBLICATION = closed_object(
     {
-        # What is wrong with a book is reported in full below, not by its first fault alone.
-        "book": ANY | {"description": "as GET /v1/rules shows it: components.schemas.Book"},
+        "book": _BOOK,
         "effective?": text(
             "`now`, as if left out, or an instant with its zone: from when it is in force", maxLength=40
         ),
         "note?": text("why, for those who come later", maxLength=NOTE_MAX),
         "rerate?": flag("effective may be past: `streakline rules rerate` judges anew what came since"),
         "dry_run?": flag("only say whether it could be published, and from when"),
+    }
+)
+
+JOB_ID = r"^[0-9a-f]{32}$"
+QUESTION = closed_object(
+    {
+        "book": _BOOK,
+        "from?": text("the date from which it is in force, by UTC; left out: it always was", maxLength=10),
+        "to?": text("the date on which it ends, by UTC; left out: it does not", maxLength=10),
+    }
+)
+WHAT_IF = closed_object(
+    {
+        "what_if_id": text_matching(JOB_ID),
+        "status": one_of(("running", "finished", "failed")),
+        "asked_at": INSTANT,
+        "finished_at?": INSTANT,
+        "reason?": text("why it failed"),
+        "report?": ANY | {"description": "as `streakline rules what-if --json` prints it"},
     }
 )
 
@@ -95,14 +128,24 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
     return effective_at
 
 
-app = Api("RulesApi")
+app = Api("RulesApi", {"what_if_id": text_matching(JOB_ID)})
 logger, handler = app.logger, app.handler
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    books: BookStore
+    what_ifs: WhatIfJobs
+    what_if_function: str
+
+
 @cache
-def _parts() -> BookStore:
-    return BookStore(
-        fence_writer(client("dynamodb")), settings.read_settings(RulesApiSettings).rule_books_table
+def _parts() -> _Parts:
+    config = settings.read_settings(RulesApiSettings)
+    return _Parts(
+        BookStore(fence_writer(client("dynamodb")), config.rule_books_table),
+        WhatIfJobs(S3Objects(client("s3"), config.lake_bucket)),
+        config.what_if_function,
     )
 
 
@@ -123,7 +166,7 @@ def get_rules() -> dict[str, Any]:
 
     Its schema is components.schemas.Book.
     """
-    caller, store, now = app.caller(), _parts(), clock.now()
+    caller, store, now = app.caller(), _parts().books, clock.now()
     at = instant_of(app.query, "at") or now
     if at > now and not caller.is_admin:
         raise ApiError(403, "forbidden", "what is planned is for admins to see")
@@ -136,7 +179,7 @@ def get_rules() -> dict[str, Any]:
 def get_rule_versions() -> dict[str, Any]:
     """All versions, the newest first (admins)."""
     app.admin()
-    versions = [version_view(version, is_admin=True) for version in reversed(_parts().look().versions)]
+    versions = [version_view(version, is_admin=True) for version in reversed(_parts().books.look().versions)]
     return {"versions": versions}
 
 
@@ -152,13 +195,11 @@ def post_rules() -> Response[str]:
         body = app.body(pairs=unique_keys)
         proposal = _proposal(body, caller)
         if is_dry := body.get("dry_run", False):
-            version = _version_to_be(_parts(), proposal, now)
+            version = _version_to_be(_parts().books, proposal, now)
         else:
-            version = publish(_parts(), proposal, now)
-    except BookRefused as refused:
-        raise invalid_fields([(_field(fault), fault.reason) for fault in refused.faults]) from None
-    except DoubledKey as doubled:
-        raise invalid_field("book", str(doubled)) from None
+            version = publish(_parts().books, proposal, now)
+    except (BookRefused, DoubledKey) as refused:
+        raise _refusal(refused) from None
     except PublicationConflict:
         raise ApiError(
             409, "conflict", "somebody else has just published a version: look at it first"
@@ -168,11 +209,70 @@ def post_rules() -> Response[str]:
     return json_response(200 if is_dry else 201, version_view(version, is_admin=True))
 
 
+@app.route("POST /v1/rules/what-ifs", body=QUESTION, status=202, answer=WHAT_IF)
+def post_what_ifs() -> dict[str, Any]:
+    """Ask what another book would have led to (admins).
+
+    The history in the lake is judged by it, user by user, and nothing is published. That takes seconds to
+    minutes: GET has the report at its end. The same question is the same what-if, and is worked out anew once
+    it is over. Another question has to wait until then: 409.
+    """
+    app.admin()
+    try:
+        body = app.body(pairs=unique_keys)
+        book_of_document(body["book"])
+    except (BookRefused, DoubledKey) as refused:
+        raise _refusal(refused) from None
+    since, until = days_in(body, LAST_DATE, "from", "to")
+    if since and until and since >= until:
+        raise invalid_field("to", "must be after from")
+    span = [day.isoformat() if day else None for day in (since, until)]
+    try:
+        outcome = _parts().what_ifs.ask(WhatIfJob(body["book"], span, stamp(clock.now())), _work_out)
+    except WhatIfRunning as other:
+        raise ApiError(409, "conflict", str(other)) from None
+    logger.info("what-if", extra={"job_id": outcome.job_id})
+    return _what_if_view(outcome)
+
+
+@app.route("GET /v1/rules/what-ifs/{what_if_id}", answer=WHAT_IF)
+def get_what_if(what_if_id: str) -> dict[str, Any]:
+    """How far a what-if is, and at its end the report, for a week (admins)."""
+    app.admin()
+    app.check_path("what_if_id", what_if_id)
+    outcome = _parts().what_ifs.outcome(what_if_id, clock.now())
+    if outcome is None:
+        raise ApiError(404, "not_found", "nobody has asked for such a what-if in the last week")
+    return _what_if_view(outcome)
+
+
+def _work_out(job_id: str) -> None:
+    """Let a what-if be worked out, without waiting for it."""
+    function, request = _parts().what_if_function, json.dumps({"job_id": job_id})
+    client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=request)
+
+
+def _what_if_view(outcome: WhatIfOutcome) -> dict[str, Any]:
+    view: dict[str, Any] = {"what_if_id": outcome.job_id, "asked_at": outcome.asked_at}
+    if not outcome.finished_at:
+        return view | {"status": "running"}
+    ended = view | {"finished_at": outcome.finished_at}
+    if outcome.report is None:
+        return ended | {"status": "failed", "reason": outcome.reason}
+    return ended | {"status": "finished", "report": outcome.report}
+
+
 def _version_to_be(store: BookStore, proposal: Proposal, now: datetime) -> Version:
     """Return the version that publishing would make. Raises BookRefused."""
     effective_at, read = check(store, proposal, now), partial(book_of_document, proposal.document)
     number = store.look().newest.number + 1
     return Version(number, effective_at, read, now, proposal.author, proposal.note)
+
+
+def _refusal(refused: BookRefused | DoubledKey) -> ApiError:
+    if isinstance(refused, DoubledKey):
+        return invalid_field("book", str(refused))
+    return invalid_fields([(_field(fault), fault.reason) for fault in refused.faults])
 
 
 def _field(fault: Fault) -> str:

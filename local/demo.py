@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
@@ -30,7 +31,6 @@ from local.paths import LOCAL, REPORT, ROOT
 from local.sign_in import bearer, page_link
 from local.stack import Stack
 from local.stores import lake_of
-from local.what_if.figures import summary
 from local.what_if.page import page
 from rules.book.document import read_book
 from rules.days import stamp

@@ -83,8 +83,8 @@ const comparer = (versions, current, view) => {
 };
 
 const faultTable = (error) => error.details?.length
-  ? [h("p", { class: "trouble" }, `This book cannot be published: ${count(error.details.length, "fault")}.`),
-    table("Faults of the book", ["Where", "What"], error.details.map((each) => [each.field, each.reason]), "")]
+  ? [h("p", { class: "trouble" }, `It is refused: ${count(error.details.length, "fault")}.`),
+    table("Faults", ["Where", "What"], error.details.map((each) => [each.field, each.reason]), "")]
   : [trouble(error)];
 
 const indented = (book) => JSON.stringify(book, null, 2);
@@ -96,7 +96,7 @@ const documentIn = (text) => {
   }
 };
 
-// Another book: from the one in force or from a file, changed here, checked by the service, and published.
+// Another book: from the one in force or from a file, changed here, checked by the service, tried, and published.
 const editor = (rules, view, root) => {
   const out = h("div", { class: "told stack", "aria-live": "polite" });
   const text = h("textarea", { id: "book-text", class: "code", rows: 10, spellcheck: "false", oninput: () => fresh() });
@@ -128,7 +128,7 @@ const editor = (rules, view, root) => {
     root.querySelector("h1").focus();
     say(`Version ${number(made.version)} is published.`);
   };
-  return card("change-title", "Change the book",
+  return [card("change-title", "Change the book",
     h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
     h("p", { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: () => fill(indented(rules.book)) }, "Take the book in force"),
@@ -138,12 +138,12 @@ const editor = (rules, view, root) => {
       h("label", { class: "text" }, h("span", {}, "The book, as JSON"), text),
       h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),
       h("p", { class: "row" }, h("button", { class: "quiet" }, "Check and compare"), publish)),
-    out);
+    out), whatIf(() => documentIn(text.value), faultTable, view)];
 };
 
 export const show = async (root, view) => {
   const [rules, { versions }] = await Promise.all([get("v1/rules", view.signal), get("v1/rules/versions", view.signal)]);
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Book of rules"), inForce(rules), versionsCard(versions, rules.version),
-    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), editor(rules, view, root), whatIf());
+    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), ...editor(rules, view, root));
   say(`Version ${rules.version} is in force.`);
 };

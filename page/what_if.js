@@ -1,13 +1,13 @@
-// For admins: draws what another book would have led to, from the report of `streakline rules what-if`. The file stays here.
+// For admins: asks what another book would have led to, and draws the report.
 
-import { count, h, number, say, spoken, table, trouble } from "./dom.js";
+import { ask, get, part, pause } from "./api.js";
+import { count, h, number, say, spoken, table } from "./dom.js";
 import { figure } from "./plots.js";
 
-const BYTES_MAX = 10_000_000;
+const LOOK_MILLISECONDS = 1000;
 const IMPOSSIBLE_SHOWN = 100;
 const MONTHS_MAX = 24;
 const REASONS_SHOWN = 3;
-const COMMAND = "streakline rules what-if book.yaml --json > what-if.json";
 
 const share = (value) => `${(100 * value).toFixed(1)} %`;
 const change = ({ before, after }) => (after > before ? "+" : "") + number(after - before);
@@ -23,8 +23,8 @@ const totals = ({ points, liability, streaks, refused }) => table("Users, points
 
 const both = (each, name) => `${number(each.before[name])} → ${number(each.after[name])}`;
 
-// Streaks and achievements that differ. A report of an earlier release has none.
-const goals = ({ streaks = [], achievements = [] } = {}) => [
+// Streaks and achievements that differ.
+const goals = ({ streaks, achievements }) => [
   ...streaks.length ? [h("h3", {}, "Streaks of the book that differ"),
     table("Streaks of the book that differ", ["Streak", "Is", "Per", "Users who ever reached a period", "Users who have it now", "Longest"],
       streaks.map((each) => [spoken(each.name), each.change, each.per, both(each, "reached"), both(each, "current"), both(each, "longest")]), "")] : [],
@@ -74,41 +74,48 @@ const largest = (rows) => [h("h3", {}, "The largest changes"),
 const drawn = (report) => {
   const { users } = report;
   return [
-    h("h3", { id: "what-if-told", tabindex: "-1" }, `What if ${report.book} had been in force`),
+    h("h3", {}, `What if ${report.book} had been in force`),
     h("p", {}, `Of ${count(users.all, "user")} ${number(users.gain)} would have a higher balance, ${number(users.lose)} a lower one, and ${number(users.same)} the same.`),
     totals(report), ...goals(report.goals), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
   ];
 };
 
-const NO_REPORT = `This file is no report. Make one with: ${COMMAND}`;
-const read = async (file) => {
-  if (file.size > BYTES_MAX) throw new Error(NO_REPORT);
-  const text = await file.text();
-  try {
-    return drawn(JSON.parse(text));
-  } catch {
-    throw new Error(NO_REPORT);
+// Resolves to the report of a what-if that was asked for, once there is one.
+const reported = async (found, signal) => {
+  while (found.status === "running") {
+    await pause(LOOK_MILLISECONDS, signal);
+    found = await get(`v1/rules/what-ifs/${part(found.what_if_id)}`, signal);
   }
+  if (found.status === "failed") throw new Error(`The what-if failed: ${found.reason}.`);
+  return found.report;
 };
 
-export const whatIf = () => {
+// Makes the card. candidate: returns the book in question; faults: shows why it, or a day, is refused.
+export const whatIf = (candidate, faults, view) => {
   const out = h("div", { class: "told stack", "aria-live": "polite" });
-  const open = async (event) => {
-    const [file] = event.target.files;
-    if (!file) return;
+  const day = (id, label, hint) => h("label", { class: "text" }, h("span", {}, label, h("small", {}, ` ${hint}`)), h("input", { id, type: "date", min: "1970-01-01", max: "2999-12-31" }));
+  const from = day("what-if-from", "In force from", "empty: always");
+  const to = day("what-if-to", "Until", "empty: still");
+  let isWorking = false;
+  const work = async () => {
+    if (isWorking) return; // a button that is disabled would lose the keyboard
+    isWorking = true;
     try {
-      out.replaceChildren(...await read(file));
+      const days = Object.entries({ from, to }).map(([name, label]) => [name, label.querySelector("input").value]).filter(([, value]) => value);
+      const body = { book: candidate(), ...Object.fromEntries(days) };
+      out.replaceChildren(h("p", { class: "note" }, "It is being worked out. That takes seconds, or minutes where the history is long."));
+      const found = await ask("POST", "v1/rules/what-ifs", { body, signal: view.signal, repeatable: true });
+      out.replaceChildren(...drawn(await reported(found, view.signal)));
       say("The report is shown.");
     } catch (error) {
-      out.replaceChildren(trouble(error));
+      if (!view.signal.aborted) out.replaceChildren(...faults(error));
+    } finally {
+      isWorking = false;
     }
   };
   return h("section", { class: "card", "aria-labelledby": "what-if-title" },
-    h("h2", { id: "what-if-title" }, "What another book would have led to"),
-    h("p", {}, "Before you publish a book, try it on what has happened. This command reads the lake, writes nothing to it, and tells who gains and who loses:"),
-    h("pre", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The command" }, COMMAND),
-    h("label", { for: "what-if-file" }, "Show its report"),
-    h("input", { id: "what-if-file", type: "file", accept: ".json,application/json", onchange: open }),
-    h("p", { class: "note" }, "The file stays in this browser. --page what-if.html makes a page to send on instead; --from DAY --to DAY choose the days."),
+    h("h2", { id: "what-if-title" }, "What it would have led to"),
+    h("p", {}, "Before you publish the book above, try it on what has happened, up to the last night: who gains, who loses, and what is owed. Nothing is changed."),
+    h("form", { onsubmit: (event) => { event.preventDefault(); work(); } }, h("p", { class: "row" }, from, to), h("p", { class: "row" }, h("button", { class: "quiet" }, "What if"))),
     out);
 };

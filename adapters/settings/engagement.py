@@ -10,6 +10,8 @@ class RulesApiSettings(Allowance):
     """ingest.book."""
 
     rule_books_table: str
+    lake_bucket: str
+    what_if_function: str  # works out what another book would have led to
 
 
 @dataclass(frozen=True, slots=True)

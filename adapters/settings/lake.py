@@ -69,6 +69,13 @@ class PastEventsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WhatIfSettings:
+    """analytics.steps.what_if_function."""
+
+    lake_bucket: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReconcileSettings:
     """analytics.steps.reconcile_function."""
 

@@ -1,4 +1,4 @@
-"""Objects that name a person and are no rows: state, results of runs, reports, answers to analysts."""
+"""Objects that name a person and are no rows: state, results of runs, reports, answers to questions."""
 
 import re
 from collections import Counter
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
+from adapters.what_if_jobs import PREFIX as WHAT_IFS
 from analytics.curation.raw_lines import readable_text
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.erasees import KINDS
@@ -19,7 +20,7 @@ from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, report_key, ru
 from rules.lake.entities import ENTITIES
 
 HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
-FOLDERS = ("state/", RUNS, "reports/", "athena/")
+FOLDERS = ("state/", RUNS, "reports/", "athena/", WHAT_IFS)
 LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
 OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
 # A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.

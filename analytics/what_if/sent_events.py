@@ -1,19 +1,18 @@
 """What the lake's events say and the ledger does not: whose dates contradict each other, and properties."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
+from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import small_database
 from rules.book.book import Book
 
 EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
-Refuses = Callable[[Any, Any], bool]  # whether a contract (the first) refuses properties (the second)
 DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
 # In one calendar a later instant never has an earlier date, and three dates take more than a day.
 DOUBTFUL = """
@@ -48,7 +47,7 @@ def doubtful_users(objects: Objects) -> set[str]:
     return users
 
 
-def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> pa.Table:
+def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
     """Return the events whose properties a book refuses, as a table with the columns EVENTS.
 
     Equal properties are checked once.
@@ -61,7 +60,11 @@ def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> p
         with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
         refused = [
-            text for text in texts if refuses(contracts[text["event_type"]], _read_json(text["properties"]))
+            text
+            for text in texts
+            if first_problem(
+                {"type": "object", **contracts[text["event_type"]]}, _read_json(text["properties"])
+            )
         ]
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
         with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):

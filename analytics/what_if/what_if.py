@@ -7,9 +7,9 @@ processes as there are cores; their figures are added up. Nothing is written but
 import multiprocessing
 import os
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,12 +23,13 @@ from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, Impossible
 from analytics.what_if.goals import GoalFigures, Goals
-from analytics.what_if.sent_events import Refuses, broken_contracts, doubtful_users
+from analytics.what_if.sent_events import broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Row, UserSettings
 from analytics.what_if.user_settings import user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
+from rules.privacy.tombstones import SafeToLog
 
 # ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
 EXPIRIES = (
@@ -61,9 +62,8 @@ WITH_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claime
     any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
 
 
-def _refuses_nothing(contract: Any, properties: Any) -> bool:
-    """Stand for a check of contracts where there is none."""
-    return False
+class ProcessDied(SafeToLog, RuntimeError):
+    """One of the processes that replay users has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,6 @@ class WhatIfQuestion:
     now: datetime  # points have expired until then, and it says which date is today in each user's zone
     since: datetime | None = None  # since, until: when the candidate is in force
     until: datetime | None = None
-    refuses: Refuses = _refuses_nothing  # whether a contract refuses properties
     # Whether the answer has the points of each day, and each user's streaks and achievements that differ.
     keep_days: bool = False
 
@@ -97,7 +96,7 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
-    broken = broken_contracts(objects, question.book, question.refuses)
+    broken = broken_contracts(objects, question.book)
     if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
         with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
         for user in doubtful_users(objects) | with_skipped:
@@ -155,20 +154,43 @@ def _write_history(
 
 
 def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
-    """Return the answer of all parts. Each process has its own ones."""
-    processes = min(os.cpu_count() or 1, parts)
-    shares = [range(first, parts, processes) for first in range(processes)]
-    if processes == 1:
+    """Return the answer of all parts. Each process has its own ones. Raises ProcessDied."""
+    count = min(os.cpu_count() or 1, parts)
+    shares = [range(first, parts, count) for first in range(count)]
+    if count == 1:
         return replay_parts(replay, folder, shares[0])
-    # A forked process would inherit locks held by threads of DuckDB or Arrow.
+    # A forked process would inherit locks held by threads of DuckDB or Arrow. A pool of processes needs
+    # semaphores, which Lambda has not (it has no shared memory); pipes do without.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        first, *others = pool.map(
-            replay_parts, *zip(*((replay, folder, share) for share in shares), strict=True)
-        )
+    receivers, processes = list[Connection](), []
+    try:
+        for share in shares:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_send_answer, args=(sender, replay, folder, share))
+            process.start()
+            sender.close()  # so that the pipe ends with the process
+            receivers.append(receiver)
+            processes.append(process)
+        total, *others = map(_received_answer, receivers)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
     for other in others:
-        first.add(other)
-    return first
+        total.add(other)
+    return total
+
+
+def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterable[int]) -> None:
+    sender.send(replay_parts(replay, folder, parts))
+
+
+def _received_answer(receiver: Connection) -> PartAnswer:
+    try:
+        answer: PartAnswer = receiver.recv()
+    except EOFError:
+        raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
+    return answer
 
 
 def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnswer:

@@ -11,7 +11,7 @@ CODES = {
     "already_answered": "this person has answered the question; the body has the first answer",
     "already_reversed": "the redemption has been reversed before",
     "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
-    "conflict": "the key was used with another body; or somebody else has just published a version",
+    "conflict": "the key was used with another body; or somebody else was first, as the message says",
     "contract_broken": "the properties are not as the event type's data contract says",
     "endpoints_max": "there are as many endpoints as are allowed",
     "erased": "the person was erased; an admin may lift that for somebody who comes anew",

@@ -1,42 +1,16 @@
 """Checks values against a JSON Schema. A problem is a field and a reason."""
 
-import json
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import fastjsonschema
-
+from adapters.platform.schema_check import MISSING, first_problem
 from ingest.web.json_schema import Schema
 from rules.json_values import BadValue, bad_values, check_strict
 
+__all__ = ["MISSING", "PROBLEMS_MAX", "all_problems", "body_problems", "first_problem"]
 PROBLEMS_MAX = 50  # the most faults that are reported of a body
 ITEMS_SEEN_MAX = 1000  # the most items of a list that are checked
-MISSING = "is missing"  # the reason for a field that is not there
-
-
-@lru_cache(maxsize=1000)
-def _validator(key: str) -> Callable[[Any], Any]:
-    compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(key), use_default=False)
-    return compiled
-
-
-def first_problem(schema: Schema, value: Any) -> tuple[str, str] | None:
-    """Return the first problem as (field, reason), or None. field: a path such as `events.0`, or `body`."""
-    try:
-        _validator(json.dumps(schema))(value)
-    except fastjsonschema.JsonSchemaValueException as error:
-        field = ".".join(str(part) for part in error.path[1:]) or "body"
-        reason = str(error.message).removeprefix(str(error.name)).strip()
-        if error.rule == "additionalProperties":
-            unknown = error.value.keys() - error.definition.get("properties", {}).keys()
-            return field, f"has unknown {', '.join(sorted(unknown))}"[:300]
-        if error.rule == "required":
-            missing = sorted(set(error.rule_definition) - set(error.value))
-            return (f"{field}.{missing[0]}" if field != "body" else missing[0]), MISSING
-        return field, reason[:300]
-    return None
 
 
 def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from local.what_if.figures import Json
+from analytics.what_if.summary import Json
 
 IMPOSSIBLE_SHOWN = 10
 REASONS_SHOWN = 3
 
 
 def lines(figures: Json) -> Iterator[str]:
-    """Yield the report, line by line. figures: see local.what_if.figures.summary."""
+    """Yield the report, line by line. figures: see analytics.what_if.summary.summary."""
     users = figures["users"]
     as_of = f"as of {figures['as_of'][:19]}Z"
     yield f"{figures['book']} {_span(figures)}, {as_of}: {figures['entries']:,} ledger entries"

@@ -4,9 +4,9 @@ import html
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
+from analytics.what_if.summary import Json
 from local.paths import ROOT
 from local.plots import THEME
-from local.what_if.figures import Json
 from local.what_if.lines import lines
 from local.what_if.plots import Plot
 
@@ -16,7 +16,7 @@ MONTHS_MAX = 24
 
 
 def page(figures: Json) -> str:
-    """Return the page of a prediction. figures: see local.what_if.figures.summary."""
+    """Return the page of a prediction. figures: see analytics.what_if.summary.summary."""
     title = f"What if {figures['book']} had been in force"
     first = next(lines(figures))
     body = "".join(_figure(plot) for plot in _plots(figures))

@@ -3,21 +3,19 @@
 import json
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Any
 
 import click
 import pyarrow.csv as pa_csv
 
 from adapters.platform.objects import Objects
 from analytics.what_if.figures import USERS
+from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
-from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
 from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
 from local.stores import lake_of
-from local.what_if.figures import summary
 from local.what_if.lines import lines
 from local.what_if.page import page
 from rules.book.document import read_book
@@ -77,9 +75,5 @@ def ask(
             raise RuntimeError(f"{IN_FORCE} has no span: it is the versions as they were")
         return "the book as it was", what_if(lake, WhatIfQuestion(None, now))
     file = check(Path(book))
-    question = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
+    question = WhatIfQuestion(read_book(file.document), now, since, until)
     return file.path.name, what_if(lake, question)
-
-
-def _refuses(contract: Any, properties: Any) -> bool:
-    return first_problem({"type": "object", **contract}, properties) is not None

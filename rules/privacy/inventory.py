@@ -243,7 +243,7 @@ INVENTORY = (
     Store(
         "state, runs, reports",
         LAKE,
-        "what is settled of all users; names of users whose accounts differ",
+        "what is settled of all users; names of users whose accounts differ, or would under another book",
         DELETED,
         found="every object that has the id is deleted, and the same night makes state anew",
     ),

@@ -154,6 +154,14 @@ RETENTION_RULES = (
     RetentionRule(EVENTS, "Feature", "features of a lead", NOBODY, until="it is what is asked for"),
     RetentionRule(EVENTS, "lead_events", "events of leads", LIFECYCLE, "delete-curated-lead-events", CURATED),
     RetentionRule(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
+    RetentionRule(
+        EVENTS,
+        "state, runs, reports",
+        "what_if/",
+        LIFECYCLE,
+        "forget-what-ifs",
+        until="7 days",
+    ),
     RetentionRule(EVENTS, "Warehouse", "lake.* and marts", NOBODY, until=BY_HAND),
 )
 

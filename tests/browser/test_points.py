@@ -260,7 +260,6 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     admin = visit(viewport=PHONE)
     page = admin.sign_in("root", "admin")
     admin.go("book")
-    shown = page.locator(".book")
     assert f"Version {number}, since" in page.get_by_role("region", name="In force").first.text_content()
     versions = page.get_by_role("table", name="Versions of the book")
     newest = versions.locator("tbody tr").first.text_content()
@@ -276,7 +275,6 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
         'rewards.posternothing{"brand":"acme","price_points":70}',
     ]
     assert found.evaluate("(table) => table.closest('[aria-live=polite]') !== null")
-    assert "streakline rules what-if book.yaml --json > what-if.json" in shown.text_content()
     assert page.locator("main img").count() == 0
     admin.shoot("book-compared-375")
 
@@ -366,7 +364,7 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     book["event_types"]["CHECK_IN"]["points"] = "many"
     text.fill(json.dumps(book))
     check.press("Enter")
-    faults = change.get_by_role("table", name="Faults of the book")
+    faults = change.get_by_role("table", name="Faults")
     faults.wait_for()
     assert "event_types.CHECK_IN.points" in faults.text_content()
     assert not publish_button.is_visible()

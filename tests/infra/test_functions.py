@@ -18,6 +18,7 @@ MASSES = {
     "NotifyFunction",
     "RemindersFunction",
     "ExpireQuestionsFunction",
+    "WhatIfFunction",
 }
 # Functions that speak to the identity database, or read telephone numbers.
 IDENTITY = {
@@ -58,7 +59,7 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     for name, each in FUNCTIONS.items():
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
         more = (
-            [{"Ref": "AnalyticsLayer"}] if name in {*NIGHTLY, "PastEventsFunction"} else []
+            [{"Ref": "AnalyticsLayer"}] if name in {*NIGHTLY, "PastEventsFunction", "WhatIfFunction"} else []
         )  # SAM adds them to the shared one
         more = [{"Ref": "IdentityLayer"}] if name in IDENTITY else more
         more = [*more, {"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more

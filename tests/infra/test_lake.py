@@ -38,7 +38,7 @@ def test_what_is_deleted_and_when_is_a_setting() -> None:
             assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{named}Days"}
             found[rule["Prefix"]] = named.replace("Rule", "Days")
         elif "ExpirationInDays" in rule:
-            assert rule["Prefix"] in ("runs/", "athena/")
+            assert rule["Prefix"] in ("runs/", "athena/", "what_if/")
     curated = {f"curated/{each}/" for each, entity in ENTITIES.items() if entity.may_age}
     assert found == {
         "raw/": "RawRetentionDays",

@@ -108,6 +108,7 @@ PLACES = {
     "runs/over/load-events.manifest": b'{"of": "canary-user"}',
     "reports/over.md": b"differs: `canary-user`",
     "athena/answer.csv": b'"user_id"\n"canary-user"\n',
+    "what_if/0a1b.json": b'{"report": {"largest_changes": [{"user_id": "canary-user"}]}}',
 }
 DIED = {
     "runs/died/shares/0001/days/0000.ndjson.gz": gzip.compress(MINE),

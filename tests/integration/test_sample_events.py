@@ -93,6 +93,7 @@ def test_each_is_handled(handle: Any) -> None:
     retained = {"run_id": "nightly-2026-03-10", "is_left": False, "left": 0, "stayed": 0}
     assert handle("RetainFunction") == retained
     assert handle("PastEventsFunction") == {"rows": [], "reached": "2025-11-01T00:00:00.000000Z"}
+    assert handle("WhatIfFunction") == {"worked_out": False}
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
     assert [each["share"] for each in handle("ReconcileFunction")["items"]] == [*range(8)]
 

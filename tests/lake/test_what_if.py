@@ -1,11 +1,12 @@
 """What another book would have led to, against histories told anew by the rules, and against planted faults."""
 
 import copy
+import os
 import random
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, sent_events, user_fold
+from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
+from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
-from local.what_if.figures import summary
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
 from rules.days import parse_moment
@@ -465,6 +466,11 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # ---- parts of it
 
 
+def no_semaphores(*_: Any) -> None:
+    """As on Lambda, which has no shared memory."""
+    raise OSError(38, "Function not implemented")
+
+
 def test_parts_are_replayed_in_processes_and_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,20 +479,36 @@ def test_parts_are_replayed_in_processes_and_added_up(
     objects = FolderObjects(tmp_path)
     story.into(objects)
     document = story.some_book()
-    one = ask(story, objects, document)
+    one, start = ask(story, objects, document), SpawnProcess.start
     monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    processes = list[int]()
+    monkeypatch.setattr("_multiprocessing.SemLock", no_semaphores)
+    started = list[Any]()
 
-    def pool(count: int, **more: Any) -> ProcessPoolExecutor:
-        processes.append(count)
-        return ProcessPoolExecutor(count, **more)
+    def noted(process: Any) -> None:
+        started.append(process)
+        start(process)
 
-    monkeypatch.setattr("analytics.what_if.what_if.ProcessPoolExecutor", pool)
+    monkeypatch.setattr(SpawnProcess, "start", noted)
     both = ask(story, objects, document)
-    assert processes == [2]
+    assert len(started) == 2
+    assert not any(process.is_alive() for process in started)
     assert summary(both, "book") == summary(one, "book")
     assert (both.users, both.days, both.goals) == (one.users, one.days, one.goals)
+
+
+def die(*_: Any) -> None:
+    os._exit(1)
+
+
+def test_a_process_that_dies_ends_the_what_if(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story, objects = WhatIfStory(3, users=7, acts=20), FolderObjects(tmp_path)
+    story.into(objects)
+    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("analytics.what_if.what_if._send_answer", die)
+    with pytest.raises(ProcessDied):
+        ask(story, objects, story.some_book())
 
 
 class Watched(FolderObjects):
@@ -518,10 +540,7 @@ def test_properties_that_break_the_contract_are_refused(tmp_path: Path) -> None:
     document = story.documents[0]
     document["event_types"]["A"]["properties"] = {"properties": {"pages": {"type": "integer"}}}
 
-    def refuses(contract: Any, properties: Any) -> bool:
-        return not isinstance(properties.get("pages"), int)
-
-    found = what_if(objects, WhatIfQuestion(read_book(document), story.now, refuses=refuses))
+    found = what_if(objects, WhatIfQuestion(read_book(document), story.now))
     events = [
         event for told in story.told.values() for event in told.events.values() if event.event_type == "A"
     ]

@@ -113,6 +113,7 @@ CONSTANTS = {
     "GLUE_DATABASE": "streakline",
     "RAW_RETENTION_DAYS": "0",
     "PAST_FUNCTION": "past",
+    "WHAT_IF_FUNCTION": "what-if",
     **dict.fromkeys(("EVENT_HOT_DAYS", "PAYLOAD_RETENTION_DAYS", "ANSWER_TEXT_RETENTION_DAYS"), "0"),
     "WAREHOUSE_URL": "",
     "COPY_ROLE_ARN": "",

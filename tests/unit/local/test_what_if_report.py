@@ -14,8 +14,8 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.what_if.figures import RunLengths
+from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
-from local.what_if.figures import summary
 from local.what_if.lines import lines
 from local.what_if.page import page
 from local.what_if.plots import Plot

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 0c0b47feace335fc5ec3bc1b5f90bf0f97575b6891299efe76e9dd1d7cc3627b."""
+"""Made by `make clients` from the API with the digest a721a586aab5c3db16bd80e7805dc1457dd97a464425197ec5234094348b1e72."""
 
 from __future__ import annotations
 
@@ -681,6 +681,34 @@ class GetRulesVersionsResponseVersion(TypedDict):
 
 class GetRulesVersionsResponse(TypedDict):
     versions: list[GetRulesVersionsResponseVersion]
+
+
+PostRulesWhatIfsRequest = TypedDict(
+    "PostRulesWhatIfsRequest",
+    {
+        "book": dict[str, Any],
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+    },
+)
+
+
+class PostRulesWhatIfsResponse(TypedDict):
+    what_if_id: str
+    status: Literal["running", "finished", "failed"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    reason: NotRequired[str]
+    report: NotRequired[dict[str, Any]]
+
+
+class GetRulesWhatIfsWhatIfIdResponse(TypedDict):
+    what_if_id: str
+    status: Literal["running", "finished", "failed"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    reason: NotRequired[str]
+    report: NotRequired[dict[str, Any]]
 
 
 class GetStatsResponseEntry(TypedDict):

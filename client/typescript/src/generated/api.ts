@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 0c0b47feace335fc5ec3bc1b5f90bf0f97575b6891299efe76e9dd1d7cc3627b.
+// Made by `make clients` from the API with the digest a721a586aab5c3db16bd80e7805dc1457dd97a464425197ec5234094348b1e72.
 
 export interface paths {
     "/": {
@@ -640,6 +640,43 @@ export interface paths {
         };
         /** All versions, the newest first (admins) */
         get: operations["getRulesVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rules/what-ifs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask what another book would have led to (admins)
+         * @description The history in the lake is judged by it, user by user, and nothing is published. That takes seconds to minutes: GET has the report at its end. The same question is the same what-if, and is worked out anew once it is over. Another question has to wait until then: 409.
+         */
+        post: operations["postRulesWhat-Ifs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rules/what-ifs/{what_if_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far a what-if is, and at its end the report, for a week (admins) */
+        get: operations["getRulesWhat-IfsWhatIfId"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1488,7 +1525,7 @@ export interface components {
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else has just published a version; contract_broken: the properties are not as the event type's data contract says; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
                 code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
@@ -3015,6 +3052,83 @@ export interface operations {
                             published_at: string;
                             version: number;
                         }[];
+                    };
+                };
+            };
+        };
+    };
+    "postRulesWhat-Ifs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description as GET /v1/rules shows it: components.schemas.Book */
+                    book: Record<string, unknown>;
+                    /** @description the date from which it is in force, by UTC; left out: it always was */
+                    from?: string;
+                    /** @description the date on which it ends, by UTC; left out: it does not */
+                    to?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Ask what another book would have led to (admins) */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        asked_at: string;
+                        /** Format: date-time */
+                        finished_at?: string;
+                        /** @description why it failed */
+                        reason?: string;
+                        /** @description as `streakline rules what-if --json` prints it */
+                        report?: Record<string, unknown>;
+                        /** @enum {string} */
+                        status: "running" | "finished" | "failed";
+                        what_if_id: string;
+                    };
+                };
+            };
+        };
+    };
+    "getRulesWhat-IfsWhatIfId": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                what_if_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How far a what-if is, and at its end the report, for a week (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        asked_at: string;
+                        /** Format: date-time */
+                        finished_at?: string;
+                        /** @description why it failed */
+                        reason?: string;
+                        /** @description as `streakline rules what-if --json` prints it */
+                        report?: Record<string, unknown>;
+                        /** @enum {string} */
+                        status: "running" | "finished" | "failed";
+                        what_if_id: string;
                     };
                 };
             };

@@ -10,6 +10,7 @@ import duckdb
 from analytics.what_if.figures import GoalChange
 from analytics.what_if.what_if import WhatIfAnswer
 
+# ruff: noqa: S608 (names of columns are our own)
 SURVIVAL_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 60, 90, 180, 365)
 IMPOSSIBLE_LISTED = 1000
 Json = dict[str, Any]

@@ -1,0 +1,59 @@
+"""Works out what another book would have led to, for an admin who waits (adapters/what_if_jobs.py)."""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from adapters import clock, settings
+from adapters.logs import Logger, error_summary
+from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.settings.lake import WhatIfSettings
+from adapters.what_if_jobs import ATTEMPT, LOST, WhatIfJob, WhatIfJobs
+from analytics.what_if.summary import summary
+from analytics.what_if.what_if import WhatIfQuestion, what_if
+from rules.book.document import read_book
+from rules.days import unstamp
+
+logger = Logger(service="what-if")
+NAME = "this book"  # in the report, where the command has the file's name
+REPLACED = "the nightly run has replaced files of the lake meanwhile: ask again"
+
+
+def work_out(objects: Objects, job_id: str, now: datetime) -> bool:
+    """Work out a job; returns whether there was anything to do. Raises what ended it, once that is noted.
+
+    Safe to repeat: a job asks as of when it was asked.
+    """
+    jobs = WhatIfJobs(objects)
+    job = jobs.waiting(job_id, now)
+    if job is None:
+        return False
+    if now >= unstamp(job.asked_at) + ATTEMPT:  # the attempts before this one have died
+        jobs.finish(job, now, reason=LOST)
+        return True
+    try:
+        report = summary(what_if(objects, _question(job)), NAME)
+    except Exception as error:
+        failed = f"{error_summary(error)} ended it: the log of WhatIfFunction says where"
+        jobs.finish(job, clock.now(), reason=REPLACED if isinstance(error, NoObject) else failed)
+        raise
+    jobs.finish(job, clock.now(), report)
+    return True
+
+
+def _question(job: WhatIfJob) -> WhatIfQuestion:
+    since, until = (datetime.fromisoformat(f"{day}T00:00:00Z") if day else None for day in job.span)
+    return WhatIfQuestion(read_book(job.document), unstamp(job.asked_at), since, until)
+
+
+@cache
+def _parts() -> Objects:
+    return objects_at(f"s3://{settings.read_settings(WhatIfSettings).lake_bucket}")
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], _context: Any) -> dict[str, bool]:
+    """Lambda entry: {"job_id"} -> {"worked_out"}; see work_out."""
+    worked_out = work_out(_parts(), event["job_id"], clock.now())
+    logger.info("done", extra={"job_id": event["job_id"], "worked_out": worked_out})
+    return {"worked_out": worked_out}
