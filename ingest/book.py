@@ -4,6 +4,7 @@ The command line publishes by the same functions. Whatever is wrong with a docum
 and a reason.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
