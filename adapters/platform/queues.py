@@ -1,4 +1,4 @@
-"""Serves an SQS batch: each message is finished, delivered again, made to wait, or sent to a failure queue."""
+"""Serves an SQS batch: each message is finished, delivered again, made to wait, or sent to failures."""
 
 import time
 from collections.abc import Callable, Mapping
