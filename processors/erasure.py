@@ -129,7 +129,7 @@ class ErasureRunner:
         return self.tombstones.digest(organization_subject(erasure.erasure_id, erasure.organization))
 
     def _erase_from(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
-        """Delete a person's items from one store, after storing their number and the lake's names for them."""
+        """Delete a person's items from one store; first store their number and the lake's names for them."""
         items = store.find(person)
         # An earlier attempt may have stored the number, and died while it deleted. Then it stays.
         if erasure.counted != name:
