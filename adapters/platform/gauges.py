@@ -89,7 +89,16 @@ class Gauges:
         for a day. Raises GaugesUnavailable.
         """
         received_ms = lag.newest_ms + ROUNDED_MS if lag else 0
-        first_later: Command = ["ZRANGEBYSCORE", STORED, f"({received_ms}", "+inf", "WITHSCORES", "LIMIT", 0, 1]
+        first_later: Command = [
+            "ZRANGEBYSCORE",
+            STORED,
+            f"({received_ms}",
+            "+inf",
+            "WITHSCORES",
+            "LIMIT",
+            0,
+            1,
+        ]
         newest, minute_and_instant = self._ask([["GET", NEWEST], first_later])
         if newest is None or int(newest) <= received_ms:
             return None
