@@ -1,8 +1,9 @@
-"""Serves the batches of streams and queues: each record is done, comes again, or is poison.
+"""Serves the batches of streams and queues: each record is finished, delivered again, or poison.
 
-A consumer is a function: of a stream's records (`stream_consumer`), or of one message of a queue
-(`queue_consumer`). Lambda is answered with what must come again. Poison waits in the consumer's failure
-queue, with the reason, until an operator runs `streakline queue redrive`; what fails again then stays there.
+A consumer is a function of a stream's records (`stream_consumer`), or of one message of a queue
+(`queue_consumer`). Its handler answers Lambda with the records that must be delivered again. Poison waits in
+the consumer's failure queue, with the reason, until an operator runs `streakline queue redrive`. A record
+that fails then stays there.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ from adapters.platform.tables import Unprocessed
 Record = Mapping[str, Any]
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 T = TypeVar("T")
-# What a reader raises that cannot read a record: no attempt will.
+# A reader raises one of these for a record that no attempt can read.
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # After these, a later attempt may succeed.
 TRANSIENT = (*Unavailable, Unprocessed)
@@ -30,9 +31,9 @@ TRANSIENT = (*Unavailable, Unprocessed)
 
 @dataclass(frozen=True)
 class ConsumerSettings:
-    """What each consumer reads from its environment."""
+    """Settings that each consumer has."""
 
-    failure_queue_url: str  # where its poison is kept
+    failure_queue_url: str  # of the queue for its poison
 
     @classmethod
     def failures(cls) -> FailureQueue:
@@ -42,24 +43,27 @@ class ConsumerSettings:
 
 @dataclass(slots=True)
 class BatchResult:
-    """What became of the records of a stream's batch."""
+    """The results of the records of a stream's batch."""
 
-    counts: Counter[str] = field(default_factory=Counter)  # how many records came to what; the log has them
-    again: list[str] = field(default_factory=list)  # the sequence numbers of those that come again
-    # Those that no attempt will get past, each with the reason
-    poison: list[tuple[Record, str]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # numbers of records by result, for the log
+    again: list[str] = field(default_factory=list)  # sequence numbers of records to be delivered again
+    poison: list[tuple[Record, str]] = field(default_factory=list)  # records that can never succeed, and why
 
     def read(self, records: Iterable[Record], reader: Callable[[Record], T | None]) -> list[tuple[Record, T]]:
-        """Return records, each with what a reader makes of it. None: passed over. UNREADABLE: poison."""
+        """Return records, each with the value that a reader makes of it.
+
+        Records for which the reader returns None are skipped. Those for which it raises UNREADABLE are
+        poison.
+        """
         pairs: list[tuple[Record, T]] = []
         for record in records:
             try:
-                found = reader(record)
+                value = reader(record)
             except UNREADABLE as error:
                 self.poison.append((record, reason_of(error)))
                 continue
-            if found is not None:
-                pairs.append((record, found))
+            if value is not None:
+                pairs.append((record, value))
         return pairs
 
     def attempt(
@@ -70,17 +74,17 @@ class BatchResult:
         transient: tuple[type[Exception], ...] = TRANSIENT,
         **about: str,
     ) -> None:
-        """Do what concerns some records, such as all of one user.
+        """Call an action with pairs that belong together, such as all of one user.
 
-        After a transient error all of them come again. After any other one each is tried by itself, in their
-        order, and only those that fail alone are poison. about: whose they are, for the log.
+        After a transient error all of them are delivered again. After any other error the action is called
+        with each pair alone, in order, and only pairs that fail alone are poison. about: for the log.
         """
         try:
             action(pairs)
         except transient:
             logger.exception("to come again", extra=about)
             self.again += [sequence_number_of(record) for record, _ in pairs]
-        except Exception as error:  # whatever a record raises, its neighbours go on
+        except Exception as error:  # whatever one record raises, the others are still processed
             logger.exception("poison", extra=about)
             if len(pairs) == 1:
                 self.poison.append((pairs[0][0], reason_of(error)))
@@ -89,7 +93,7 @@ class BatchResult:
                 self.attempt([pair], action, logger, transient, **about)
 
     def add(self, other: Self) -> None:
-        """Add what became of other records."""
+        """Add the results of other records."""
         self.counts += other.counts
         self.again += other.again
         self.poison += other.poison
@@ -98,9 +102,9 @@ class BatchResult:
 def stream_consumer(
     name: str, logger: Logger, otherwise: Handler | None = None
 ) -> Callable[[Callable[[list[Record], datetime], BatchResult]], Handler]:
-    """Decorate what consumes a stream's records: it becomes a Lambda handler.
+    """Decorate a function that consumes a stream's records: it becomes a Lambda handler.
 
-    name: what failure queues call the consumer. otherwise: serves events without records.
+    name: the consumer's in failure queues. otherwise: serves events without records.
     """
 
     def decorate(consume: Callable[[list[Record], datetime], BatchResult]) -> Handler:
@@ -125,20 +129,21 @@ def stream_consumer(
 
 
 def queue_consumer(
-    name: str, logger: Logger, line: Callable[[], SourceQueue] | None = None, reserve_seconds: float = 0
+    name: str, logger: Logger, source: Callable[[], SourceQueue] | None = None, reserve_seconds: float = 0
 ) -> Callable[[Callable[[Any, datetime], object]], Handler]:
-    """Decorate what consumes a message (adapters.platform.queues): it becomes a Lambda handler.
+    """Decorate a function that consumes a message (adapters.platform.queues): it becomes a Lambda handler.
 
-    line: where messages wait while a store is away. reserve_seconds: what a message may take.
+    source: returns the queue in which messages wait while a store is away. reserve_seconds: how long a
+    message may take.
     """
 
     def decorate(consume: Callable[[Any, datetime], object]) -> Handler:
         @wraps(consume)
         def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             now = clock.now()
-            waits = line() if line else None
-            is_over = Deadline(context, reserve_seconds).is_over if waits else lambda: False
-            consumer = Consumer(name, ConsumerSettings.failures(), logger, waits)
+            queue = source() if source else None
+            is_over = Deadline(context, reserve_seconds).is_over if queue else lambda: False
+            consumer = Consumer(name, ConsumerSettings.failures(), logger, queue)
             return consumer.serve(event, lambda message: consume(message, now), now, is_over)
 
         return logger.inject_lambda_context(handler)
@@ -147,12 +152,12 @@ def queue_consumer(
 
 
 def sequence_number_of(record: Record) -> str:
-    """Return a record's place in its stream."""
+    """Return a record's sequence number in its stream."""
     return str(
         record["dynamodb"]["SequenceNumber"] if "dynamodb" in record else record["kinesis"]["sequenceNumber"]
     )
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a record is poison, as its failure queue says it."""
+    """Return the text of an error for a failure queue."""
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Goes on with each erasure that is not finished, every 5 minutes; makes an export when asked (rule 10)."""
+"""Continues each unfinished erasure every 5 minutes, and makes the exports that are requested (rule 10)."""
 
 import secrets
 import time
@@ -51,8 +51,8 @@ from rules.privacy.tombstones import (
     organization_subject,
 )
 
-PUT_SECONDS = 60  # until S3 has taken a large file
-# Of one run, which has 15 minutes. The next one goes on.
+PUT_SECONDS = 60  # S3 may take so long for a large file
+# A run ends after so long, because the function has 15 minutes. The next run continues.
 RUN_SECONDS = 780
 SALT_BYTES = 32
 UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
@@ -66,31 +66,29 @@ class ErasureLate(SafeToLog, Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErasureRunner:
-    """Goes on with erasures."""
+    """Continues erasures."""
 
     jobs: ErasureJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
-    hashes: Callable[[str], tuple[str, ...]]  # of a user's answers
-    key: Callable[[], str]  # signs certificates
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # returns erasers by store, as of an instant
+    hashes: Callable[[str], tuple[str, ...]]  # returns the hashes of a user's answers
+    key: Callable[[], str]  # returns the key that signs certificates
     settles: timedelta  # after so long every writer knows a tombstone
 
     def run(self, now: datetime, until: float) -> dict[str, int]:
-        """Go on with all that are due; returns how many are finished, open, and late.
+        """Continue all erasures that are due; returns how many are finished, open, and late.
 
-        until: when to stop, by time.monotonic(). One that fails stays, and the others go on.
+        until: when to stop, by time.monotonic(). One that fails stays open, and does not stop the others.
         """
         counts = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
-            is_finished = self._is_up(erasure, now) and self._try(erasure, now, until)
+            is_due = erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
+            is_finished = is_due and self._try(erasure, now, until)
             counts["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
                 counts["late"] += 1
         return counts
-
-    def _is_up(self, erasure: Erasure, now: datetime) -> bool:
-        return erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
 
     def _try(self, erasure: Erasure, now: datetime, until: float) -> bool:
         try:
@@ -98,13 +96,13 @@ class ErasureRunner:
         except ErasureMoved:
             return False
         except UNAVAILABLE as error:
-            # What the store answered may quote what it was asked for.
+            # The text of the error is not logged, because it may quote the person's ids.
             about = {"erasure_id": erasure.erasure_id, "error": type(error).__name__}
             logger.warning("to come again", extra=about)
             return False
 
     def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
-        """Go through stores until the erasure is finished (True), waits, or the time is up."""
+        """Delete from store after store until the erasure is finished (True), waits, or the time is up."""
         if erasure.is_in_lake:
             certificate = sign_certificate(certificate_of(erasure, now), self.key())
             self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
@@ -115,7 +113,7 @@ class ErasureRunner:
             while store := erasure.next_store():
                 if time.monotonic() >= until:
                     return False
-                erasure = self._through(erasure, store, stores[store], person)
+                erasure = self._erase_from(erasure, store, stores[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
                 self.jobs.go_on(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
@@ -130,21 +128,24 @@ class ErasureRunner:
             return ""
         return self.tombstones.digest(organization_subject(erasure.erasure_id, erasure.organization))
 
-    def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
-        found = store.find(person)
-        if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
-            if name == "Subscriptions":  # nothing else has the names that the lake has for phones
-                phones = (pseudonym(decode_item(each)[SUBSCRIPTION_KEY]) for each in found)
+    def _erase_from(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
+        """Delete a person's items from one store; first store their number and the lake's names for them."""
+        items = store.find(person)
+        # An earlier attempt may have stored the number, and died while it deleted. Then it stays.
+        if erasure.counted != name:
+            if name == "Subscriptions":  # only these items tell the names of phones in the lake
+                phones = (pseudonym(decode_item(item)[SUBSCRIPTION_KEY]) for item in items)
                 erasure = with_names(erasure, PHONES, phones)
-            if name == "RewardsLedger":  # the lake commits by them to what it takes away
+            if name == "RewardsLedger":  # with these salts the lake commits to the fields that it takes away
                 erasure = with_names(erasure, SEALS, _chain_heads(store, person))
-            erasure = self.jobs.go_on(with_count(erasure, name, len(found)))
-        store.remove(found)
+            erasure = self.jobs.go_on(with_count(erasure, name, len(items)))
+        store.remove(items)
         return self.jobs.go_on(with_store_done(erasure, name))
 
     def _with_lake_names(self, erasure: Erasure) -> Erasure:
+        """Return an erasure with the lake's names for a user. A lead's names are in the erasure already."""
         if erasure.kind is PersonKind.LEAD:
-            return erasure  # its leaves are known
+            return erasure
         hashes = self.hashes(erasure.subject)
         named = with_names(erasure, USERS, [erasure.subject])
         return with_names(named, PERSONS, map(pseudonym, hashes))
@@ -152,20 +153,27 @@ class ErasureRunner:
     def _person(
         self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
-        """Return whom to look for; of a lead, tombstones of all that leads to it are written first."""
+        """Return the person to erase, and the erasure with all ids of that person.
+
+        A lead may have got more leaves and identities since the last sweep. Their tombstones are written
+        first.
+        """
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
-        person = whole_lead(stores, lead_of(erasure))
-        noted = set(lead_of(erasure).subjects())
-        fresh = [self.tombstones.digest(subject) for subject in person.subjects() if subject not in noted]
-        # Readers of the journal look for what is new: an entry bears the instant at which it is written.
-        self.jobs.note([JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in fresh])
+        stored = lead_of(erasure)
+        person = whole_lead(stores, stored)
+        new_subjects = [subject for subject in person.subjects() if subject not in set(stored.subjects())]
+        digests = map(self.tombstones.digest, new_subjects)
+        # Readers of the journal read from its newest entry on. So these entries have the present instant.
+        self.jobs.note(
+            [JournalEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
+        )
         after = with_lead(erasure, person)
         return person, self.jobs.go_on(after) if after != erasure else erasure
 
 
 def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
-    """Return where chains of hashes begin in a ledger, each with its salt."""
+    """Return the entries that begin a chain of hashes, as texts of their seq and the chain's salt."""
     assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
     return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
@@ -206,14 +214,15 @@ def _exporter() -> Exporter:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], _context: Any) -> dict[str, int]:
-    """Lambda entry: the schedule, or what adapters.privacy.export_jobs asks for.
+    """Lambda entry: the schedule, or a request of adapters.privacy.export_jobs.
 
-    Returns what ErasureRunner.run does, and raises ErasureLate at its end; or how many exports were made.
+    For the schedule it returns the counts of ErasureRunner.run, or raises ErasureLate. For a request it
+    returns {"exports"}: how many were made.
     """
     now = clock.now()
-    if asked := event.get("export"):
-        job = _exporter().make(asked, now)
-        logger.info("exported", extra={"export_id": asked["job_id"], "bytes": job.size if job else 0})
+    if request := event.get("export"):
+        job = _exporter().make(request, now)
+        logger.info("exported", extra={"export_id": request["job_id"], "bytes": job.size if job else 0})
         return {"exports": int(job is not None)}
     counts = _parts().run(now, time.monotonic() + RUN_SECONDS)
     logger.info("erased", extra={**counts, "at": stamp(now)})

@@ -1,7 +1,7 @@
-"""Writes each hour what has expired (docs/rules.md, rule 11), account by account.
+"""Writes each hour the entries of points that have expired (docs/rules.md, rule 11), account by account.
 
-Nobody waits for it: whoever reads or spends points writes what has expired of the account first. By this run
-the ledgers of those who stay away, the lake and the liability have it within the hour, too.
+No user waits for it, because a read or a command settles the expiry of its account first. This run settles
+the accounts of users who stay away. So the lake and the liability have all expired points within the hour.
 """
 
 import time
@@ -22,7 +22,7 @@ from adapters.platform.fence import fence_writer
 from rules.book.point_rules import last_expired
 from rules.privacy.tombstones import SafeToLog
 
-# Of one run, which has 15 minutes. The next one goes on.
+# A run ends after so long, because the function has 15 minutes. The next run continues.
 RUN_SECONDS = 780
 logger = Logger(service="expiry")
 
@@ -52,24 +52,25 @@ class ExpirySweep:
     cache: EngagementCache
 
     def run(self, now: datetime, until: float) -> dict[str, Any]:
-        """Settle what is due; returns how many accounts were, how many failed, and whether all were tried.
+        """Settle all accounts that are due.
 
-        until: when to stop, by time.monotonic(). An account that fails, or is busy, stays due: the next run
-        tries again.
+        Returns {"settled", "failed"}, numbers of accounts, and "is_whole", whether all due ones were tried.
+        until: when to stop, by time.monotonic(). An account that fails, or is busy, stays due for the next
+        run.
         """
-        done = failed = 0
+        settled = failed = 0
         for user in self.index.due(last_expired(now), now.hour % EXPIRY_SHARDS):
             if time.monotonic() > until:
-                return {"settled": done, "failed": failed, "is_whole": False}
+                return {"settled": settled, "failed": failed, "is_whole": False}
             try:
                 self.cache.write_through([self.settler.settle(user, now)])
-                done += 1
+                settled += 1
             except (*Unavailable, AccountContended):
                 logger.warning("to come again", extra={"user_id": user}, exc_info=True)
-            except Exception:  # whatever it is, it is one account's, and the others go on
+            except Exception:  # whatever one account raises, the others are still settled
                 logger.exception("not settled", extra={"user_id": user})
                 failed += 1
-        return {"settled": done, "failed": failed, "is_whole": True}
+        return {"settled": settled, "failed": failed, "is_whole": True}
 
 
 @settings.wiring(ExpirySettings)

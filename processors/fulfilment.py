@@ -1,10 +1,11 @@
-"""Rewards stream -> the queue Shipments: a message for each redeemed reward (docs/rules.md, rule 13).
+"""Sends a message to the queue Shipments for each redeemed reward (docs/rules.md, rule 13).
 
-The lake gets every change, for restores (rule 21). It is put here, too, because a stream has at most two
-readers.
+It reads the stream of the table Rewards. Redemptions are written in a transaction, so none is lost if a
+process dies. A message may be sent twice, with the same `redemption`; the worker's answer is then the same,
+too.
 
-A redemption comes on the stream because its transaction has put it there, so none is lost if a process dies.
-A message may be sent twice: its `redemption` is the same, and so is what the worker answers.
+It also sends every change of the table to the lake, for restores (rule 21). PublisherFunction cannot do that,
+because a stream has at most two readers.
 """
 
 import json
@@ -33,11 +34,11 @@ SENT_AT_ONCE = 10  # SQS takes no more in a call
 
 @dataclass(frozen=True)
 class FulfilmentSettings(ConsumerSettings):
-    """Redeemed rewards go to shipment_queue_url, every change to table_items_delivery_stream."""
+    """Settings of FulfilmentFunction."""
 
-    shipment_queue_url: str
+    shipment_queue_url: str  # for redeemed rewards
     rewards_table: str
-    table_items_delivery_stream: str
+    table_items_delivery_stream: str  # for every change
     erasures_table: str
     erasure_secret_arn: str
 
@@ -56,7 +57,7 @@ def message_of(redemption: Redemption) -> dict[str, Any]:
 
 
 def send_shipments(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> BatchResult:
-    """Send a message for each record of a new redemption; other records are passed over."""
+    """Send a message for each record of a new redemption, and skip other records."""
     outcome = BatchResult()
     for chunk in chunks(outcome.read(records, new_redemption), SENT_AT_ONCE):
         refused = _send_batch(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])

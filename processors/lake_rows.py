@@ -1,4 +1,4 @@
-"""Rows of the lake, as they go to Firehose. A restore needs items as rows (rules/lake/table_items.py)."""
+"""Sends rows of the lake to Firehose, and makes rows of changed items, which a restore needs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ def lake_line(row: Mapping[str, Any]) -> RowLine:
 
 
 def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
-    """Put rows, each with its change. Returns the sequence numbers of the changes that must come again.
+    """Put rows, each with its change. Returns the sequence numbers of changes to be delivered again.
 
-    They are those of which Firehose refuses a record, in the stream's order.
+    They are the changes whose rows are in a record that Firehose has refused, in the stream's order.
     """
     pairs = list(pairs)
     packed = pack_rows([row for _, row in pairs], RECORD_BYTES_MAX)
@@ -43,7 +43,7 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
     except Unavailable:
         logger.exception("to come again")
         refused = list(range(len(packed)))
-    # Indices grow with the records, so these come in the stream's order.
+    # Pairs are in the stream's order, so sorted indices are, too.
     indices = sorted(index for number in refused for index in packed[number].indices)
     records = [record for record, _ in pairs]
     return [sequence_number_of(records[index]) for index in indices]
@@ -51,7 +51,7 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TableItemRows:
-    """Makes rows of changed items, as a restore needs them."""
+    """Makes rows of changed items (rules/lake/table_items.py)."""
 
     stores: Mapping[str, str]  # table name -> its name in the template
     stream: DeliveryStream  # where the rows go

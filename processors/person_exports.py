@@ -1,8 +1,7 @@
-"""Makes an export: everything that the online stores know of a person, as a ZIP of JSON and CSV (rule 10).
+"""Makes an export: all data of a person in the online stores, as a ZIP of JSON and CSV (rule 10).
 
-The ZIP is written to the disk row by row, however much it is; its directory and the manifest alone grow in
-memory, by about a kilobyte for each object. It may die at any call: whoever makes it again puts the same
-file.
+The ZIP is written to the disk row by row, so its size does not matter. Only its directory and the manifest
+are in memory, about a kilobyte for each object. If the process dies, the next attempt makes the same file.
 """
 
 import base64
@@ -27,7 +26,7 @@ from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind, excluded_stores, plan_of
 from rules.privacy.tombstones import lead_subject, user_subject
 
-# Stores that an export leaves out, each with what it holds instead.
+# Stores that an export leaves out, each with the reason.
 COPIES = {
     "Redis": "a copy of what the tables say",
     "Boards": "a copy of the profile's points and streak",
@@ -42,21 +41,22 @@ class Exporter:
 
     jobs: ExportJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
-    hashes: Callable[[str], tuple[str, ...]]  # of a user's answers
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # returns erasers by store, as of an instant
+    hashes: Callable[[str], tuple[str, ...]]  # returns the hashes of a user's answers
     s3: Callable[[], Any]
     bucket: str
 
-    def make(self, asked: Mapping[str, str], now: datetime) -> ExportJob | None:
-        """Make what adapters.privacy.export_jobs.ExportInvoker asks for; returns the job; None: nobody waits.
+    def make(self, request: Mapping[str, str], now: datetime) -> ExportJob | None:
+        """Make the export of a request of adapters.privacy.export_jobs.ExportInvoker.
 
-        Safe to repeat, also at the same time. Raises what the stores raise.
+        Returns the job, or None if the request is not open any more. Safe to repeat, also at the same time.
+        Raises the errors of the stores.
         """
-        kind, subject = PersonKind(asked["kind"]), asked["id"]
+        kind, subject = PersonKind(request["kind"]), request["id"]
         name = user_subject(subject) if kind is PersonKind.USER else lead_subject(subject)
         digest = self.tombstones.digest(name)
         job = self.jobs.get(digest, now)
-        if job is None or job.job_id != asked["job_id"] or job.finished_at or self.tombstones.stands(name):
+        if job is None or job.job_id != request["job_id"] or job.finished_at or self.tombstones.stands(name):
             return None
         stores = self.stores(now)
         if kind is PersonKind.USER:
@@ -67,18 +67,18 @@ class Exporter:
             write_export(file, person, stores, now)
             size = file.tell()
             file.seek(0)
-            where = {"Bucket": self.bucket, "Key": job.key}
-            self.s3().put_object(**where, Body=file, ContentType="application/zip")
+            s3_object = {"Bucket": self.bucket, "Key": job.key}
+            self.s3().put_object(**s3_object, Body=file, ContentType="application/zip")
         if not self.jobs.finish(job, size, now):
-            self.s3().delete_object(**where)
+            self.s3().delete_object(**s3_object)
             return None
         return job
 
 
 def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEraser], now: datetime) -> None:
-    """Write the ZIP. person: a user, or a lead, of whose leads the first was asked about.
+    """Write the ZIP. person: a user; or a lead, whose first id was requested.
 
-    Raises what the stores raise.
+    Raises the errors of the stores.
     """
     kind = person.kind
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -105,14 +105,14 @@ def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEras
 
 
 class _Files:
-    """Files of an archive. manifest_rows: what the manifest says of each."""
+    """Files of an archive. manifest_rows: the manifest's row for each."""
 
     def __init__(self, archive: zipfile.ZipFile, now: datetime) -> None:
         self._archive, self._now = archive, now
         self.manifest_rows: list[dict[str, Any]] = []
 
     def add(self, name: str, parts: Iterable[bytes], about: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a file part by part; returns what the manifest says of it."""
+        """Write a file part by part; returns its row of the manifest."""
         entry = zipfile.ZipInfo(name, self._now.timetuple()[:6])
         entry.compress_type = zipfile.ZIP_DEFLATED
         digest, size = hashlib.sha256(), 0
@@ -126,8 +126,10 @@ class _Files:
 
 
 class Table:
-    """Rows as JSON, exact, and then as CSV, with all columns that any row has: what is nested is JSON there,
-    and no cell runs. cells: a file for the cells meanwhile, because the columns are known at the end.
+    """Rows as JSON, and then as CSV with all columns that any row has.
+
+    A nested value is JSON in its cell, and no cell is a formula (adapters.platform.spreadsheets). cells: a
+    file in which the rows wait, because all columns are known only at the end.
     """
 
     def __init__(self, cells: IO[str]) -> None:
@@ -148,9 +150,9 @@ class Table:
         """Yield the lines of the CSV file."""
         yield _line(map(cell, self._columns))
         self._cells.seek(0)
-        for each in self._cells:
-            flat = json.loads(each)
-            yield _line(flat.get(name, "") for name in self._columns)
+        for text in self._cells:
+            row = json.loads(text)
+            yield _line(row.get(name, "") for name in self._columns)
 
 
 def _line(cells: Iterable[object]) -> bytes:
@@ -173,9 +175,9 @@ def _manifest(kind: PersonKind, subject: str, files: list[dict[str, Any]], now: 
 
 def _rows(store: Any, person: Person) -> Iterator[Row]:
     if isinstance(store, IdentityEraser):
-        found = store.person(person)
-        yield from ({"lead_organization_id": lead} for lead in found.leads)
-        yield from ({"channel": channel, "external_id": name} for channel, name in found.identities)
+        stored = store.person(person)
+        yield from ({"lead_organization_id": lead} for lead in stored.leads)
+        yield from ({"channel": channel, "external_id": name} for channel, name in stored.identities)
         return
     yield from map(decode_item, store.items(person))
 

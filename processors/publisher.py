@@ -1,7 +1,7 @@
-"""Table streams -> Firehose. Each change of a table becomes one row of the lake; a book version, several.
+"""Sends changes of tables from their streams to Firehose, as rows of the lake.
 
-Of some tables the item itself is a row, too, and so is its removal: a restore needs them
-(rules/lake/table_items.py).
+Each change becomes one row; a version of the book, several. For a restore, some tables' items are rows
+themselves, too, and so are their removals (rules/lake/table_items.py).
 
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
 published twice or out of order. Curation keeps the newest version of each key.
@@ -47,7 +47,7 @@ Row = tuple[DeliveryStream, RowLine]
 
 @dataclass(frozen=True)
 class PublisherSettings(ConsumerSettings):
-    """The tables that the changes come from, and the streams that the rows go to."""
+    """Settings of PublisherFunction: tables with changes, and streams for rows."""
 
     bp_events_table: str
     daily_activity_table: str
@@ -83,10 +83,10 @@ class PublisherSettings(ConsumerSettings):
 class Publisher:
     """Publishes changes, except those of persons who were erased."""
 
-    # Table name -> the entity of its items, and the stream of its rows
+    # By table name, the entity of its items, and the stream of their rows
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
     erased: ErasureCheck = NO_ERASURES
-    item_rows: TableItemRows | None = None  # the items that are rows themselves
+    item_rows: TableItemRows | None = None  # makes the rows that are items themselves
 
     def publish(self, records: list[Record]) -> BatchResult:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
@@ -132,8 +132,8 @@ class Publisher:
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
     """Whether an item has no row in the lake.
 
-    Of days the lake has those that are active, or were. Of a version of the book one item has the whole. Of
-    subscriptions the lake has messages whose outcome is known.
+    The lake has days that are active, or were; the one item of a version of the book that has the whole
+    document; and from Subscriptions only messages whose outcome is known.
     """
     if entity is NOTIFICATIONS:
         return "outcome" not in attributes

@@ -1,6 +1,7 @@
 """Makes a snapshot of the boards every 5 minutes.
 
-Where there is Redis, the lists of the longest streaks are made each minute, from the index StreakLeaderboard.
+In a deployment with Redis, it also makes the lists of the longest streaks each minute, from the index
+StreakLeaderboard.
 """
 
 import time
@@ -17,7 +18,7 @@ from adapters.platform.fence import fence_writer
 from rules.days import stamp
 from rules.engagement.boards import is_due, with_ranks
 
-# Of one run, which has 15 minutes: then it gives up the snapshot.
+# After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
 
 logger = Logger(service="ranks")
@@ -44,7 +45,7 @@ class RankBuilder:
     cache: EngagementCache
 
     def build(self, now: datetime) -> dict[str, Any]:
-        """Make a snapshot if one is due; returns how many users it counted, None: there is no new one."""
+        """Make a snapshot if one is due. Returns {"counted"}: how many users; None: no new snapshot."""
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
         if last and not is_due(last.as_of, last.users, now):
             return {"counted": None}
@@ -54,7 +55,7 @@ class RankBuilder:
         return {"counted": standings.users if is_newest else None}
 
     def refresh(self, now: datetime) -> dict[str, Any]:
-        """Make the lists of the longest streaks anew, which Redis keeps; returns how many lists."""
+        """Store the lists of the longest streaks in Redis. Returns {"refreshed"}: how many lists."""
         lists = self.index.tops(now)
         for region, scores in lists.items():
             self.cache.keep_top_list(region, {"as_of": stamp(now), "entries": with_ranks(scores)})
@@ -71,9 +72,10 @@ def _parts(config: RanksSettings) -> RankBuilder:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. Twice at once does no harm.
+    """Lambda entry: a schedule. Two runs at the same time do no harm.
 
-    {"streakline_refresh": "lists"}, each minute where there is Redis, makes the lists of streaks instead.
+    The event {"streakline_refresh": "lists"}, each minute in a deployment with Redis, makes the lists
+    instead.
     """
     builder = _parts()
     if "streakline_refresh" in event:

@@ -125,7 +125,7 @@ class LedgerStore:
         """Return the active head, or None for an account without entries.
 
         Reads the newest two entries, strongly consistent. During a write the newest one may not be active
-        yet, while the one before still is. If neither is, it reads again. Raises HeadMoved after all of them.
+        yet, while the one before still is. If neither is, it reads again, at last raising HeadMoved.
         """
         entries: list[Entry] = []
         for _ in pauses(ATTEMPTS_MAX):

@@ -1,4 +1,4 @@
-"""Failure queues: poison waits there, with its reason, until an operator runs `streakline queue redrive`."""
+"""Failure queues: records that no attempt can process wait there, until an operator redrives them."""
 
 import hashlib
 import json
@@ -8,15 +8,15 @@ from typing import Any
 
 from rules.days import stamp
 
-# 256 KiB, which SQS takes in every region, less some bytes for what it counts besides the text.
+# SQS takes 256 KiB in every region. Some bytes are for attributes, which it counts, too.
 MESSAGE_BYTES_MAX = 250_000
-REASON_MAX = 2_000
+REASON_MAX = 2_000  # characters
 
 
 def partial_failures(reasons: Mapping[str, str]) -> dict[str, Any]:
-    """Return a handler's answer. reasons: identifier of each record to be delivered again -> why, or "".
+    """Return a handler's answer. reasons: by identifier, why a record must be delivered again, or "".
 
-    Only a redrive gives reasons: it shows them to the operator who asked for it.
+    Only a redrive gives reasons. It shows them to the operator who started it.
     """
     failures = []
     for identifier, reason in reasons.items():
@@ -28,7 +28,7 @@ class LargeRecords:
     """A bucket for records that are too large for a message. The message names their URL instead."""
 
     def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
-        """s3: returns the client; most processes never call it."""
+        """s3: returns the client. Most processes never need it."""
         self._s3, self._bucket = s3, bucket
 
     def store(self, consumer: str, record: Any) -> dict[str, str]:
@@ -43,14 +43,14 @@ class FailureQueue:
     """One consumer's failure queue."""
 
     def __init__(self, sqs: Callable[[], Any], url: str, large: LargeRecords | None = None) -> None:
-        """sqs: returns the client; a batch without poison never calls it. large: None: nothing is stored."""
+        """sqs: returns the client. large: where large records are stored; None: they are sent as they are."""
         self._sqs, self._url, self._large = sqs, url, large
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
-        """Send (record, reason) pairs to the queue. Raises what SQS and S3 raise; repeat the batch then.
+        """Send (record, reason) pairs to the queue. Raises the errors of SQS and S3; repeat the batch then.
 
-        It sends one message a call. Poison is rare, and a batch call can fail for some of its messages. If a
-        record is too large for a message, a smaller one that leads to its content is sent instead.
+        It makes one call for each message, because a batch call can fail for some of its messages, and poison
+        is rare. If a record is too large for a message, a smaller one that leads to its content is sent.
         """
         for record, reason in failures:
             fields = {"consumer": consumer, "reason": reason[:REASON_MAX], "failed_at": stamp(now)}

@@ -1,9 +1,9 @@
-"""The fence: a region's functions write only while they know that it is their turn (rule 23).
+"""The fence: a region's functions write only while they know that their region may write (rule 23).
 
-The register says whose turn it is: one item, in a table that all regions read and write with strong
-consistency. A function gets its client of DynamoDB from `fence_writer`, if it writes while its region is the
-writer, or from `fence_follower`, if it writes while its region follows. In a deployment of one region both
-change nothing.
+The register says which region may: one item, in a table that all regions read and write with strong
+consistency. A function that writes while its region is the writer has a client of DynamoDB from
+`fence_writer`. One that writes while its region follows has a client from `fence_follower`. In a deployment
+of one region both return the client unchanged.
 """
 
 import os
@@ -112,7 +112,7 @@ class RegisterStore:
         return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
 
     def change(self, before: Register | None, to: Register) -> None:
-        """Write the register in place of `before`; raises RegisterMoved if it is another meanwhile."""
+        """Write the register in place of `before`; raises RegisterMoved if another is stored now."""
         put: dict[str, Any] = {
             "TableName": self._table,
             "Item": {**KEY, **encode_item(_attributes(to))},

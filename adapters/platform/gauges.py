@@ -1,6 +1,6 @@
-"""What an operator watches, in Redis: how fast each consumer works, how far behind it is, and what waits.
+"""Gauges in Redis: how fast each consumer works, how far it is behind, and since when events wait.
 
-| key | holds | lives |
+| key | content | lives |
 |---|---|---|
 | gauge:{gauges}:behind | hash, consumer -> "ms behind, epoch ms of its last batch" | a day after it |
 | gauge:{gauges}:{consumer}:{minute} | hash, second -> events applied in it | 3 min |
@@ -22,7 +22,7 @@ from rules.days import stamp, unstamp
 
 BEHIND = "gauge:{gauges}:behind"
 NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
-# Both instants that are compared are rounded to a millisecond.
+# Two instants are compared, and each is rounded to a millisecond.
 ROUNDED_MS = 2
 BEHIND_SECONDS = 24 * 3600
 MINUTE_SECONDS = 180
@@ -36,15 +36,15 @@ class GaugesUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerLag:
-    """A consumer's last batch: how long its newest event had waited, and when that was."""
+    """A consumer's last batch."""
 
     consumer: str
-    behind_seconds: float
+    behind_seconds: float  # how long the newest event of the batch had waited
     last_batch_at: datetime
 
     @property
     def newest_ms(self) -> int:
-        """When the newest event came that the consumer has had (epoch milliseconds)."""
+        """When the newest event of the last batch was stored (epoch milliseconds)."""
         return round(self.last_batch_at.timestamp() * 1000 - self.behind_seconds * 1000)
 
 
@@ -58,7 +58,7 @@ class Gauges:
     def count(self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime) -> None:
         """Note a finished batch of stream records: the number of events applied, and the newest one's age.
 
-        That is one round trip, or none if no record has an arrival time. A failure of Redis is not raised.
+        It takes one round trip, or none if no record has an arrival time. A failure of Redis is not raised.
         """
         if self._redis is None:
             return
@@ -68,9 +68,9 @@ class Gauges:
             self._send(_note(consumer, applied, age_seconds, now))
 
     def store(self, now: datetime) -> None:
-        """Note that a door has stored events that came now: their consumer must get them.
+        """Note that a door has stored events now, which their consumer must receive.
 
-        That is one round trip. A failure of Redis is not raised.
+        It takes one round trip. A failure of Redis is not raised.
         """
         at = int(now.timestamp() * 1000)
         self._send(
@@ -83,18 +83,28 @@ class Gauges:
         )
 
     def waiting_since(self, lag: ConsumerLag | None) -> datetime | None:
-        """Return since when an event waits that was stored after a consumer's newest one; None: none does.
+        """Return since when an event waits that the consumer has not received; None: no event waits.
 
-        It is right to a minute, and never too early. lag: the consumer's; None if it has had no batch for a
-        day. Raises GaugesUnavailable.
+        The instant is right to a minute, and never too early. lag: the consumer's; None if it had no batch
+        for a day. Raises GaugesUnavailable.
         """
-        seen = lag.newest_ms + ROUNDED_MS if lag else 0
-        newest, first = self._ask(
-            [["GET", NEWEST], ["ZRANGEBYSCORE", STORED, f"({seen}", "+inf", "WITHSCORES", "LIMIT", 0, 1]]
-        )
-        if newest is None or int(newest) <= seen:
+        received_ms = lag.newest_ms + ROUNDED_MS if lag else 0
+        first_later: Command = [
+            "ZRANGEBYSCORE",
+            STORED,
+            f"({received_ms}",
+            "+inf",
+            "WITHSCORES",
+            "LIMIT",
+            0,
+            1,
+        ]
+        newest, minute_and_instant = self._ask([["GET", NEWEST], first_later])
+        if newest is None or int(newest) <= received_ms:
             return None
-        return datetime.fromtimestamp(float(first[1] if first else newest) / 1000, UTC)
+        # A minute has only its first event. If that was received, the newest event is the one that waits.
+        at_ms = minute_and_instant[1] if minute_and_instant else newest
+        return datetime.fromtimestamp(float(at_ms) / 1000, UTC)
 
     def _send(self, commands: list[Command]) -> None:
         if self._redis is None or time.monotonic() < self._down_until:
@@ -106,9 +116,9 @@ class Gauges:
 
     def lags(self) -> list[ConsumerLag]:
         """Return every consumer's lag of the last day, by name; raises GaugesUnavailable."""
-        flat = self._ask([["HGETALL", BEHIND]])[0]
-        found = dict(zip(flat[::2], flat[1::2], strict=True))
-        return [_lag(consumer, text) for consumer, text in sorted(found.items())]
+        (flat,) = self._ask([["HGETALL", BEHIND]])
+        lags = dict(zip(flat[::2], flat[1::2], strict=True))
+        return [_lag(consumer, text) for consumer, text in sorted(lags.items())]
 
     def per_second(self, consumer: str, now: datetime) -> list[int]:
         """Return the events applied in each of the last 60 whole seconds, oldest first.
@@ -154,9 +164,10 @@ def _lag(consumer: str, text: str) -> ConsumerLag:
 
 
 def _arrival(record: Mapping[str, Any]) -> str:
-    """Return when a record's event was stored; "" for a record that does not say so.
+    """Return when a record's event was stored; "" if the record does not say it.
 
-    The stream says it to a second. An event's own time is a whole minute if it is that of an answer.
+    The stream says it to a second, and comes first: the event's own time is a whole minute if it is that of
+    an answer.
     """
     try:
         if at := record["dynamodb"].get("ApproximateCreationDateTime"):

@@ -19,7 +19,7 @@ Statement = dict[str, Any]  # of PartiQL
 
 
 class ItemTable:
-    """One table that is filled again."""
+    """One table that a restore fills again."""
 
     def __init__(self, dynamodb: Any, table: str, keys: Sequence[str]) -> None:
         """keys: the names of its partition key and perhaps its sort key."""
@@ -34,22 +34,22 @@ class ItemTable:
             return sum(pool.map(self._put_new, new_items))
 
     def make_equal(self, partition: str, items: Iterable[Item]) -> int:
-        """Let a partition have these items and no others; returns how many were put or deleted.
+        """Make a partition have these items and no others; returns how many were put or deleted.
 
         partition: the partition key's value.
         """
-        wanted = {self._key_of(item): item for item in items}
+        restored = {self._key_of(item): item for item in items}
         stored = {self._key_of(item): item for item in self._items_of(partition)}
-        surplus = [item for key, item in stored.items() if key not in wanted]
+        surplus = [item for key, item in stored.items() if key not in restored]
         for item in surplus:
             self.delete(item)
-        changed = [item for key, item in wanted.items() if stored.get(key) != item]
-        for item in changed:
+        different = [item for key, item in restored.items() if stored.get(key) != item]
+        for item in different:
             self.put(item)
-        return len(changed) + len(surplus)
+        return len(different) + len(surplus)
 
     def put(self, new: Item) -> None:
-        """Put an item, also in place of another."""
+        """Put an item. It replaces a stored one with the same key."""
         self._dynamodb.put_item(TableName=self._table, Item=new)
 
     def delete(self, stored: Item) -> None:
@@ -94,9 +94,10 @@ class ItemTable:
 
 @dataclass(frozen=True, slots=True)
 class AgedItems:
-    """The old items of a table, which are deleted or shortened if they still are what was read.
+    """The old items of a table. An item is deleted or shortened only if it has not changed since it was read.
 
-    Each costs a write of the item, also if the condition refuses it. If the item is gone, it costs one unit.
+    A change costs a write of the item, even if its condition refuses it. If the item is gone, it costs one
+    unit.
     """
 
     dynamodb: Any
@@ -104,22 +105,22 @@ class AgedItems:
     key: tuple[str, ...]  # the names of its key, the partition's first
 
     def read(self, keys: Iterable[Mapping[str, str]]) -> list[Item]:
-        """Return the items that are there, strongly consistent. keys: none twice. Raises Unprocessed."""
+        """Return the items that exist, strongly consistent. keys: none twice. Raises Unprocessed."""
         return get_all(self.dynamodb, self.table, keys)
 
     def delete(self, items: Sequence[Item]) -> int:
-        """Delete each item if it still has all attributes that were read; returns how many do not.
+        """Delete each item that still has all attributes as they were read; returns how many items do not.
 
-        Deleting what is gone changes nothing. Raises Unprocessed; it is safe to repeat.
+        Raises Unprocessed; it is safe to repeat.
         """
         change = f'DELETE FROM "{self.table}"'  # noqa: S608 (a setting names the table)
         return self._carry_out([self._statement(change, (), item, item) for item in items])
 
     def remove(self, items: Sequence[Item], name: str, replacements: Sequence[tuple[str, Any]] = ()) -> int:
-        """Remove an attribute from each item that still has the value that was read; returns how many do not.
+        """Remove an attribute from each item in which it still has the value that was read.
 
-        replacements: an attribute to set instead for each item, by name and wire format; (): none. Raises
-        Unprocessed.
+        replacements: for each item an attribute to set instead, as name and value in DynamoDB's wire format;
+        (): none. Returns how many items have another value. Raises Unprocessed.
         """
         statements = []
         for index, item in enumerate(items):

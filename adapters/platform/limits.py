@@ -17,13 +17,14 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed
 
 ATTEMPTS_MAX = 8
-# Longer than any function that takes a place runs: after it, the thing is stored, or never will be.
+# A function takes a slot, then stores the thing. No function runs for longer than this. So after it, the
+# thing is stored, or never will be.
 STORED_WITHIN_SECONDS = 60
-AreThere = Mapping[str, bool]  # thing -> whether it has not ended; unknown things are missing
+Presence = Mapping[str, bool]  # by thing, whether it has not ended; a thing that is not stored has no entry
 NETWORK_BITS = 64  # a sender of IPv6 usually has the whole network of its address
 KEY = "counter"
-# The place of a subscription never ends by itself.
-PLACE_KEPT = timedelta(days=36_500)
+# The slot of a subscription never ends by itself.
+SUBSCRIPTION_KEPT = timedelta(days=36_500)
 
 
 class SharedCounters:
@@ -61,8 +62,8 @@ def network_of(address: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaPlace:
-    """One place of an owner, and the thing that takes it."""
+class QuotaSlot:
+    """A slot of an owner's quota, and the thing that takes it."""
 
     owner: str
     thing: str  # its name
@@ -71,51 +72,56 @@ class QuotaPlace:
 
 @dataclass(frozen=True, slots=True)
 class _QuotaState:
-    """An owner's places. Instants are epoch seconds."""
+    """An owner's slots. Instants are epoch seconds."""
 
     version: int  # 0: nothing is stored
-    held: Mapping[str, int]  # thing -> when its place ends by itself
-    taken: Mapping[str, int]  # thing -> when it took its place, of the last minute's
+    held: Mapping[str, int]  # by thing, when its slot ends by itself
+    taken: Mapping[str, int]  # by thing, when it took its slot, if that was in the last minute
 
 
 class OwnerQuota:
-    """Lets an owner have at most so many things at once: each has a place until it ends.
+    """Lets an owner have at most so many things at once: each has a slot until it ends.
 
-    Most places are not given back. So when all are taken, those of things that have ended are cleared. A
-    thing that is unknown may be about to be stored, so it keeps its place for a minute.
+    Most slots are not given back. So when all are taken, those of things that have ended are cleared. A thing
+    that is not stored may be about to be stored, so it keeps its slot for a minute.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def take(
-        self, wanted: QuotaPlace, places: int, now: datetime, are_there: Callable[[Iterable[str]], AreThere]
+        self,
+        slot: QuotaSlot,
+        slots_max: int,
+        now: datetime,
+        presence_of: Callable[[Iterable[str]], Presence],
     ) -> bool:
-        """Take a place; returns whether the thing has one. Safe to repeat.
+        """Take a slot; returns whether the thing has one. Safe to repeat.
 
-        places: how many the owner has. are_there: returns for each known thing whether it has not ended.
-        Exact, whoever else takes places at the same time. Raises Unprocessed if others kept taking them.
+        slots_max: how many the owner may have. presence_of: returns for each stored thing whether it has not
+        ended. The limit is exact even if others take slots at the same time. Raises Unprocessed if others
+        write in all attempts.
         """
         second = int(now.timestamp())
         for _ in pauses(ATTEMPTS_MAX):
-            state = self._read(wanted.owner)
-            if wanted.thing in state.held:
+            state = self._read(slot.owner)
+            if slot.thing in state.held:
                 return True
             others = {thing: end for thing, end in state.held.items() if end > second}
-            fresh = {thing for thing, at in state.taken.items() if at > second - STORED_WITHIN_SECONDS}
-            if len(others) >= places:
-                there = are_there(others)
-                others = {thing: end for thing, end in others.items() if there.get(thing, thing in fresh)}
-            if len(others) >= places:
+            recent = {thing for thing, at in state.taken.items() if at > second - STORED_WITHIN_SECONDS}
+            if len(others) >= slots_max:
+                presence = presence_of(others)
+                others = {thing: end for thing, end in others.items() if presence.get(thing, thing in recent)}
+            if len(others) >= slots_max:
                 return False
-            held = {**others, wanted.thing: int(wanted.until.timestamp())}
-            taken = {thing: state.taken[thing] for thing in fresh & others.keys()} | {wanted.thing: second}
-            if self._write(wanted.owner, _QuotaState(state.version, held, taken), now):
+            held = {**others, slot.thing: int(slot.until.timestamp())}
+            taken = {thing: state.taken[thing] for thing in recent & others.keys()} | {slot.thing: second}
+            if self._write(slot.owner, _QuotaState(state.version, held, taken), now):
                 return True
-        raise Unprocessed(f"{self._table}: the places of an owner kept changing")
+        raise Unprocessed(f"{self._table}: the slots of an owner kept changing")
 
     def give_back(self, owner: str, thing: str, now: datetime) -> None:
-        """Free the place of a thing that was removed. If another writer was first, it is cleared later."""
+        """Free the slot of a thing that was removed. If another writer was first, it is cleared later."""
         state = self._read(owner)
         if thing in state.held:
             held = {name: end for name, end in state.held.items() if name != thing}
@@ -130,7 +136,7 @@ class OwnerQuota:
         )
 
     def _write(self, owner: str, changed: _QuotaState, now: datetime) -> bool:
-        """Write a state in place of the one that was read; returns False if it is another meanwhile."""
+        """Write a state in place of the one that was read; returns False if another is stored now."""
         attributes = {
             "counter": owner,
             "version": changed.version + 1,
@@ -153,29 +159,29 @@ class OwnerQuota:
 
 @dataclass(frozen=True, slots=True)
 class OwnerSemaphore:
-    """Gives each owner so many places. One expires by itself if its holder dies."""
+    """Lets each owner have so many callers at work. A caller that dies is forgotten after some seconds."""
 
     dynamodb: Any
     table: str  # Limits
-    most: int  # places of each owner
-    seconds: int  # how long one is held at most
+    most: int  # callers of each owner
+    seconds: int  # how long a caller may work
 
     @contextmanager
     def held(self, owner: str, now: datetime) -> Iterator[bool]:
-        """Hold a place while the block runs; False: the owner has none left."""
-        holder, place = uuid.uuid4().hex, None
-        # Holders begin to look at different places, so that most find one with the first request.
+        """Count a caller while the block runs. Yields whether it may work, False if there are too many."""
+        holder, slot = uuid.uuid4().hex, None
+        # Callers begin to look at different slots, so that most find a free one with the first request.
         first = int(holder, 16)
         for number in range(self.most):
             name = f"{owner}#{(first + number) % self.most}"
             if self._take(name, holder, int(now.timestamp())):
-                place = name
+                slot = name
                 break
         try:
-            yield place is not None
+            yield slot is not None
         finally:
-            if place:
-                self._free(place, holder)
+            if slot:
+                self._free(slot, holder)
 
     def _take(self, name: str, holder: str, now: int) -> bool:
         try:
@@ -198,7 +204,7 @@ class OwnerSemaphore:
                 ExpressionAttributeValues=encode_item({":holder": holder}),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # it has expired, and somebody else holds it
+            return  # the slot has expired, and another caller has it
 
 
 def subscription_counter(owner: str) -> str:
@@ -206,6 +212,6 @@ def subscription_counter(owner: str) -> str:
     return f"subscriptions#{owner}"
 
 
-def subscription_place(owner: str, subscription_id: str, now: datetime) -> QuotaPlace:
-    """Return the place of one subscription."""
-    return QuotaPlace(subscription_counter(owner), subscription_id, now + PLACE_KEPT)
+def subscription_slot(owner: str, subscription_id: str, now: datetime) -> QuotaSlot:
+    """Return the slot of one subscription."""
+    return QuotaSlot(subscription_counter(owner), subscription_id, now + SUBSCRIPTION_KEPT)

@@ -48,8 +48,8 @@ def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterat
 class PublishFailures:
     """The messages that SNS did not take, by their indices."""
 
-    again: list[int] = field(default_factory=list)  # those that SNS may take later
-    faulty: dict[int, str] = field(default_factory=dict)  # those that SNS will never take -> the reason
+    again: list[int] = field(default_factory=list)  # messages that SNS may take later
+    faulty: dict[int, str] = field(default_factory=dict)  # why SNS will never take a message, by its index
 
 
 class Topic:

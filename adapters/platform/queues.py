@@ -1,4 +1,4 @@
-"""Serves an SQS batch: each message is done, comes again, waits, or is kept in a failure queue."""
+"""Serves an SQS batch: each message is finished, delivered again, made to wait, or sent to failures."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,10 +12,12 @@ from adapters.platform.failures import FailureQueue, partial_failures
 from rules.json_values import NoJson, read_json
 
 Record = Mapping[str, Any]
-WAIT_SECONDS_MIN, WAIT_SECONDS_MAX = 10, 900  # SQS delays a message that is sent by no more than 900
-RECEIVES_MAX = 8  # then a waiting message is sent anew: its queue gives it up after ten
-RECEIVES_IN_ALL = 1_400  # two weeks of waiting: then a message is given up
-RECEIVED = "received"  # the attribute of a message that was sent anew: how often it had come before
+WAIT_SECONDS_MIN, WAIT_SECONDS_MAX = 10, 900  # SQS delays a message by no more than 900
+RECEIVES_MAX = (
+    8  # after so many deliveries a waiting message is sent anew, because its queue gives it up after ten
+)
+ALL_RECEIVES_MAX = 1_400  # after so many deliveries, in two weeks, a waiting message is given up
+RECEIVED = "received"  # an attribute of a message that was sent anew: how often it was delivered before
 
 
 class PoisonMessage(ValueError):
@@ -23,14 +25,14 @@ class PoisonMessage(ValueError):
 
 
 class TimeIsUp(Exception):
-    """The function ends soon. What was done of the message stays, and the message comes again at once."""
+    """The function ends soon. The message is delivered again at once; its handler continues where it was."""
 
 
 class Deadline:
     """The time after which a function begins nothing more."""
 
     def __init__(self, context: Any, reserve_seconds: float) -> None:
-        """context: Lambda's. reserve_seconds: what the longest single step may take."""
+        """context: Lambda's. reserve_seconds: how long the longest single step may take."""
         self._ends_at: float = (
             time.monotonic() + context.get_remaining_time_in_millis() / 1000 - reserve_seconds
         )
@@ -44,21 +46,21 @@ class Deadline:
 class SourceQueue:
     """The queue that messages come from, in which they can wait.
 
-    SQS counts how often a message came, and gives it up after ten times, whatever the reason was. So a
-    message that only waits is sent anew before that, with the number of times that it had come. Its two weeks
-    in the queue begin anew, too. If the process dies before it deletes the old message, there are two, which
-    does no harm because consumers are idempotent. See ARCHITECTURE.md.
+    SQS counts how often it has delivered a message, and gives it up after ten times, whatever the reason was.
+    So a message that only waits is sent anew before that, with its number of deliveries. It may then stay in
+    the queue for two more weeks. If the process dies before it deletes the old message, there are two. That
+    does no harm, because consumers are idempotent. See ARCHITECTURE.md.
     """
 
-    sqs: Callable[[], Any]
+    sqs: Callable[[], Any]  # returns the client
     url: str
-    # Returns whether an exception says that a store is away, so that the message is not at fault
+    # Returns whether an exception means that a store is away, so that the message is not at fault
     is_away: Callable[[Exception], bool]
 
     def put_back(self, record: Record, seconds: int) -> bool:
-        """Make a message wait; returns False if it was sent anew, so that this one is done.
+        """Make a message wait. Returns whether SQS must deliver it again; False if it was sent anew.
 
-        Raises what SQS raises.
+        Raises the errors of SQS.
         """
         if _sqs_count(record) < RECEIVES_MAX:
             self.sqs().change_message_visibility(
@@ -74,24 +76,23 @@ class SourceQueue:
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of a batch's messages."""
+    """The results of a batch's messages. A message that is in none of the dicts is finished."""
 
     now: datetime
     is_redrive: bool
-    source: SourceQueue | None  # where they may wait
-    again: dict[str, str] = field(default_factory=dict)  # id of a message that comes again -> why
-    # Id of a message that waits -> its record, and how many seconds
-    waiting: dict[str, tuple[Record, int]] = field(default_factory=dict)
+    source: SourceQueue | None  # the queue in which messages may wait
+    again: dict[str, str] = field(default_factory=dict)  # by id, why SQS must deliver a message again
+    waiting: dict[str, tuple[Record, int]] = field(default_factory=dict)  # by id, the record and the seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
     """Serves batches of one queue, or of several."""
 
-    name: str  # what failure queues call it
+    name: str  # its name in failure queues
     failures: FailureQueue
     logger: Logger
-    source: SourceQueue | None = None  # where messages wait; None if they never do
+    source: SourceQueue | None = None  # the queue in which messages wait; None if they never do
 
     def serve(
         self,
@@ -102,13 +103,13 @@ class Consumer:
     ) -> dict[str, Any]:
         """Call `handle` with each message's JSON body; returns the batch's partial failures.
 
-        - Poison is sent to the failure queue with its reason, and is done.
+        - Poison is sent to the failure queue with its reason, and is finished.
         - If a store is away, the message waits: ten seconds, then twice as long each time, up to a quarter of
           an hour.
-        - When is_over says that the function ends soon, the messages that are left come again at once.
-        - After any other exception, also one of the failure queue, the message comes again. After too many
-          attempts (template.yaml) SQS itself moves it to the failure queue.
-        - On a redrive whatever fails is returned with its reason, and stays in the failure queue.
+        - If is_over says that the function ends soon, SQS delivers the other messages again at once.
+        - After any other exception, also one of the failure queue, SQS delivers the message again. After too
+          many attempts (template.yaml) SQS itself moves it to the failure queue.
+        - On a redrive each message that fails is returned with its reason, and stays in the failure queue.
         """
         is_redrive = bool(event.get("streakline_redrive"))
         batch = _Batch(now, is_redrive, None if is_redrive else self.source)
@@ -134,12 +135,12 @@ class Consumer:
             self.failures.keep(self.name, [(record["body"], reason)], batch.now)
 
     def _note_failure(self, record: Record, error: Exception, batch: _Batch) -> None:
-        """Decide whether a message that failed waits, comes again, or is given up."""
+        """Decide whether a message that failed waits, is delivered again, or is given up."""
         source = batch.source
         message_id, reason = record["messageId"], f"{type(error).__name__}: {error}"
         if source and isinstance(error, TimeIsUp):
             batch.waiting[message_id] = record, 0
-        elif source and source.is_away(error) and receive_count(record) < RECEIVES_IN_ALL:
+        elif source and source.is_away(error) and receive_count(record) < ALL_RECEIVES_MAX:
             fields = {"message_id": message_id, "reason": error_summary(error)}
             self.logger.warning("waits for a store", extra=fields)
             batch.waiting[message_id] = record, wait_seconds(receive_count(record))
@@ -160,21 +161,21 @@ class Consumer:
     def _put_back(self, source: SourceQueue, batch: _Batch) -> None:
         for message_id, (record, seconds) in batch.waiting.items():
             try:
-                comes_again = source.put_back(record, seconds)
+                is_delivered_again = source.put_back(record, seconds)
             except Unavailable:
                 self.logger.exception("waits as long as its queue says", extra={"message_id": message_id})
-                comes_again = True
-            if comes_again:
+                is_delivered_again = True
+            if is_delivered_again:
                 batch.again[message_id] = ""
 
 
 def wait_seconds(times: int) -> int:
-    """Return how long a message waits that has come so many times: 10 seconds, 20, 40 ... 900."""
+    """Return how long a message waits after so many deliveries: 10 seconds, 20, 40 ... 900."""
     return int(min(WAIT_SECONDS_MAX, WAIT_SECONDS_MIN * 2 ** min(times - 1, 16)))
 
 
 def receive_count(record: Record) -> int:
-    """Return how often a message has come, this time and those before it was sent anew included."""
+    """Return how often a message was delivered, with this time, and with those before it was sent anew."""
     text = record.get("messageAttributes", {}).get(RECEIVED, {}).get("stringValue", "0")
     before = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     return before + _sqs_count(record)

@@ -1,5 +1,6 @@
-"""DynamoDB's tables: bulk calls that repeat what DynamoDB left undone, and the reasons of cancelled
-transactions. Refresh says when a process must read again what it remembers.
+"""DynamoDB's tables: bulk calls that repeat their unprocessed part, and reasons of cancelled transactions.
+
+Refresh says when a process must read a table's content again that it remembers.
 """
 
 import time
@@ -17,7 +18,7 @@ WRITE_MAX = 25
 ATTEMPTS_MAX = 8
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
-# If the table is away, a process goes on with what it remembers, and reads again after this many seconds.
+# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
 AWAY_SECONDS = 5
 
 
@@ -100,9 +101,10 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
 
 
 class Refresh:
-    """Says when a process must read again what it remembers of a table, so that no event costs a read.
+    """Says when a process must read again the content of a table that it remembers.
 
-    It uses the process's monotonic clock.
+    A process remembers it for some seconds, so that not every event costs a read. Times are by the process's
+    monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -110,7 +112,7 @@ class Refresh:
 
     @property
     def is_over(self) -> bool:
-        """Whether what is remembered is too old."""
+        """Whether the remembered content is too old."""
         return time.monotonic() >= self._until
 
     def renew(self, began_at: float, seconds: float) -> None:
@@ -118,14 +120,14 @@ class Refresh:
         self._until, self._has_read = began_at + seconds, True
 
     def end(self) -> None:
-        """Let the next use read again."""
+        """Make the next use read again."""
         self._until = 0.0
 
     def renew_if_over(self, read: Callable[[], object]) -> None:
-        """Call `read` if what is remembered is too old; read itself calls renew.
+        """Call `read` if the remembered content is too old. `read` itself calls renew.
 
-        If the table is away, what is remembered is used for a few seconds more. If nothing was ever read, the
-        error is raised.
+        If the table is away, the remembered content is used for a few seconds more. If the process has read
+        nothing yet, the error is raised.
         """
         if not self.is_over:
             return

@@ -1,8 +1,8 @@
 """Exports of persons as jobs: each person has at most one at a time, for a day (rule 10).
 
-A job is an item of the table Limits, under the person's keyed hash: `export#DIGEST`. It names nobody.
-ErasureFunction is invoked to make the file. Lambda tries that three times. If all attempts die, asking again
-invokes it for the same job.
+A job is an item of the table Limits, under the person's keyed hash: `export#DIGEST`. So it names nobody.
+ErasureFunction is invoked to make the file. Lambda tries that three times. If all attempts fail, the next
+request of the same export invokes it again.
 """
 
 import json
@@ -19,7 +19,7 @@ from rules.privacy.erasures import PersonKind
 
 # The bucket deletes the file a day after it was made, or somewhat later.
 KEPT_SECONDS = 86_400
-# Asking for a job that was last woken this long ago wakes it again.
+# A request for an unfinished job invokes the function again if it was last invoked so long ago.
 WOKEN_SECONDS = 120
 
 
@@ -31,7 +31,7 @@ class ExportJob:
     job_id: str  # hexadecimal
     asked_at: int
     woken_at: int  # when the function was last invoked for it
-    organization: str = ""  # of a lead: its callers may have the file
+    organization: str = ""  # of a lead: callers of this organization may download the file
     finished_at: int = 0  # 0 until there is a file
     size: int = 0  # in bytes
 
@@ -63,10 +63,10 @@ class ExportJobs:
     def ask(
         self, digest: str, organization: str, now: datetime, wake: Callable[[ExportJob], None]
     ) -> ExportJob:
-        """Return the job of an export: the one that is under way, or a new one.
+        """Return the job of an export: the unfinished one, or a new one.
 
-        wake: invokes the function; not called if that was done in the last two minutes. Raises its
-        Unavailable again; then the next call wakes at once.
+        wake: invokes the function. It is not called if the function was invoked in the last two minutes. If
+        it raises Unavailable, the error is raised again, and the next call of `ask` wakes at once.
         """
         second = int(now.timestamp())
         previous = self.get(digest, now)
@@ -86,7 +86,7 @@ class ExportJobs:
         return job
 
     def finish(self, job: ExportJob, size: int, now: datetime) -> bool:
-        """Note that the file is there; returns whether it is the file of the newest job."""
+        """Note that the file exists. Returns whether the job is still the newest one."""
         finished = replace(job, finished_at=int(now.timestamp()), size=size)
         try:
             self._dynamodb.update_item(
@@ -135,7 +135,7 @@ class ExportInvoker:
     name: str
 
     def wake(self, kind: PersonKind, subject: str, job: ExportJob) -> None:
-        """Let the export of a person be made. subject: the person's id. Raises Unavailable."""
+        """Invoke the function for a person's export. subject: the person's id. Raises Unavailable."""
         request = {"kind": kind.value, "id": subject, "job_id": job.job_id}
         payload = json.dumps({"export": request})
         self.functions().invoke(FunctionName=self.name, InvocationType="Event", Payload=payload)

@@ -1,6 +1,6 @@
-"""Every online store of the inventory, with the eraser that finds and removes a person in it (rule 10).
+"""Every online store of the inventory, with its eraser (rule 10).
 
-Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. Here are the others: of objects,
+Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. The others are here: of objects,
 of keys of Redis, and of rows of boards.
 """
 
@@ -37,9 +37,9 @@ RATES = (
     *("events", "commands", "reads", "subscriptions"),
     *("answers", "relayed answers", "questions"),
 )
-MINUTES = range(-3, 2)  # from now, in which a count of calls may be there: clocks differ
+MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
-TOP = "#top"  # in the keys of the boards' parts that hold the best
+TOP = "#top"  # in the keys of the boards' parts with the best rows
 EXPORTS = "exports/"  # the bucket keeps them for a day
 READ_AT_ONCE = 16  # a client has this many connections
 Question = TypeVar("Question")
@@ -47,13 +47,13 @@ Reply = TypeVar("Reply")
 
 
 class StoreEraser(Protocol):
-    """One store. remove deletes what find has returned. Deleting what is gone changes nothing."""
+    """The eraser of one store. Deleting an item twice is no error."""
 
     def find(self, person: Person) -> Sequence[Any]:
-        """Return everything of the person that is there now."""
+        """Return keys of all items that the store has of a person now."""
 
     def remove(self, items: Sequence[Any]) -> None:
-        """Delete what find has returned."""
+        """Delete the items that find has returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Clients:
     dynamodb: Any
     s3: Callable[[], Any]  # s3, sns: return the client, which is made when needed
     sns: Callable[[], Any]
-    database: Database | None  # None where nobody is a lead
+    database: Database | None  # None in a deployment without leads
 
 
 def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return the stores by their names in rules.privacy.inventory, without those that copy others."""
+    """Return erasers by the stores' names in rules.privacy.inventory, without stores that are copies."""
 
     def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
         return PartitionEraser(clients.dynamodb, name, key, of)
@@ -102,7 +102,7 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
 
 
 def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return all stores, also those that copy others."""
+    """Return erasers of all stores, also of those that are copies of others."""
     dynamodb = clients.dynamodb
     days, user_events = _active_days(dynamodb, config), _user_events(dynamodb, config)
     group_events_key = ("root_id", "event_type#occurred_at#id")
@@ -123,7 +123,7 @@ def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
 
 @dataclass(frozen=True, slots=True)
 class ObjectEraser:
-    """Objects of the payload bucket, all versions of them."""
+    """Erases objects of the payload bucket, with all of their versions."""
 
     s3: Callable[[], Any]
     bucket: str
@@ -173,21 +173,21 @@ class ObjectEraser:
 
 @dataclass(frozen=True, slots=True)
 class RedisEraser:
-    """Keys of Redis that name a user.
+    """Erases keys of Redis that name a user.
 
-    The keys of leads are digests, and expire within an hour. Once a lead is erased, none of its events is
-    looked up there.
+    Keys of leads are left alone: they are digests, and expire within an hour. After an erasure nobody looks
+    up events of the lead there.
     """
 
     url: str  # "": no Redis
-    days: PartitionEraser  # days, events: of tables whose keys are in some keys of Redis
-    events: PartitionEraser
+    days: PartitionEraser  # finds the user's dates, which are in some keys of Redis
+    events: PartitionEraser  # finds the user's event ids, which are in others
     now: datetime
-    # The connection once it is open; a list, because the class is frozen
+    # The connection once it is open. It is a list, because the class is frozen.
     _connection: list[Redis] = field(default_factory=list)
 
     def find(self, person: Person) -> list[str]:
-        """Return the keys that are there; raises RedisError."""
+        """Return the keys that exist; raises RedisError."""
         if not self.url or not person.user_id:
             return []
         keys = self._keys(person)
@@ -216,13 +216,13 @@ class RedisEraser:
 
 @dataclass(frozen=True, slots=True)
 class BoardEraser:
-    """The rows of the best in the boards' snapshots. Their parts are written again without the user."""
+    """Erases rows of the boards' snapshots: their parts are written again without the user."""
 
     dynamodb: Any
     table: str
 
     def find(self, person: Person) -> list[tuple[Item, bytes]]:
-        """Return the keys of the parts that have the user, each with the rows that are to replace its own."""
+        """Return the keys of the parts that have the user, each with its rows without the user, packed."""
         parts = scan_all(
             self.dynamodb,
             TableName=self.table,
@@ -240,7 +240,7 @@ class BoardEraser:
         return changes
 
     def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
-        """Write the parts without the user. One that has expired meanwhile is not written."""
+        """Write the parts without the user. A part that has expired since is not written."""
         for key, data in items:
             try:
                 self.dynamodb.update_item(
@@ -257,17 +257,17 @@ class BoardEraser:
 
 @dataclass(frozen=True, slots=True)
 class UserAndLeadEraser:
-    """The items of users and those of leads in one table."""
+    """Erases items of users, and items of leads, in one table."""
 
     users: PartitionEraser
     leads: KeyEraser
 
     def find(self, person: Person) -> Sequence[Any]:
-        """Return the keys of both."""
+        """Return the keys of a user's items and of a lead's items."""
         return [*self.users.find(person), *self.leads.find(person)]
 
     def items(self, person: Person) -> Iterator[Any]:
-        """Yield the whole items of both."""
+        """Yield a user's items and a lead's items."""
         yield from self.users.items(person)
         yield from self.leads.items(person)
 
@@ -310,7 +310,7 @@ def _lead_ids(person: Person) -> Iterable[str]:
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    """Yield the keys of the claims, orders and notes of leads' events, whether they are there or not."""
+    """Yield the keys of claims, orders and notes that leads' events may have."""
     for event in map(decode_item, events):
         source = str(event["source"])
         moment, number = mark_of(*str(event[SORT_KEY]).split("#", 1))

@@ -1,5 +1,7 @@
-"""Announcements of questions. An index shows page by page who is to hear of one. Each message of the queue
-asks for one page, and each message to a person is claimed.
+"""Announcements of questions to the phones of subscribers.
+
+An index gives the people who hear of a question, page by page. A message of the queue stands for one page.
+Each announcement to a person is claimed before it is sent.
 """
 
 import json
@@ -35,25 +37,26 @@ from rules.questions.notifications import (
 
 # SQS hides a message for 15 minutes at most.
 DELAY_SECONDS_MAX = 900
-# Where reading goes on: for each partition that is not at its end, the subscription_id and last_notified_at
-# that were read last.
+# A position in several partitions: by partition, the subscription_id and last_notified_at of the last row
+# that was read. Partitions that were read to their end are left out.
 After = Mapping[str, tuple[str, str]]
-# To note an announcement changes nothing that the lake keeps.
+# Notes an announcement. It removes the mark for the publisher, because the lake does not have
+# last_notified_at.
 NOTE = f"SET last_notified_at = :noted REMOVE {CHANGED}"
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementPage:
-    """One page of the people who are to hear of a question."""
+    """One page of the people who hear of a question."""
 
     question_id: str
     shard: int  # of listeners
-    after: After | None = None  # where the page before ended; None: this is the first page
-    attempt: int = 0  # how often it has been tried without reaching everybody
+    after: After | None = None  # the position after the previous page; None: this is the first page
+    attempt: int = 0  # how many attempts have not reached everybody
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":
-        """Read what `written` returned; raises KeyError, TypeError or ValueError for anything else."""
+        """Read what `written` returned; raises KeyError, TypeError or ValueError for another message."""
         after = message["after"]
         if after is not None:
             after = {partition: (identifier, at) for partition, (identifier, at) in after.items()}
@@ -62,12 +65,14 @@ class AnnouncementPage:
         )
 
     def written(self) -> dict[str, Any]:
-        """Return the message that asks for this page."""
-        after = self.after
+        """Return the page as a message of the queue."""
+        after = None
+        if self.after is not None:
+            after = {partition: list(last_row) for partition, last_row in self.after.items()}
         return {
             "question_id": self.question_id,
             "shard": self.shard,
-            "after": None if after is None else {partition: list(last) for partition, last in after.items()},
+            "after": after,
             "attempt": self.attempt,
         }
 
@@ -88,12 +93,12 @@ class AnnouncementQueue:
     url: str
 
     def begin(self, question_id: str) -> None:
-        """Ask for the first page of each shard. Safe to repeat."""
+        """Send the first page of each shard. Safe to repeat."""
         for shard in range(LISTENER_SHARDS):
             self.send(AnnouncementPage(question_id, shard))
 
     def send(self, page: AnnouncementPage, delay_seconds: int = 0) -> None:
-        """Ask for a page, after a delay."""
+        """Send a page, which is delivered after a delay."""
         self.sqs().send_message(
             QueueUrl=self.url,
             MessageBody=json.dumps(page.written()),
@@ -111,58 +116,61 @@ class Announcements:
     def page(
         self, audience: Collection[str], shard: int, after: After | None, size: int, now: datetime
     ) -> tuple[list[Subscription], After]:
-        """Return about `size` of those who hear of a question and whose interval has elapsed.
+        """Return about `size` of the people who hear of a question, and whose interval is over.
 
-        audience: the question's. after: where the page before ended; None: this is the first page. The second
-        value is where this one ends, empty if it is the last.
-        Every partition gives equally many people, those who were notified longest ago first. Quiet hours are
-        not looked at. It makes one query for each of partitions_to_ask that is not at its end, and reads
-        nobody else.
+        audience: the question's. after: the position after the previous page; None: this is the first page.
+        Also returns the position after this page, empty if it is the last. Every partition gives equally many
+        people, those notified longest ago first. People in their quiet hours are among them. It makes one
+        query for each of partitions_to_ask that is not at its end, and reads nobody else.
         """
         partitions = partitions_to_ask(audience, shard)
         if after is not None:
             partitions = [(minutes, partition) for minutes, partition in partitions if partition in after]
-        rows: list[list[dict[str, Any]]] = []
-        ends: dict[str, tuple[str, str]] = {}
+        rows_by_partition: list[list[dict[str, Any]]] = []
+        next_after: dict[str, tuple[str, str]] = {}
         for minutes, partition in partitions:
-            start = after[partition] if after else None
+            last_row = after[partition] if after else None
             limit = max(1, size // len(partitions))
-            items, end = self._read(partition, start, limit, last_notified_at_max(minutes, now))
-            rows.append(items)
-            if end:
-                ends[partition] = end
-        by_turns = [item for turn in zip_longest(*rows) for item in turn if item]
-        return self._subscriptions(by_turns), ends
+            rows, new_last_row = self._read(partition, last_row, limit, last_notified_at_max(minutes, now))
+            rows_by_partition.append(rows)
+            if new_last_row:
+                next_after[partition] = new_last_row
+        in_turns = [row for turn in zip_longest(*rows_by_partition) for row in turn if row]
+        return self._subscriptions(in_turns), next_after
 
     def _read(
-        self, partition: str, start: tuple[str, str] | None, limit: int, until: str | None
+        self, partition: str, last_row: tuple[str, str] | None, limit: int, until: str | None
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """Return a partition's items after a start, and from where to go on: None at the end.
+        """Return a partition's rows after the last one that was read; and the new last one, None at the end.
 
         until: the newest last_notified_at to return; None: any.
         """
         condition, values = "active = :active", {":active": partition}
         if until is not None:
             condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
-        first = start and {KEY: start[0], "last_notified_at": start[1], "active": partition}
+        start: dict[str, Any] = {}
+        if last_row:
+            subscription_id, last_notified_at = last_row
+            key = {KEY: subscription_id, "last_notified_at": last_notified_at, "active": partition}
+            start = {"ExclusiveStartKey": encode_item(key)}
         answer = self._dynamodb.query(
             TableName=self.store.table,
             IndexName=INDEX,
             KeyConditionExpression=condition,
             ExpressionAttributeValues=encode_item(values),
             Limit=limit,
-            **({"ExclusiveStartKey": encode_item(first)} if first else {}),
+            **start,
         )
-        items, last = map(decode_item, answer["Items"]), decode_item(answer.get("LastEvaluatedKey") or {})
-        return list(items), (last[KEY], last["last_notified_at"]) if last else None
+        rows, end = map(decode_item, answer["Items"]), decode_item(answer.get("LastEvaluatedKey") or {})
+        return list(rows), (end[KEY], end["last_notified_at"]) if end else None
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
-        """Return the subscriptions of items and markers, each once, in their order.
+        """Return the subscriptions of rows of the index, each once, in the rows' order.
 
-        The index holds the whole of a subscription's own item. A tag's marker only names its subscription
-        (`of`), which is read by its key.
+        The row of a subscription's own item has all of its attributes. The row of a tag's marker only names
+        its subscription (`of`), which is then read by its key.
         """
-        by_id: dict[str, Subscription | None] = {}  # None: of a marker, not read yet
+        by_id: dict[str, Subscription | None] = {}  # None: named by a marker, and not read yet
         for row in rows:
             if "of" in row:
                 by_id.setdefault(row["of"], None)
@@ -173,10 +181,10 @@ class Announcements:
         return [subscription for subscription in by_id.values() if subscription]
 
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
-        """Return those to whom this message has not been claimed.
+        """Return the people for whom no claim on this message exists.
 
-        since: before this stamp there was no such message. Whoever was notified of nothing since has no
-        claim. So only the claims of the others are read, in bulk.
+        key: the message's. since: a stamp; the message did not exist before. People who were not notified
+        since have no claim. So only the claims of the others are read, in bulk.
         """
         id_of_claim = {
             claim_key(person.subscription_id, key): person.subscription_id
@@ -204,7 +212,8 @@ class Announcements:
         subscription = claim.subscription
         delete_claim = delete_action(self.store.table, claim.item_key)
         notes = self._note_actions(subscription, _notified_at(claim), subscription.last_notified_at)
-        # If another announcement has moved last_notified_at meanwhile, that stays, and only the claim goes.
+        # If another announcement has moved last_notified_at since, it is not moved back. Only the claim is
+        # deleted.
         if not self.store.transact([delete_claim, *notes]):
             self.store.transact([delete_claim])
 

@@ -1,5 +1,7 @@
-"""Claims of messages to phones. Each message is claimed before it is sent and settled after, so nobody gets
-it twice. Reminders wait in the index until they are due.
+"""Claims of messages to phones, and reminders.
+
+A message is claimed before it is sent, and its claim gets the outcome afterwards. So nobody gets a message
+twice. Reminders wait in the index until they are due.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,7 @@ from rules.days import stamp, unstamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
 
-# What `active` of a claim is while its message is being sent; and if nobody knows whether it was.
+# Values of a claim's `active`: while its message is being sent, and if nobody knows whether it was sent.
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
 # Every message enters this partition of the index and leaves it again, so it is cut into shards as well.
 SENDING_PARTITIONS = [SENDING, *(f"{SENDING}~{shard}" for shard in range(1, LISTENER_SHARDS))]
@@ -41,11 +43,11 @@ def sending_partition(subscription_id: str) -> str:
 
 
 class ClaimResult(StrEnum):
-    """What became of an attempt to claim."""
+    """The result of an attempt to claim."""
 
     CLAIMED = "claimed"
     DUPLICATE = "duplicate"  # the message is claimed already
-    MOVED = "moved"  # what was read of the person has changed: decide again
+    MOVED = "moved"  # the subscription has changed since it was read: decide again
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class MessageClaim:
     subscription: Subscription
     key: str  # which message it is
     claimed_at: str
-    expires_at: int  # epoch seconds, time to live; long after any sending
+    expires_at: int  # epoch seconds: time to live, long after the message may be sent
 
     @property
     def item_key(self) -> str:
@@ -108,7 +110,7 @@ class MessageClaims:
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
-        """Note what became of a claimed message.
+        """Store the outcome of a claimed message.
 
         endpoint_arn: the endpoint that it went to, if the subscription did not have it.
         """
@@ -117,7 +119,7 @@ class MessageClaims:
         settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
         if endpoint_arn and self.store.transact([settle, self._endpoint_action(claim, endpoint_arn)]):
             return
-        # Without an endpoint; or the person has registered again meanwhile, and the next message makes it.
+        # There is no new endpoint; or the person has registered again since, and the next message makes one.
         self.store.transact([settle])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
@@ -137,7 +139,7 @@ class MessageClaims:
         return keys
 
     def give_up(self, item_key: str) -> bool:
-        """Mark a claim as unconfirmed; False: its message has been settled after all."""
+        """Mark a claim as unconfirmed. Returns False if it has got an outcome after all."""
         subscription_id = item_key.partition("#")[0]
         values = {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(subscription_id)}
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
@@ -158,8 +160,8 @@ class DueReminder:
 class ReminderStore:
     """Reminders of streaks that end tonight: their markers wait in the index until they are due.
 
-    In a reminder's marker last_notified_at is the instant at which the next one is due. So those that are due
-    come first in a partition, whatever their zones, and nothing else is read.
+    In a reminder's marker, last_notified_at is the instant at which the next reminder is due. So due markers
+    come first in a partition, whatever their zones, and no others are read.
     """
 
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
@@ -194,7 +196,7 @@ class ReminderStore:
         if reminder.next_due:
             condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
         marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
-        # If the person has registered again meanwhile, that marker stands, and only the claim goes.
+        # If the person has registered again since, the new marker stays. Only the claim is deleted.
         if not self.store.transact([delete_claim, put_action(self.store.table, marker, condition, values)]):
             self.store.transact([delete_claim])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.platform.item_tables import WRITERS, ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import OwnerQuota, subscription_place
+from adapters.platform.limits import OwnerQuota, subscription_slot
 from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.subscription_store import (
@@ -106,7 +106,7 @@ class PhoneTable:
 
     def __init__(self, dynamodb: Any, table: str, limits_table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._store, self._places = SubscriptionStore(dynamodb, table), OwnerQuota(dynamodb, limits_table)
+        self._store, self._quota = SubscriptionStore(dynamodb, table), OwnerQuota(dynamodb, limits_table)
         self._items = ItemTable(dynamodb, table, [KEY])
 
     def put_missing(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
@@ -143,7 +143,7 @@ class PhoneTable:
         return get_all(self._dynamodb, self._table, [{KEY: key} for key in dict.fromkeys(keys)])
 
     def _put(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._put_place_and_claims(phone, now)
+        wanted, claims = phone.items(now), self._put_slot_and_claims(phone, now)
         actions = [put_action(self._table, item) for item in wanted.values()]
         for action in actions:
             key = action["Put"]["Item"][KEY]["S"]
@@ -162,7 +162,7 @@ class PhoneTable:
         return PutSummary(claims, () if is_stored else (phone.subscription_id,))
 
     def _replace(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._put_place_and_claims(phone, now)
+        wanted, claims = phone.items(now), self._put_slot_and_claims(phone, now)
         (subscription,) = self._read([phone.subscription_id]) or [{}]
         keys = {*wanted, *(_keys(subscription) if subscription else ())}
         stored = {item[KEY]["S"]: item for item in self._read(keys)}
@@ -173,10 +173,10 @@ class PhoneTable:
         self._store.refusals([*deletions, *(put_action(self._table, item) for item in wanted.values())])
         return PutSummary(len(wanted) + len(surplus) + claims)
 
-    def _put_place_and_claims(self, phone: Phone, now: datetime) -> int:
-        """Take the phone's place and put the claims that are missing; returns how many claims."""
-        place = subscription_place(phone.owner, phone.subscription_id, now)
-        self._places.take(place, NO_LIMIT, now, lambda _: {})
+    def _put_slot_and_claims(self, phone: Phone, now: datetime) -> int:
+        """Take the phone's slot, and put its missing claims; returns how many claims were put."""
+        slot = subscription_slot(phone.owner, phone.subscription_id, now)
+        self._quota.take(slot, NO_LIMIT, now, lambda _: {})
         return self._items.put_missing(phone.claims())
 
 

@@ -41,7 +41,7 @@ from ingest.web.json_schema import USER_ID
 from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import RateLimit
 from ingest.web.routes import text_matching
-from rules.book.goal_rules import NAME
+from rules.book.goal_sections import NAME
 from rules.privacy.tombstones import user_subject
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.limits import OwnerQuota, QuotaPlace
+from adapters.platform.limits import OwnerQuota, QuotaSlot
 from adapters.questions.question_store import ListPosition, QuestionLists, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
@@ -220,7 +220,7 @@ class QuestionCreator:
             stored = filter(None, map(self.questions.store.get, identifiers))
             return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}
 
-        wanted = QuotaPlace(
+        wanted = QuotaSlot(
             open_questions_key(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
         has_place = self.quota.take(wanted, self.open_max, now, are_open)

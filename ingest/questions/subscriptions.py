@@ -12,7 +12,7 @@ from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_place
+from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_slot
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
@@ -81,8 +81,8 @@ def _check_quota(wanted: Subscription, now: datetime) -> None:
         stored = parts.store.get_many(identifiers)
         return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in stored}
 
-    place = subscription_place(wanted.owner, wanted.subscription_id, now)
-    if not parts.quota.take(place, parts.owned_max, now, are_there):
+    slot = subscription_slot(wanted.owner, wanted.subscription_id, now)
+    if not parts.quota.take(slot, parts.owned_max, now, are_there):
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
 
 

@@ -1,6 +1,7 @@
-"""Delivers what waits in a share of an endpoint's lanes: in order per user, and each until it has arrived.
+"""Delivers the notifications that wait in a share of an endpoint's lanes.
 
-A replay lets a lane go back to one of its notifications, and all that come after it follow in order.
+A lane is delivered in order: the next notification is sent when the one before has arrived. A replay moves a
+lane back to one of its notifications, and all later ones follow in order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +52,7 @@ Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
 
 @dataclass(frozen=True)
 class WebhookDeliverySettings(ConsumerSettings):
-    """What was tried for three days goes to the failure queue."""
+    """Settings of WebhookDeliveryFunction. Its failure queue has what was refused for three days."""
 
     notifications_table: str
     webhook_endpoints_table: str
@@ -61,12 +62,12 @@ class WebhookDeliverySettings(ConsumerSettings):
 
 
 class LaneOutcome(Enum):
-    """What came of a lane in a round."""
+    """The result of a lane in a round."""
 
-    ARRIVED = "arrived"
-    REFUSED = "refused"
+    ARRIVED = "arrived"  # all that was sent
+    REFUSED = "refused"  # the last that was sent
     GONE = "gone"  # the endpoint wants no more messages
-    PASSED = "passed"  # others have the lane, or nothing was sent
+    PASSED = "passed"  # nothing was sent, or another worker has the lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,10 @@ class Deliverer:
     endpoints: EndpointStore
     lanes: BacklogStore
     workers: WorkerLeases
-    send: Send  # to an endpoint
+    send: Send
     failures: FailureQueue
-    now: Callable[[], datetime] = clock.now  # the clock
-    writers: int = 8  # how many lanes at the same time
+    now: Callable[[], datetime] = clock.now
+    writers: int = 8  # how many lanes are served at the same time
 
     def run(self, endpoint_id: str, share: int, is_over: Callable[[], bool]) -> int:
         """Deliver until nothing is due or the time is over; returns how many lanes were served."""
@@ -92,7 +93,7 @@ class Deliverer:
         failures = self.workers.begin(endpoint_id, share, self.now())
         if failures is None:
             return 0
-        served, is_refused = 0, False
+        served, has_pause = 0, False
         try:
             for outcomes in self._rounds(endpoint, share, failures, is_over):
                 served += len(outcomes)
@@ -103,18 +104,19 @@ class Deliverer:
                     self.endpoints.set_disabled(endpoint_id, GONE_REASON)
                     break
                 elif refused >= REFUSED_MAX or (refused and failures):
-                    failures, is_refused = failures + 1, True
+                    failures, has_pause = failures + 1, True
                     break
         finally:
-            until = self.now() + backoff_after(failures) if is_refused else self.now()
+            until = self.now() + backoff_after(failures) if has_pause else self.now()
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
     def replay(self, request: Mapping[str, Any], now: datetime) -> EndpointShard:
-        """Let a lane go back to one of its notifications; all that come after it follow in order.
+        """Move a lane back to one of its notifications; all later ones follow in order.
 
-        request: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
-        from when on. Returns where they wait; raises PoisonMessage if there is nothing to send again.
+        request: has endpoint_id; user_id, lead_id or question_id; and the first notification to send again:
+        its number, or since, a stamp. Returns the share that the lane is in. Raises PoisonMessage if there is
+        nothing to send again.
         """
         try:
             endpoint_id, holder = str(request["endpoint_id"]), holder_of(request)
@@ -133,7 +135,7 @@ class Deliverer:
     def _rounds(
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
     ) -> Iterator[list[LaneOutcome]]:
-        """Yield what came of each round. An endpoint that has refused is asked with one lane first."""
+        """Yield the outcomes of each round. If the endpoint refused before, the first round is one lane."""
         limit = 1 if failures else BACKLOGS_READ
         with ThreadPoolExecutor(self.writers) as pool:
             while not is_over():
@@ -144,28 +146,31 @@ class Deliverer:
                 limit = BACKLOGS_READ
 
     def _serve_lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Backlog) -> LaneOutcome:
-        """Send what waits in a lane, in order, until an attempt fails."""
+        """Send the notifications of a lane, in order, until an attempt fails."""
         taken = self.lanes.take(lane, self.now())
         if taken is None:
             return LaneOutcome.PASSED
         arrived, outcome = taken.arrived, LaneOutcome.PASSED
-        for each in self.lanes.log(taken.holder, arrived):
+        for notification in self.lanes.log(taken.holder, arrived):
             if is_over():
                 self.lanes.wait(taken, self.now(), arrived=arrived)
                 return outcome
-            if not endpoint.wants(each.notice):
-                arrived = each.number
-                continue
-            answer = self.send(endpoint, each, self.now())
-            if not answer.is_delivered:
-                return self._note_refusal(taken, each, answer, arrived)
-            arrived, outcome = each.number, LaneOutcome.ARRIVED
+            if endpoint.wants(notification.notice):
+                answer = self.send(endpoint, notification, self.now())
+                if not answer.is_delivered:
+                    return self._note_refusal(taken, notification, answer, arrived)
+                outcome = LaneOutcome.ARRIVED
+            arrived = notification.number
         self.lanes.finish(taken, max(arrived, taken.newest), self.now())
         return outcome
 
     def _note_refusal(
         self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int
     ) -> LaneOutcome:
+        """Make a lane wait after a refused notification; give that one up if its time is over.
+
+        arrived: the number of the newest notification that arrived before it.
+        """
         now = self.now()
         log_fields = {
             "endpoint_id": taken.endpoint_id,

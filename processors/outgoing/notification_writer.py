@@ -1,7 +1,7 @@
 """Writes the notifications that follow from changes of users, leads and questions, and from time.
 
-A holder is whoever notifications are about: a user, a lead or a question. Its state is what has been notified
-so far. Each change is a step from one state to the next, which may add notifications.
+A holder is the user, the lead or the question that notifications are about. Its state has all that was
+notified so far. Each change is a step from one state to the next, which may add notifications.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +56,7 @@ from rules.outgoing.notices import (
 from rules.questions.questions import Question, from_item
 
 Change = Profile | Redemption | FeatureItem | Question
-Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to what it adds, and the next state
+Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
 
 logger = Logger(service="notifications")
@@ -64,13 +64,13 @@ logger = Logger(service="notifications")
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes; some of them need a look elsewhere."""
+    """Makes steps of changes. Those of achievements and of leads read further tables."""
 
-    achievements: AchievementReader | None = None  # None where nobody is notified of achievements
-    leads: LeadEventStore | None = None  # None where nobody is notified of leads
+    achievements: AchievementReader | None = None  # None: no endpoint wants achievements
+    leads: LeadEventStore | None = None  # None: no endpoint wants leads
 
     def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
-        """Return what a holder's changes add, in order. looks: whether anybody wants achievements."""
+        """Return the steps of a holder's changes, in order. looks: whether an endpoint wants achievements."""
         steps = [self._of(change, now) for change in changes]
         profiles = [change for change in changes if isinstance(change, Profile)]
         if profiles:
@@ -93,17 +93,20 @@ class NoticeSteps:
     def _lead_notices(
         self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
-        """Return the notices of a lead; none of one without any event, which was erased."""
-        lead = item.lead_organization_id
-        own = state.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
-        return notices_of_lead(state, item, own, at) if own else ([], state)
+        """Return the notices of a lead. One without any event was erased, and gives none."""
+        organization_id = state.shown.get("organization_id")
+        if not organization_id and self.leads:
+            organization_id = self.leads.organization_of(item.lead_organization_id)
+        return notices_of_lead(state, item, organization_id, at) if organization_id else ([], state)
 
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
-        """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
+        """Return the notices of a user's achievements.
 
-        Nobody goes by an older book than the last look: what it lacks would be withdrawn, and earned again.
+        There are none if the profile is behind the ledger, because it will soon change again. The books must
+        not be older than at the last look: an achievement that they lack would be withdrawn, and earned
+        again.
         """
         if self.achievements is None or profile.version != state.version:
             return [], state
@@ -133,14 +136,14 @@ NO_LOOKUPS = NoticeSteps()
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """What became of a batch. counts: changes (that were looked at)."""
+    """The result of a batch. counts: changes, those that an endpoint may want."""
 
-    shares: set[EndpointShard] = field(default_factory=set)  # in which something waits
+    shares: set[EndpointShard] = field(default_factory=set)  # of endpoints, in which notifications wait
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationWriter:
-    """Writes notifications into the outboxes of those who want them."""
+    """Writes notifications, and adds them to the lanes of the endpoints that want them."""
 
     dynamodb: Any
     profiles: str
@@ -149,11 +152,14 @@ class NotificationWriter:
     steps: NoticeSteps = NO_LOOKUPS
 
     def write(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
-        """Write the notifications of records, holder by holder. A holder's records come again together."""
+        """Write the notifications of records, holder by holder.
+
+        After a transient error all records of the holder are delivered again.
+        """
         outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
-            if self._is_asked_for(change):
+            if self._is_followed(change):
                 by_holder.setdefault(holder, []).append((record, change))
 
         def write(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
@@ -166,63 +172,71 @@ class NotificationWriter:
             outcome.attempt(pairs, partial(write, holder), logger, (*TRANSIENT, OutboxConflict))
         return outcome
 
-    def _is_asked_for(self, change: Change) -> bool:
-        """Whether anybody may want it. Users are always followed, so that their notifications add up."""
+    def _is_followed(self, change: Change) -> bool:
+        """Whether an endpoint may want a change. Users are always followed, so that no number is left out."""
         if isinstance(change, FeatureItem):
             return self._may_want(NoticeType.LEAD_UPDATED)
         return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
 
     def _may_want(self, kind: NoticeType) -> bool:
-        return any(each.may_want(kind) for each in self.endpoints.known())
+        return any(endpoint.may_want(kind) for endpoint in self.endpoints.known())
 
     def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
-        """Write what steps lead to, in one transaction; returns where something waits then.
+        """Write the notifications and the state that steps lead to, in one transaction.
 
-        Raises OutboxConflict if others write about the holder all the time, and what DynamoDB raises.
+        Returns the shares of endpoints in which notifications wait then. Raises OutboxConflict if others
+        write the holder's state in all attempts, and the errors of DynamoDB.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
-            state, new = before, list[Notification]()
+            state, notifications = before, list[Notification]()
             for step in steps:
                 notices, later = step(state)
-                new += number_notices(holder, state.number, later.as_of, notices)
+                notifications += number_notices(holder, state.number, later.as_of, notices)
                 state = later
             if state == before:
                 return set()
-            wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in new)]
-            if not (wanting or is_user(holder)):
+            endpoint_ids = [
+                endpoint.endpoint_id
+                for endpoint in self.endpoints.known()
+                if any(endpoint.wants(notification.notice) for notification in notifications)
+            ]
+            if not (endpoint_ids or is_user(holder)):
                 return set()
             due = due_at(state) if isinstance(state, UserNoticeState) else None
             try:
-                self.store.put(holder, OutboxWrite(state, revision, due, new, wanting), now)
-                return {endpoint_shard(each, holder) for each in wanting}
+                self.store.put(holder, OutboxWrite(state, revision, due, notifications, endpoint_ids), now)
+                return {endpoint_shard(endpoint_id, holder) for endpoint_id in endpoint_ids}
             except OutboxConflict:
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
         raise OutboxConflict(holder)
 
     def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShard]:
-        """Notify of what time alone has changed. A user whose newest change has not come yet waits for it."""
+        """Write the notifications that are due by time alone; returns the shares in which they wait.
+
+        Users whose newest change has not arrived yet are left out: that change leads to their notifications.
+        """
         shares: set[EndpointShard] = set()
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
             items = get_all(self.dynamodb, self.profiles, [{"user_id": user}])
-            if not items:  # erased: the index may still name who is gone
+            if not items:  # an erased user, whom the index may still have
                 continue
             try:
-                at_rest = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
-                shares |= self.write_steps(user, [at_rest], now)
+                step = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
+                shares |= self.write_steps(user, [step], now)
             except OutboxConflict:
                 continue
         return shares
 
 
 def read_change(record: Record) -> tuple[str, Change] | None:
-    """Return the holder of a record and what has changed; None: nothing that gives notifications.
+    """Return the holder of a record and its change; None for a record that gives no notifications.
 
-    The name of an item's partition key says which table it is of. Raises KeyError, TypeError, ValueError and
-    AttributeError for what cannot be read.
+    The name of an item's partition key tells the table. Raises KeyError, TypeError, ValueError and
+    AttributeError for a record that cannot be read.
     """
     image = record["dynamodb"].get("NewImage")
     if not image:
@@ -237,7 +251,7 @@ def read_change(record: Record) -> tuple[str, Change] | None:
         profile = profile_from(decode_item(image))
         return profile.user_id, profile
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
-        return None  # a stock, or a redemption that is on its way
+        return None  # a stock, or a later change of a redemption
     redemption = redemption_from(image)
     is_new = redemption.fulfilment is Fulfilment.REQUESTED
     return (redemption.user_id, redemption) if is_new else None

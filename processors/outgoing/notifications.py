@@ -1,8 +1,8 @@
-"""Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
+"""Makes notifications of changes of UserStreaks, Rewards and Feature, and of time (docs/rules.md, rule 18).
 
-A profile's records come in order, maybe twice. The state of a user's notifications is stored, so the fold of
-rules/outgoing/derivation.py needs no older image, and a record that comes again is notified once. Without an
-endpoint nothing is read or written.
+A profile's records arrive in order, maybe twice. The state of a user's notifications is stored. So the fold
+of rules/outgoing/derivation.py needs no older image, and a record that is delivered twice is notified once.
+Without an endpoint nothing is read or written.
 """
 
 from dataclasses import dataclass

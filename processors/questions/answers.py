@@ -1,9 +1,11 @@
-"""Responses stream -> UserStats, exactly once (rule 7).
+"""Counts responses into the stats of the person who answered, each exactly once (rule 7).
 
-A response is in the stats if and only if it is marked: stats and mark are written in one transaction, which
-is refused as a whole where the mark is there, the response is gone or the stats have moved. So a crash leaves
-all or nothing, and whoever comes a second time writes nothing. Who answered is known by a keyed hash alone.
-AnswerCounter decides what to write; AnswerCounts (adapters.questions.user_stats_store) writes it.
+It reads the stream of the table Responses, and writes UserStats. A response is counted if and only if it has
+a mark: stats and mark are written in one transaction. DynamoDB refuses the transaction if the response has
+its mark already, or is gone, or if the stats have changed. So a crash leaves all or nothing, and a second
+delivery writes nothing. A person is known by a keyed hash alone. AnswerCounter decides what to write;
+AnswerCounts
+(adapters.questions.user_stats_store) writes it.
 """
 
 from collections.abc import Sequence
@@ -27,13 +29,13 @@ from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
 ATTEMPTS_MAX = 20
-# The index by person has all that was written that long ago.
-SETTLED = timedelta(seconds=10)
+# The index by person is eventually consistent. It has all responses that were written so long ago.
+INDEX_LAG = timedelta(seconds=10)
 Pairs = Sequence[tuple[Record, Response]]
 
 
 class StatsBusy(Exception):
-    """The person's stats change just now; it is safe to repeat, later."""
+    """The person's stats keep changing; it is safe to repeat, later."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,12 @@ class AnswersSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounter:
-    """Counts responses in."""
+    """Counts responses into stats."""
 
     counts: AnswerCounts
 
     def apply(self, records: Sequence[Record], now: datetime) -> BatchResult:
-        """Count a batch of stream records, person by person; one person's trouble is not another's."""
+        """Count a batch of stream records, person by person. One person's error does not affect others."""
         outcome = BatchResult()
         by_person: dict[str, list[tuple[Record, Response]]] = {}
         for record, response in outcome.read(records, _response_of):
@@ -67,60 +69,70 @@ class AnswerCounter:
         return outcome
 
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
-        """Count a person's responses, each once whoever else counts it; returns how many were new."""
+        """Count a person's responses, each once even if others count them, too; returns how many were new."""
         distinct = {response.key: response for response in responses}
-        chunked = chunks(distinct.values(), RESPONSES_MAX)
-        return sum(self._count_chunk(person, fresh, now) for fresh in chunked)
+        return sum(
+            self._count_chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX)
+        )
 
-    def _count_chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
-        older = {hashed for response in fresh for hashed in response.older_hashes}
-        kept = self.counts.stats.of(person, older)
+    def _count_chunk(self, person: str, responses: list[Response], now: datetime) -> int:
+        older_hashes = {hashed for response in responses for hashed in response.older_hashes}
+        stored = self.counts.stats.of(person, older_hashes)
         for _ in pauses(ATTEMPTS_MAX):
-            after = self._stats_with(kept, fresh, now)
-            refusal = self.counts.count((kept, after), fresh, now)
+            after = self._stats_with(stored, responses, now)
+            refusal = self.counts.count((stored, after), responses, now)
             if refusal is None:
-                return len(fresh)
+                return len(responses)
             if refusal.is_marked:
-                done = self.counts.responses.counted(response.key for response in fresh)
-                fresh = [response for response in fresh if response.key not in done]
-            if not fresh:
+                counted = self.counts.responses.counted(response.key for response in responses)
+                responses = [response for response in responses if response.key not in counted]
+            if not responses:
                 return 0
             if refusal.has_moved:
-                kept = self.counts.stats.of(person, older)
+                stored = self.counts.stats.of(person, older_hashes)
         raise StatsBusy(person)
 
-    def _stats_with(self, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
-        """Return the stats with answers added; from all responses if that cannot be done."""
+    def _stats_with(self, stored: StoredStats, responses: list[Response], now: datetime) -> Stats:
+        """Return stats with responses added.
+
+        They are computed from all responses of the person if one of the new ones is too old to be added, or
+        if the stats are split over several hashes.
+        """
         try:
-            if not kept.is_split_over_hashes:
-                return add_responses(kept.stats, fresh)
+            if not stored.is_split_over_hashes:
+                return add_responses(stored.stats, responses)
         except ResponseTooOld:
             pass
-        logger.info("made again from all responses", extra={"person": kept.person})
-        return fold_responses([*self._responses(kept, now)[0], *fresh])
+        logger.info("made again from all responses", extra={"person": stored.person})
+        counted, _uncounted = self._responses(stored, now)
+        return fold_responses([*counted, *responses])
 
-    def _responses(self, kept: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
-        """Return a person's responses: those in the stats, and the others. Raises StatsBusy."""
-        if kept.updated_at > stamp(now - SETTLED):
-            raise StatsBusy(kept.person)
+    def _responses(self, stored: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
+        """Return a person's responses: those with a mark, and those without. Raises StatsBusy."""
+        if stored.updated_at > stamp(now - INDEX_LAG):
+            raise StatsBusy(stored.person)
         counted: list[Response] = []
-        left: list[Response] = []
-        for each, is_marked in self.counts.responses.of_person(kept.hashes):
-            (counted if is_marked else left).append(from_item(decode_item(each)))
-        return counted, left
+        uncounted: list[Response] = []
+        for item, is_marked in self.counts.responses.of_person(stored.hashes):
+            response = from_item(decode_item(item))
+            if is_marked:
+                counted.append(response)
+            else:
+                uncounted.append(response)
+        return counted, uncounted
 
     def rebuild(self, person: str, now: datetime) -> Stats:
-        """Compute a person's stats from their responses, and put them; returns them.
+        """Compute a person's stats from all responses, and store them; returns them.
 
-        Counted are those that are marked; what is not marked yet is then counted as the stream would.
-        Raises StatsBusy if the stats have changed in the last seconds, or change meanwhile.
+        The stats are those of the responses with a mark. The others are then counted as usual. Raises
+        StatsBusy if the stats have changed in the last seconds, or change meanwhile.
         """
         before = self.counts.stats.of(person)
-        counted, left = self._responses(before, now)
+        counted, uncounted = self._responses(before, now)
         stats = fold_responses(counted)
         if stats != before.stats and not self.counts.replace(before, stats, now):
             raise StatsBusy(person)
-        self.count(before.person, left, now)
+        self.count(before.person, uncounted, now)
         return self.counts.stats.of(person).stats
 
 

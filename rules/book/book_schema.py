@@ -3,7 +3,7 @@
 from typing import Any
 
 from rules.book.book import ANSWERS, TYPE_NAME
-from rules.book.goal_rules import ACHIEVEMENTS, STREAKS
+from rules.book.goal_sections import ACHIEVEMENTS, STREAKS
 from rules.book.point_rules import PERIODS
 from rules.book.rewards import DESCRIPTION_MAX, REWARD_NAME, TITLE_MAX, URL_MAX
 

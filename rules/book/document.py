@@ -25,7 +25,7 @@ from rules.book.book import (
     answer_faults,
     read_answers,
 )
-from rules.book.goal_rules import achievement_faults, read_achievements, read_streaks, streak_faults
+from rules.book.goal_sections import achievement_faults, read_achievements, read_streaks, streak_faults
 from rules.book.point_rules import DAYS, Period
 from rules.book.rewards import read_rewards, reward_problems
 from rules.days import parse_moment

@@ -1,38 +1,19 @@
-"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15). Of the sections of its
-document that declare them: the JSON Schema, the faults that no schema finds, and how they are read.
+"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15), as the rules use them.
+
+goal_sections.py reads them from a document.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 
-from rules.book.point_rules import UNIT, thousandths
 from rules.days import DAY
 
-STREAKS_MAX = 20
-NAME = "^[a-z][a-z0-9_]{0,31}$"
-PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
-PROPERTIES_MAX = 4  # of one event type that are summed
-EVENTS_MAX = 10_000
-AMOUNT_MAX = 1_000_000  # of one event
-SUM_MAX = 1_000_000_000
-# The streak of the profile: every book has it.
-DAILY = "daily"
-ACHIEVEMENTS_MAX = 100
-CONDITIONS_MAX = 10
-THRESHOLD_MAX = 1_000_000_000
-# The values of an achievement's `withdrawn`.
-STAYS, LEAVES = "never", "when_untrue"
-
-Path = tuple[str | int, ...]  # the keys and indexes that lead to a value of the document
-Section = Mapping[str, Any]  # a part of the document
+DAILY = "daily"  # the name of the profile's streak, which every book has
 
 
 class StreakPeriod(StrEnum):
-    """What a streak counts."""
+    """The period that a streak counts."""
 
     DAY = "day"  # an activity date
     WEEK = "week"  # from Monday (ISO 8601)
@@ -49,14 +30,14 @@ class StreakPeriod(StrEnum):
         return self.later(first, 1)
 
     def later(self, first: date, number: int) -> date:
-        """Return the first date of the period so many periods after one."""
+        """Return the first date of a later period. number: how many periods later."""
         if self is StreakPeriod.MONTH:
             month = 12 * first.year + first.month - 1 + number
             return date(month // 12, month % 12 + 1, 1)
         return first + timedelta(days=number * (7 if self is StreakPeriod.WEEK else 1))
 
     def between(self, first: date, later: date) -> int:
-        """Return how many periods lie from one first date to a later one, the second left out."""
+        """Return the number of periods from one first date to a later one, which is left out."""
         if self is StreakPeriod.MONTH:
             return 12 * (later.year - first.year) + later.month - first.month
         return (later - first).days // (7 if self is StreakPeriod.WEEK else 1)
@@ -67,38 +48,38 @@ class StreakPeriod(StrEnum):
 
 
 class NeedKind(StrEnum):
-    """What of a period's events is counted."""
+    """What a need counts."""
 
-    ACTIVE_DAYS = "active_days"
+    ACTIVE_DAYS = "active_days"  # dates with an event
     EVENTS = "events"
-    SUM = "sum"
+    SUM = "sum"  # of a property of the events
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a period needs."""
+    """The least that a period must have to be reached."""
 
     kind: NeedKind
-    at_least: int  # of a sum in thousandths
-    property: str | None = None  # of a sum, the one that is summed
+    at_least: int  # a sum is in thousandths
+    property: str | None = None  # of a SUM
 
 
 @dataclass(frozen=True, slots=True)
 class StreakRule:
-    """A streak."""
+    """A streak of the book."""
 
     per: StreakPeriod
     need: Need
-    event_types: frozenset[str]  # whose events count
+    event_types: frozenset[str]  # the types of events that count
     freezes: bool = False  # whether the user's freezes cover a missed period
-    pauses: bool = False  # whether the user's pauses do
+    pauses: bool = False  # whether the user's pauses cover one
     # Whether this is the rule of the one period that had begun when the streak was declared. That period
     # counts if it is reached, and is no miss if it is not.
     is_opening: bool = False
 
 
 class ConditionKind(StrEnum):
-    """What a condition measures."""
+    """What a condition counts."""
 
     POINTS = "points_earned"
     COUNT = "count"
@@ -111,7 +92,7 @@ class Condition:
     """A threshold of an achievement."""
 
     kind: ConditionKind
-    at_least: int  # of a sum in thousandths
+    at_least: int  # a sum is in thousandths
     event_type: str | None = None  # of COUNT and SUM
     property: str | None = None  # of SUM
     streak: str | None = None  # of STREAK, its name
@@ -119,275 +100,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class AchievementRule:
-    """An achievement, as the book declares it."""
+    """An achievement of the book."""
 
     conditions: tuple[Condition, ...]
     needs_all: bool = True  # whether all conditions must be true, or any one of them
-    stays: bool = True  # whether one that was shown is never withdrawn
-    of_history: bool = False  # whether it is dated in the time before it was declared, too
+    stays: bool = True  # whether it is never withdrawn once it was shown
+    of_history: bool = False  # whether its date may be before it was declared
     title: str = ""
-
-
-# How many dates every period has at least.
-DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
-_SUM: Section = {
-    "type": "object",
-    "required": ["property", "at_least"],
-    "properties": {
-        "property": {"type": "string", "pattern": PROPERTY, "description": "a number of the data contract"},
-        "at_least": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": SUM_MAX,
-            "description": "with up to three decimals",
-        },
-    },
-    "additionalProperties": False,
-    "description": "the sum of a property over the period's events",
-}
-_NEEDS: Section = {
-    "type": "object",
-    "properties": {
-        NeedKind.ACTIVE_DAYS.value: {"type": "integer", "minimum": 1, "maximum": 28},
-        NeedKind.EVENTS.value: {"type": "integer", "minimum": 1, "maximum": EVENTS_MAX},
-        NeedKind.SUM.value: _SUM,
-    },
-    "additionalProperties": False,
-    "description": "what each period needs; exactly one of active_days, events and sum",
-}
-STREAKS: dict[str, Any] = {
-    "type": "object",
-    "maxProperties": STREAKS_MAX,
-    "propertyNames": {"pattern": NAME},
-    "additionalProperties": {
-        "type": "object",
-        "required": ["per", "needs"],
-        "properties": {
-            "per": {"enum": [each.value for each in StreakPeriod], "description": "a week begins on Monday"},
-            "needs": _NEEDS,
-            "event_types": {
-                "type": "array",
-                "items": {"type": "string"},
-                "minItems": 1,
-                "maxItems": 500,
-                "uniqueItems": True,
-                "description": "whose events count; left out: of all types that keep streaks",
-            },
-            "freezes": {
-                "type": "boolean",
-                "description": "whether a freeze covers a missed period; default: false",
-            },
-            "pauses": {"type": "boolean", "description": "whether a pause covers one: false"},
-            "description": {"type": "string", "maxLength": 500},
-        },
-        "additionalProperties": False,
-        "description": "one streak",
-    },
-    "description": "streaks beside the daily one of the profile, by name",
-}
-
-
-def read_streaks(document: Section) -> dict[str, StreakRule]:
-    """Return the streaks of a document that has no faults, by name."""
-    keeping = frozenset(
-        name for name, section in document["event_types"].items() if section.get("keeps_streak", True)
-    )
-    return {name: _streak(section, keeping) for name, section in document.get("streaks", {}).items()}
-
-
-def _streak(section: Section, keeping: frozenset[str]) -> StreakRule:
-    ((kind, need),) = section["needs"].items()
-    return StreakRule(
-        StreakPeriod(section["per"]),
-        Need(NeedKind.SUM, thousandths(need["at_least"]), need["property"])
-        if kind == NeedKind.SUM
-        else Need(NeedKind(kind), need),
-        frozenset(section.get("event_types", keeping)),
-        section.get("freezes", False),
-        section.get("pauses", False),
-    )
-
-
-def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    """Yield what makes no sense in a document's streaks, as (path, reason)."""
-    for name, section in document.get("streaks", {}).items():
-        path: Path = ("streaks", name)
-        if name == DAILY:
-            yield path, "is the streak of the profile, which every book has: choose another name"
-        needs = section["needs"]
-        if len(needs) != 1:
-            yield (*path, "needs"), "must have exactly one of active_days, events and sum"
-            continue
-        most = DATES_MAX[StreakPeriod(section["per"])]
-        if needs.get(NeedKind.ACTIVE_DAYS, 0) > most:
-            reason = f"is more than the {most} that every {section['per']} has"
-            yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
-        for index, kind in enumerate(section.get("event_types", ())):
-            if kind not in document["event_types"]:
-                yield (*path, "event_types", index), f"names {kind}, which is no event type"
-        if "sum" in needs:
-            yield from _sum_faults(document, path, section)
-    yield from _excess_sum_faults(document)
-
-
-def _sum_faults(document: Section, path: Path, section: Section) -> Iterator[tuple[Path, str]]:
-    sum_need, sum_path = section["needs"]["sum"], (*path, "needs", "sum")
-    if Decimal(str(sum_need["at_least"])) * UNIT % 1:
-        yield (*sum_path, "at_least"), "has more than three decimals"
-    if "event_types" not in section:
-        yield path, "needs event_types: of which events is the property summed?"
-    for kind in section.get("event_types", ()):
-        contract = (document["event_types"].get(kind) or {}).get("properties") or {}
-        property_contract = (contract.get("properties") or {}).get(sum_need["property"])
-        if kind in document["event_types"] and not is_bounded_number(property_contract):
-            reason = (
-                f"is no bounded number of {kind}: its data contract must give it a type (integer or number),"
-                f" a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
-            )
-            yield (*sum_path, "property"), reason
-
-
-def is_bounded_number(contract: Any) -> bool:
-    """Whether a property's contract makes it a number that may be summed."""
-    if not isinstance(contract, Mapping) or contract.get("type") not in ("integer", "number"):
-        return False
-    least, most = contract.get("minimum"), contract.get("maximum")
-    if not isinstance(least, int | float) or not isinstance(most, int | float):
-        return False
-    return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX
-
-
-def _excess_sum_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    properties: dict[str, set[str]] = {}  # by event type
-    for path, kind, name in _declared_sums(document):
-        properties.setdefault(kind, set()).add(name)
-        if len(properties[kind]) > PROPERTIES_MAX:
-            yield path, f"sums a fifth property of {kind}: {PROPERTIES_MAX} are allowed"
-
-
-def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
-    """Yield what is summed, and where: path, event type, property."""
-    for name, section in document.get("streaks", {}).items():
-        if "sum" in section["needs"]:
-            for kind in section.get("event_types", ()):
-                yield ("streaks", name), kind, section["needs"]["sum"]["property"]
-    for name, section in document.get("achievements", {}).items():
-        for condition in section.get("all", section.get("any", ())):
-            if "sum" in condition:
-                yield ("achievements", name), condition["sum"]["event_type"], condition["sum"]["property"]
-
-
-_THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
-_CONDITION: Section = {
-    "type": "object",
-    "properties": {
-        ConditionKind.POINTS.value: {**_THRESHOLD, "description": "points ever earned"},
-        ConditionKind.COUNT.value: {"type": "string", "description": "events of this type"},
-        ConditionKind.STREAK.value: {"type": "string", "description": "a streak of this book"},
-        ConditionKind.SUM.value: {
-            "type": "object",
-            "required": ["event_type", "property"],
-            "properties": {
-                "event_type": {"type": "string"},
-                "property": {"type": "string", "pattern": PROPERTY},
-            },
-            "additionalProperties": False,
-            "description": "the sum of a property over the events of a type",
-        },
-        "at_least": {"type": "number", "exclusiveMinimum": 0, "maximum": SUM_MAX},
-    },
-    "additionalProperties": False,
-    "description": "points_earned; or one of count, sum and streak, with at_least",
-}
-_CONDITIONS: Section = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": CONDITIONS_MAX}
-ACHIEVEMENTS: dict[str, Any] = {
-    "type": "object",
-    "maxProperties": ACHIEVEMENTS_MAX,
-    "propertyNames": {"pattern": NAME},
-    "additionalProperties": {
-        "type": "object",
-        "properties": {
-            "all": _CONDITIONS,
-            "any": _CONDITIONS,
-            "withdrawn": {
-                "enum": [STAYS, LEAVES],
-                "description": "whether one that was shown goes when it is no longer true: never",
-            },
-            "history": {
-                "type": "boolean",
-                "description": "whether it is dated before it was declared, too: false",
-            },
-            "title": {"type": "string", "maxLength": 100},
-            "description": {"type": "string", "maxLength": 500},
-        },
-        "additionalProperties": False,
-        "description": "one achievement; exactly one of all and any",
-    },
-    "description": "achievements, by name",
-}
-
-
-def read_achievements(document: Section) -> dict[str, AchievementRule]:
-    """Return the achievements of a document that has no faults, by name."""
-    return {name: _achievement(section) for name, section in document.get("achievements", {}).items()}
-
-
-def _achievement(section: Section) -> AchievementRule:
-    return AchievementRule(
-        tuple(map(_condition, section.get("all") or section["any"])),
-        needs_all="all" in section,
-        stays=section.get("withdrawn", STAYS) == STAYS,
-        of_history=section.get("history", False),
-        title=section.get("title", ""),
-    )
-
-
-def _condition(section: Section) -> Condition:
-    (kind,) = (each for each in ConditionKind if each in section)
-    value = section[kind]
-    if kind is ConditionKind.POINTS:
-        return Condition(kind, value)
-    if kind is ConditionKind.SUM:
-        return Condition(kind, thousandths(section["at_least"]), value["event_type"], value["property"])
-    if kind is ConditionKind.COUNT:
-        return Condition(kind, section["at_least"], event_type=value)
-    return Condition(kind, section["at_least"], streak=value)
-
-
-def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    """Yield what makes no sense in a document's achievements, as (path, reason)."""
-    for name, section in document.get("achievements", {}).items():
-        path: Path = ("achievements", name)
-        if ("all" in section) == ("any" in section):
-            yield path, "must have all or any, and not both"
-            continue
-        key = "all" if "all" in section else "any"
-        for index, condition in enumerate(section[key]):
-            for inner, reason in _condition_faults(document, condition):
-                yield (*path, key, index, *inner), reason
-
-
-def _condition_faults(document: Section, section: Section) -> Iterator[tuple[Path, str]]:
-    kinds = [each for each in ConditionKind if each in section]
-    if len(kinds) != 1:
-        yield (), "must have exactly one of points_earned, count, sum and streak"
-        return
-    (kind,) = kinds
-    if (kind is not ConditionKind.POINTS) != ("at_least" in section):
-        yield (), "needs at_least" if "at_least" not in section else "has its threshold in points_earned"
-        return
-    at_least = Decimal(str(section.get("at_least", 1)))
-    if at_least * (UNIT if kind is ConditionKind.SUM else 1) % 1:
-        yield ("at_least",), "has more than three decimals" if kind is ConditionKind.SUM else "is not whole"
-    value, types = section[kind], document["event_types"]
-    if kind is ConditionKind.COUNT and value not in types:
-        yield (kind.value,), f"names {value}, which is no event type"
-    if kind is ConditionKind.STREAK and value not in document.get("streaks", {}):
-        yield (kind.value,), f"names {value}, which is no streak"
-    if kind is ConditionKind.SUM:
-        event_type = value["event_type"]
-        contract = (types.get(event_type) or {}).get("properties") or {}
-        if event_type not in types:
-            yield (kind.value, "event_type"), f"names {event_type}, which is no event type"
-        elif not is_bounded_number((contract.get("properties") or {}).get(value["property"])):
-            yield (kind.value, "property"), f"is no bounded number of {event_type}"

@@ -1,6 +1,4 @@
-"""What caps leave of points (docs/rules.md, rule 5), when points expire (rule 11), and how sums over events
-are counted.
-"""
+"""Rules of points: caps (docs/rules.md, rule 5), expiry (rule 11), and the unit of sums over events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,20 +9,20 @@ from functools import lru_cache
 
 from rules.days import DAY
 
-DAYS = "d"
+DAYS = "d"  # ends a rule of expiry by days: `90d`
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
-NEXT = "next_"
+NEXT = "next_"  # begins a rule of expiry at the end of the next period
 PERIODS = tuple(f"{ahead}{period}" for period in MONTHS for ahead in ("", NEXT))
 MONTHS_A_YEAR = 12
 DAYS_A_WEEK = 7
-# The points of a date are there until that date is over everywhere on earth.
+# At this time the date before is over everywhere on earth. Then the points that expire on a date are gone.
 EXPIRES_AT = time(12, tzinfo=UTC)
-UNIT = 1000
-COUNTED = "n"  # what stands first in every event's measures
+UNIT = 1000  # sums are in thousandths
+COUNTED = "n"  # the first part of every event's measures
 
 
 class Period(StrEnum):
-    """What a cap counts over: an activity date, or the seven from a Monday (ISO 8601)."""
+    """The period of a cap: an activity date, or the seven dates from a Monday (ISO 8601)."""
 
     DAY = "day"
     WEEK = "week"
@@ -62,22 +60,25 @@ class Cap:
 
 
 def points_left(points: int, cap: int | None, earned: Mapping[int, int]) -> int:
-    """Return the points that an event gets, from 0 to its own.
+    """Return how many of an event's points its cap still allows.
 
-    cap: the event's, None for none. earned: what events of its type and period have earned so far, by cap.
+    cap: the event's, or None. earned: the points that events of its type and period have earned so far, by
+    their caps. A later version of the book may have changed the cap. Then all events with a cap up to any
+    limit may together earn that limit at most.
     """
     if cap is None:
         return points
     if not earned or (len(earned) == 1 and cap in earned):  # almost always: the type has had one cap
         return max(0, min(points, cap - earned.get(cap, 0)))
-    left = points
-    for limit in {cap, *(each for each in earned if each > cap)}:
-        left = min(left, limit - sum(some for each, some in earned.items() if each <= limit))
-    return max(0, left)
+    allowed = points
+    for limit in {cap, *(other for other in earned if other > cap)}:
+        earned_up_to_limit = sum(amount for other, amount in earned.items() if other <= limit)
+        allowed = min(allowed, limit - earned_up_to_limit)
+    return max(0, allowed)
 
 
 def total_points(points_by_cap: Mapping[int, int]) -> int:
-    """Return what events of one type and period earn in all, by the caps that they have."""
+    """Return the points that events of one type and period earn in all. points_by_cap: before caps."""
     total = 0
     for cap in sorted(points_by_cap):
         total = min(cap, total + points_by_cap[cap])
@@ -89,7 +90,7 @@ def expires_on(rule: str, earned_for: date) -> date:
 
     rule: `90d` for 90 days later, or the end of which period: month, quarter, year, next_month, next_quarter,
     next_year.
-    Raises ValueError for no such rule, and where the date is beyond the calendar.
+    Raises ValueError for any other rule, and for a date beyond the calendar.
     """
     if rule.endswith(DAYS):
         if (days := int(rule.removesuffix(DAYS))) < 1:
@@ -108,10 +109,10 @@ def expires_on(rule: str, earned_for: date) -> date:
 
 
 def lot_of(rule: str, day: date, cap: Cap | None) -> date:
-    """Return when points of a date expire that are under a cap. Raises as expires_on.
+    """Return on which date the points of a date expire. cap: of their event. Raises as expires_on.
 
-    All that a cap leaves of its period expires at one time, as if it had been earned on the period's last
-    date: which of the events it leaves something depends on the order in which they arrive.
+    Which events of a period get points under a cap depends on the order in which they arrive. So all points
+    of the period expire together, as if they had been earned on its last date.
     """
     return expires_on(rule, cap.last(day) if cap else day)
 
@@ -123,7 +124,7 @@ def lifetime_days_max(rule: str) -> int:
 
 
 def instant_of_expiry(on: date) -> datetime:
-    """Return the instant at which what expires on a date is gone."""
+    """Return the instant at which the points are gone that expire on a date."""
     return datetime.combine(on, EXPIRES_AT)
 
 

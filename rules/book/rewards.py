@@ -1,6 +1,4 @@
-"""Rewards (docs/rules.md, rule 13): the catalogue of the book, what is left of each, and what became of a
-redeemed one.
-"""
+"""Rewards (docs/rules.md, rule 13): the catalogue of the book, the stock of a reward, and redemptions."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,24 +16,25 @@ TITLE_MAX, DESCRIPTION_MAX, URL_MAX = 100, 500, 1000  # characters
 # direction of writing, such as U+202E.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 URL = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
-# What a freeze is called in the ledger. It has its price elsewhere in the book.
+# The ledger calls a freeze by this name. Its price is elsewhere in the book.
 RESERVED = frozenset({"streak_freeze"})
 ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-# A thousand redemptions a second are four for each item: with transactions of 15 ms, one in 16 meets another.
+# A stock is counted in so many items, because transactions on one item conflict. With a thousand redemptions
+# a second, each item has four; a transaction takes 15 ms, so one in 16 meets another.
 SLICES = 256
-# Partitions of the table. One takes a thousand write units a second; a piece that is taken costs two.
+# Slices lie in so many partitions. One takes a thousand write units a second, and taking a piece costs two.
 GROUPS = 4
-SPARES = -1  # stands for a slice's number
+SPARES = -1  # in place of a slice's number: the pieces that were given back
 Problem = tuple[tuple[str, ...], str]  # the keys that lead to what is wrong; a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What can be redeemed in [valid_from, valid_until)."""
+    """A reward that users can redeem in [valid_from, valid_until)."""
 
     price_points: int  # of one, above 0
-    brand: str  # who is to be paid for it, or pays for it
-    stock: int | None = None  # how many there are in all, over all versions of the book; None: no end of them
+    brand: str  # the company that is paid for it, or that pays for it
+    stock: int | None = None  # the number of pieces, over all versions of the book; None: unlimited
     limit_per_user: int | None = None  # how many of them one user may have; None: any number
     valid_from: datetime = ALWAYS
     valid_until: datetime = NEVER
@@ -55,38 +54,39 @@ def read_rewards(document: Mapping[str, Any]) -> dict[str, Reward]:
 
 def _reward(section: Mapping[str, Any]) -> Reward:
     return Reward(
-        section["price_points"],
-        section["brand"],
-        section.get("stock"),
-        section.get("limit_per_user"),
-        parse_moment(section["valid_from"]).utc if "valid_from" in section else ALWAYS,
-        parse_moment(section["valid_until"]).utc if "valid_until" in section else NEVER,
-        section.get("title", ""),
-        section.get("description", ""),
-        section.get("image_url", ""),
+        price_points=section["price_points"],
+        brand=section["brand"],
+        stock=section.get("stock"),
+        limit_per_user=section.get("limit_per_user"),
+        valid_from=parse_moment(section["valid_from"]).utc if "valid_from" in section else ALWAYS,
+        valid_until=parse_moment(section["valid_until"]).utc if "valid_until" in section else NEVER,
+        title=section.get("title", ""),
+        description=section.get("description", ""),
+        image_url=section.get("image_url", ""),
     )
 
 
 def reward_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what makes no sense in the rewards of a document that satisfies book_schema.BOOK."""
+    """Yield the faults of a document's rewards that the schema (book_schema.BOOK) does not find."""
     for reward_id, section in document.get("rewards", {}).items():
         if reward_id in RESERVED:
             yield ("rewards", reward_id), "is the name of what the book sells elsewhere"
-        unreadable = False
+        has_bad_moment = False
         for name in ("valid_from", "valid_until"):
             try:
-                parse_moment(section.get(name, "2000-01-01T00:00:00Z"))
+                if name in section:
+                    parse_moment(section[name])
             except ValueError as error:
-                unreadable = True
+                has_bad_moment = True
                 yield ("rewards", reward_id, name), str(error)
-        if not unreadable and _reward(section).valid_from >= _reward(section).valid_until:
+        if not has_bad_moment and _reward(section).valid_from >= _reward(section).valid_until:
             yield ("rewards", reward_id, "valid_until"), "is not after valid_from"
         for name, reason in _problems_for_readers(section):
             yield ("rewards", reward_id, name), reason
 
 
 def _problems_for_readers(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what people could not read or see of a reward: field, reason."""
+    """Yield the fields of a reward that people could not read or see, each with the reason."""
     for name, allowed in (("title", ""), ("description", "\n")):
         text = section.get(name)
         if text is not None and not text.strip():
@@ -125,8 +125,8 @@ def lowered_stocks(
 ) -> Iterator[Problem]:
     """Yield the stocks that are lower than those of a version before, or higher than those of one after.
 
-    A stock lies in slices (see slice_size), and pieces are gone from each. Nobody could gather them without
-    asking all slices at once. So a stock is only ever raised.
+    A stock is divided into slices (see slice_size), and each counts how many of its pieces were taken. To
+    lower a stock, somebody would have to read and change all slices at once. So a stock can only be raised.
     """
     for reward_id, reward in rewards.items():
         if (stock := reward.stock) is None:
@@ -146,14 +146,16 @@ def _stocks(versions: Sequence[Mapping[str, Reward]], reward_id: str) -> list[in
 
 
 def slice_size(stock: int, number: int) -> int:
-    """Return how many of a stock belong to a slice: shares differ by one at most, and their sum is the stock.
+    """Return how many pieces of a stock a slice has. Sizes differ by one at most; their sum is the stock.
 
-    Each slice counts what was taken of its share. A share follows from the stock alone, and what was taken
-    only grows. So a slice that is full stays full until the stock is raised, and who has seen all of them
-    full need not ask them again. What comes back by a reversal belongs to no slice: it lies apart, in the
-    spares, and is taken last. So when somebody looks at the spares, nothing else is left: one look decides.
-    Each slice has stock // SLICES, and the first stock % SLICES slices have one more. Rounding up
-    (stock - number) / SLICES says both: of a stock of 257, slice 0 has 2, and each other slice has 1.
+    Each slice has stock // SLICES, and the first stock % SLICES slices have one more. Both follow from
+    rounding up (stock - number) / SLICES. Example: with a stock of 257, slice 0 has 2, and each other slice
+    has 1.
+
+    A slice counts how many of its pieces were taken, and that number only grows. So a full slice stays full
+    until the stock is raised, and a process that has seen all slices full need not read them again. A piece
+    that a reversal gives back belongs to no slice but to the spares, which are taken last. So one read of the
+    spares decides whether anything is left.
     """
     return (stock + SLICES - 1 - number) // SLICES
 
@@ -164,22 +166,22 @@ def group_of(number: int) -> int:
 
 
 def open_slices(stock: int, taken: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the slices of which something is left. taken: by slice; nothing of those it lacks."""
+    """Return the slices that are not full. taken: by slice, how many pieces were taken; no entry: none."""
     return tuple(number for number in range(SLICES) if taken.get(number, 0) < slice_size(stock, number))
 
 
 def pieces_left(stock: int, taken: Mapping[int, int], spares: int) -> int:
-    """Return how many are left in all."""
+    """Return how many pieces are left in all."""
     return spares + sum(max(0, slice_size(stock, number) - taken.get(number, 0)) for number in range(SLICES))
 
 
 class Fulfilment(StrEnum):
-    """What has become of a redemption."""
+    """The state of a redemption."""
 
     REQUESTED = "requested"
-    FULFILLED = "fulfilled"  # it may still be reversed by hand, when the reward comes back
-    FAILED = "failed"  # the user will not get the reward; the points have gone back
-    REVERSED = "reversed"  # likewise, by hand
+    FULFILLED = "fulfilled"  # an admin may still reverse it, if the user sends the reward back
+    FAILED = "failed"  # the user will not get the reward, and has got the points back
+    REVERSED = "reversed"  # an admin has reversed it, and the user has got the points back
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +189,13 @@ class Redemption:
     """A reward that a user has redeemed."""
 
     user_id: str
-    created_at: str  # the place of its ledger entry, which has its price too
+    created_at: str  # the place of its ledger entry
     reward_id: str
     brand: str
     price_points: int
     rules_version: int  # of the book that named the price
-    from_stock: bool = False  # it was taken from a stock: a reversal gives it back there
-    is_limited: bool = False  # it was counted for its user: a reversal takes that back
+    from_stock: bool = False  # whether it was taken from a stock, so that a reversal gives it back
+    is_limited: bool = False  # whether it was counted for the user's limit, so that a reversal uncounts it
     fulfilment: Fulfilment = Fulfilment.REQUESTED
     changed_at: str | None = None  # when its fulfilment changed
-    title: str = ""  # what the reward was called then; "": nothing
+    title: str = ""  # the reward's title at that time; "": none

@@ -1,7 +1,7 @@
-"""How long what is kept: each class of data in each store, by which setting, and who sees to it (rule 22).
+"""How long each store keeps each class of data, by which setting, and what enforces it (rule 22).
 
-The table of docs/retention.md is made of this list. A test holds it against the inventory, so no store is
-without an answer; and against the template and the nightly pass, so no answer is a promise alone.
+The table of docs/retention.md is made from this list. Tests compare it with the inventory, so that no store
+is left out, and with the template and the nightly pass, so that each limit is really enforced.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,13 @@ A_NIGHT = "the night after"
 JUDGES = "late events and reversals are judged by it"
 MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
-# A table that somebody has emptied by mistake can be restored as of before for this long (rule 21).
-GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
+# If somebody empties the table of phones by mistake, it can be restored for so long, and until that week's
+# pass (rule 21; analytics/forgetting/gone_phones.py).
+GONE_PHONES_STAY = timedelta(days=7)
 
 
 class DataClass(StrEnum):
-    """What ages."""
+    """The classes of data that age."""
 
     RAW = "raw payloads"
     TEXT = "free text"
@@ -30,10 +31,10 @@ class DataClass(StrEnum):
 
 
 class Enforcer(StrEnum):
-    """Who sees to it.
+    """What deletes old data.
 
-    LIFECYCLE: a rule of the bucket. TTL: the table's time to live. PASS: the nightly run's pass. QUEUE: a
-    queue keeps messages so long. WRITER: whoever makes it useless removes it at once. NOBODY: it stays.
+    LIFECYCLE: a rule of the bucket. TTL: the table's time to live. PASS: the nightly run's pass. QUEUE: the
+    queue's retention. WRITER: the writer that makes the data useless deletes it at once. NOBODY: it stays.
     """
 
     LIFECYCLE = "lifecycle"

@@ -1,7 +1,7 @@
-"""Whether a person's responses and their copies in the lake are the same answers, as rule 7 asks of a ledger.
+"""Whether table and lake have the same responses of a person, as rule 7 demands of a ledger.
 
-A response never changes, but for the mark that it is counted. So table and lake must hold the same ones.
-Where they do not, nobody knows which is right, and the person's stats are left as they are.
+A response never changes, except for the mark that it is counted. So both must have the same ones. If they
+differ, nobody knows which is right, and the person's stats are not repaired.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ class LakeAnswers:
 
 
 def digest_of(responses: Sequence[Response]) -> int:
-    """Return a number of 64 bits that distinguishes sets of responses: the sum of their hashes.
+    """Return a number of 64 bits by which sets of responses differ: the sum of their hashes.
 
     The SQL of analytics/recompute/answer_totals.py gives the same for the lake's rows.
     """
@@ -47,22 +47,22 @@ def _hash(response: Response) -> int:
 
 
 def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) -> tuple[Doubt, str]:
-    """Return what speaks against a person's responses, and in which way lake and table differ, in words.
+    """Return the doubt about a person's responses, and how lake and table differ, in words.
 
-    responses: all that the table has of the person. Those of the last two hours may not be in the lake yet.
+    responses: all of the person in the table. Those of the last two hours may not be in the lake yet.
     """
     oldest_first = sorted(responses, key=lambda response: response.created_at)
     if len(oldest_first) < lake.answers:
         surplus = lake.answers - len(oldest_first)
         return Doubt.CONTRADICTED, f"the lake has {surplus} answers that the table lacks"
-    due = _count_before(oldest_first, stamp(now - LAKE_LAG))  # that many must be in the lake by now
+    due = _count_before(oldest_first, stamp(now - LAKE_LAG))  # so many must be in the lake
     if due > lake.answers:
         is_lost = _count_before(oldest_first, stamp(now - LAKE_LOST)) > lake.answers
         return (Doubt.LACKING if is_lost else Doubt.LATE), f"the lake lacks {due - lake.answers} answers"
-    # Answers come into the lake in their order, as a rule. So it has the oldest ones.
+    # Answers usually reach the lake in their order. Then it has the oldest ones.
     if lake.digest == digest_of(oldest_first[: lake.answers]):
         return Doubt.NONE, ""
-    # Exceptions to the rule are among the newest answers, while some of them are not in the lake yet.
+    # A few of the newest answers may have overtaken others that are not in the lake yet.
     if due < lake.answers < len(oldest_first):
         return Doubt.LATE, "answers of the last hours are in the lake in another order"
     return Doubt.CONTRADICTED, "answers differ in the lake"

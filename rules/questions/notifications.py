@@ -1,4 +1,4 @@
-"""Messages to phones, of a question or of a streak that ends tonight: who gets one, when, in which words."""
+"""Messages to phones, about a question or a streak that ends tonight: who gets one, when, and its text."""
 
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -9,14 +9,15 @@ from rules.days import DAY, EPOCH, stamp, start_of, today, unstamp, zone
 from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
 from rules.questions.questions import Question, is_in_audience
 
-# A person chooses one of these as the minutes between two announcements. They are few, because
-# `partitions_to_ask` makes a query for each.
+# A person chooses one of these as the minutes between two announcements. They are few, because a reader makes
+# a query for each (partitions_to_ask).
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
-# A partition of an index takes 1,000 writes a second; to tell a person is two. So each is cut into shards.
+# A partition of an index takes 1,000 writes a second, and an announcement to a person is two. So each
+# partition of listeners is cut into shards.
 LISTENER_SHARDS = 4
-# Sorts before every other stamp, so that people who have not heard of any question come first.
+# The last_notified_at of a person before the first announcement. It sorts before every other stamp.
 NEVER = stamp(EPOCH)
-# What a partition's name says of its listeners: they have no tags, or some.
+# In a partition's name: its listeners have no tags, or have some.
 NO_TAGS, SOME_TAGS = "*", "+"
 QUESTION_TITLE = "A new question"
 STREAK_TITLE = "Your streak ends tonight"
@@ -27,14 +28,13 @@ CLAIM_KEPT = timedelta(days=7)
 REMINDER_HOUR = 20
 # Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
 REMINDER_SHARDS = 4
-# How many dates after today to look at for a reminder: a date that its zone skips has none, but one soon
-# after has.
+# So many dates after today may have the next reminder. One of them may be skipped by the zone, and have none.
 DATES_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """Wall-clock times: quiet from `since` (included) to `until` (not); they may wrap midnight."""
+    """Wall-clock times: quiet from `since`, included, to `until`, not included, maybe over midnight."""
 
     since: time
     until: time
@@ -48,12 +48,12 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one person wants to hear on one phone."""
+    """The messages that one person wants on one phone."""
 
     subscription_id: str
-    owner: str
+    owner: str  # the user's id
     fcm_token: str
-    tags: tuple[str, ...]  # the person hears of questions for these, and of those for everybody
+    tags: tuple[str, ...]  # the person hears of questions for these tags, and of questions for everybody
     min_interval_minutes: int
     timezone: str  # of the quiet hours and the reminders
     quiet_hours: QuietHours | None
@@ -61,7 +61,7 @@ class Subscription:
     created_at: str
     updated_at: str
     last_notified_at: str = NEVER  # stamp of the newest announcement, NEVER before the first
-    endpoint_arn: str = ""  # where the push service reaches the phone, "" before the first message
+    endpoint_arn: str = ""  # the phone's address in the push service; "" before the first message
     is_active: bool = True
 
 
@@ -126,7 +126,7 @@ def listener_partition(min_interval_minutes: int, listeners: str, shard: int) ->
 
 
 def tag_listeners(tag: str) -> str:
-    """Return what a partition's name says of those who listen to one tag: `=it`."""
+    """Return the part of a partition's name for the listeners to one tag: `=it`."""
     return f"={tag}"
 
 
@@ -138,7 +138,7 @@ def home_partition(subscription: Subscription) -> str:
 
 
 def partitions_to_ask(audience: Iterable[str], shard: int) -> list[tuple[int, str]]:
-    """Return (minutes, partition) pairs that hold exactly those of a shard who hear of a question.
+    """Return the partitions with exactly the people of a shard who hear of a question, as (minutes, name).
 
     Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question for
     everybody, else times the number of tags in its audience.
@@ -161,16 +161,16 @@ def later_stamp(old: str, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """What a phone shows, and what its app reads."""
+    """A message to a phone: the text that it shows, and data for its app."""
 
     title: str
     body: str
-    data: Mapping[str, str]  # flat, texts only
-    ttl_seconds: int  # how long it is kept for a phone that is off
+    data: Mapping[str, str]
+    ttl_seconds: int  # how long the push service keeps it for a phone that is off
 
 
 def message_of_question(question: Question, now: datetime) -> PushMessage:
-    """Return what a phone shows of a question, for as long as it takes answers."""
+    """Return the message about a question. It lives as long as the question takes answers."""
     seconds = int((unstamp(question.closes_at) - now).total_seconds())
     data = {
         "type": "question",
@@ -181,7 +181,7 @@ def message_of_question(question: Question, now: datetime) -> PushMessage:
 
 
 def message_of_streak(length: int, now: datetime, zone_name: str) -> PushMessage:
-    """Return what a phone shows of a streak of so many days: until the local date ends, 3 hours at most."""
+    """Return the reminder of a streak of so many days: it lives until the date ends, 3 hours at most."""
     days = "1 day" if length == 1 else f"{length} days"
     seconds = int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
     data = {"type": "streak", "length": str(length)}
@@ -199,10 +199,10 @@ def claim_expires_at(last: datetime) -> int:
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
     """Return the instant (UTC) at which a local date's reminder is due; None: not on that date.
 
-    It is due at 20:00. If that hour is quiet, it is due when the quiet hours end, provided that the date is
-    still the same. The date is the reminder's key, so nobody gets two for one date. When clocks change, an
-    hour that comes twice counts the first time, an hour that is jumped over counts right after the jump, and
-    a date that the zone skips has no reminder.
+    It is due at 20:00. If that hour is quiet, it is due when the quiet hours end, if that is on the same
+    date. The date is the reminder's key, so nobody gets two for one date. If clocks are set back, the first
+    of two equal hours counts. If they are set forward, a time that does not exist is right after the jump. A
+    date that the zone skips has no reminder.
     """
     for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
         if clock is None or clock < time(REMINDER_HOUR):
@@ -232,8 +232,8 @@ def is_timely_reminder(due: datetime, now: datetime, zone_name: str, quiet: Quie
 def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:
     """Return the length of a streak if it is at risk today, else 0.
 
-    It is not at risk if today has activity or is paused, or if it has lapsed. zone_name: the zone of the
-    streak's dates.
+    It is not at risk if today is active or paused, or if the streak has lapsed. zone_name: of the user's
+    dates.
     """
     if streak is None:
         return 0

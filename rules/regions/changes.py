@@ -1,7 +1,6 @@
-"""Changes of items on their way from the writer to the standby (rule 23): their text, and what must be there
-before the standby takes one over.
+"""Changes of items on their way from the writer to the standby (rule 23): their messages, and their order.
 
-The writer writes one after the other, and a standby takes them over in the same order:
+The writer writes these items one after the other, and a standby takes them over in the same order:
 
     an event's claim -> the event -> its ledger entry -> its day -> the profile
                                      a command's entry -> the command's claim
@@ -20,7 +19,8 @@ from rules.days import stamp
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 
 LEDGER = "RewardsLedger"
-# Of each table that a standby has: its keys. Boards and Limits are made anew within minutes, and stay out.
+# The keys of each table that a standby has. Boards and Limits are left out, because they are made anew within
+# minutes.
 KEYS: Mapping[str, tuple[str, ...]] = {
     LEDGER: ("account_id", "created_at"),
     "UserStreaks": ("user_id",),
@@ -41,17 +41,17 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "WebhookEndpoints": ("registry", "endpoint_id"),
     "Notifications": ("holder", "place"),
 }
-# An attribute of items that came from the writer: the number of the change.
+# An attribute of items that a standby has taken over: the number of the change.
 FOLLOWED = "followed"
-# Marks of deletions, among the claims: so nothing that comes late brings an item back.
+# Marks of deletions are stored among the claims. So a late change does not bring a deleted item back.
 GONE = "gone/"
 GONE_KEY = "gone"
-Image = Mapping[str, Mapping[str, Any]]
-# What SQS takes everywhere, less some room.
+Image = Mapping[str, Mapping[str, Any]]  # an item as DynamoDB writes it
+# SQS takes 256 KiB in every region. This leaves room for what base64 and attributes add.
 MESSAGE_BYTES_MAX = 240_000
-LONG_BYTES = 60_000
-# Claims and events expire after 90 days, and an event may wait for 30 of them before it is applied. What is
-# older than this is no longer asked for: its change would have been under way for longer than any is.
+LONG_BYTES = 60_000  # a longer list of changes is compressed, or cut
+# A standby waits for no claim or event that is older. Claims and events expire after 90 days, and an event
+# waits at most 30 days before it is applied: no change is under way for so long.
 ASKED_FOR = timedelta(days=45)
 
 
@@ -62,9 +62,9 @@ class ItemChange:
     table: str  # its name in the template
     epoch: int
     at: int  # microseconds of the epoch, as the table says
-    key: Image  # the item's key as DynamoDB writes it
-    image: Image | None  # the item after the change; None: it is gone
-    is_new: bool  # whether it was not there before
+    key: Image
+    image: Image | None  # the item after the change; None: it was deleted
+    is_new: bool  # whether the change created the item
 
     @property
     def number(self) -> str:
@@ -73,12 +73,13 @@ class ItemChange:
 
     @property
     def owner(self) -> str:
-        """The value of the partition key: whose item it is."""
-        return str(next(iter(self.key[KEYS[self.table][0]].values())))
+        """The value of the item's partition key, without its type."""
+        partition_key, *_ = KEYS[self.table]
+        return str(next(iter(self.key[partition_key].values())))
 
 
 def number_of(epoch: int, at: int) -> str:
-    """Return a change's number. at: microseconds; 0 stands before every change of the epoch."""
+    """Return a change's number. at: microseconds; 0 for the number before every change of the epoch."""
     return f"{epoch:08d}/{at:017d}"
 
 
@@ -103,7 +104,7 @@ def change_messages(epoch: int, changes: Iterable[str]) -> Iterator[str]:
         {"epoch": 3, "changes": [{"table": "BPEvents", "at": 1767225600000001, "key": {...}, "image": {...},
         "new": 1}]}
 
-    Values are as DynamoDB writes them, bytes in base64. A long list is compressed: a text is in its place.
+    Values are as DynamoDB writes them, bytes in base64. A long list is compressed, and `changes` is a text.
     """
     batch: list[str] = []
     size = 0
@@ -151,7 +152,7 @@ def _change(epoch: int, fields: Mapping[str, Any]) -> ItemChange:
 
 
 def with_bytes(image: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return an item of JSON with bytes where it has some: as DynamoDB's client takes it."""
+    """Return an item of JSON as DynamoDB's client takes it: with its base64 texts as bytes."""
     return {name: _value(typed) for name, typed in image.items()}
 
 
@@ -169,18 +170,18 @@ def _base64(data: bytes) -> str:
 
 
 def claim_needed(event: Image, now: datetime) -> str:
-    """Return the key whose claim must be there before an event; "" for none.
+    """Return the idempotency key that must have a claim before a standby takes an event over; "" for none.
 
-    Without the claim, a client that asks the new writer again would get a second event for its key.
+    Without the claim, a client that repeats its request at the new writer would get a second event.
     """
     return _text(event, "idempotency_key") if _text(event, "created_at") > stamp(now - ASKED_FOR) else ""
 
 
 def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
-    """Return the ids of the events that must be there before some entries.
+    """Return the ids of the events that a standby must have before it takes entries over.
 
-    An event is new to a processor if it arrived after the newest entry. So an event that came a second time,
-    after its entry, would earn twice.
+    A processor takes an event as new if it arrived after the newest entry. So an event that arrived after its
+    own entry would earn twice.
     """
     since = stamp(now - ASKED_FOR)
     return {
@@ -191,7 +192,7 @@ def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
 
 
 def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the dates that entries count for, each with the place that its day must have reached."""
+    """Return the dates that entries count for, each with the ledger place that its day must have counted."""
     return {
         entry.draft.activity_date: entry.created_at
         for entry in entries
@@ -200,10 +201,10 @@ def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
 
 
 def place_needed(table: str, image: Image) -> str:
-    """Return the place in the owner's ledger that an item speaks of; "" for none.
+    """Return the place of the entry that a standby must have before it takes an item over; "" for none.
 
-    An item that is there before that entry would say something that the ledger does not know: a profile a
-    balance, a claim an answer, a redemption that was paid.
+    Without the entry, the item would contradict the ledger: a profile has its balance, a claim answers with
+    it, and a redemption was paid by it.
     """
     if table in ("UserStreaks", "DailyActivity"):
         return _text(image, "ledger_head")
@@ -220,7 +221,7 @@ def _text(image: Image, name: str) -> str:
 
 
 def _is_place(target: str) -> bool:
-    """Whether a claim's target is an entry's place; that of an event has an id behind its time."""
+    """Whether a claim's target is an entry's place. An event's target has an id behind its time."""
     try:
         return "#" not in target and bool(datetime.fromisoformat(target))
     except ValueError:

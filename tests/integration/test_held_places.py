@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.limits import OwnerQuota, QuotaPlace
+from adapters.platform.limits import OwnerQuota, QuotaSlot
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.subscription_store import SubscriptionStore
 from ingest.questions import questions_api, subscriptions
@@ -37,7 +37,7 @@ def test_64_at_once_get_no_more_places_than_there_are(engine: Engine) -> None:
     def take(number: int) -> bool:
         for _ in range(20):
             try:
-                wanted = QuotaPlace(owner, f"t{number}", NOW + timedelta(hours=1))
+                wanted = QuotaSlot(owner, f"t{number}", NOW + timedelta(hours=1))
                 return places.take(wanted, 5, NOW, all_there)
             except Exception:  # contended: as a caller would, again
                 time.sleep(0.05)
@@ -45,7 +45,7 @@ def test_64_at_once_get_no_more_places_than_there_are(engine: Engine) -> None:
 
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(take, range(64))) == 5
-    later = QuotaPlace(owner, "later", NOW + timedelta(hours=3))
+    later = QuotaSlot(owner, "later", NOW + timedelta(hours=3))
     assert places.take(later, 5, NOW + timedelta(hours=2), all_there), "the others have ended"
 
 
@@ -58,7 +58,7 @@ def test_what_was_never_stored_holds_its_place_for_a_minute(engine: Engine) -> N
     owner, until = f"o{time.time_ns()}", NOW + timedelta(hours=1)
 
     def take(thing: str, seconds: int) -> bool:
-        return places.take(QuotaPlace(owner, thing, until), 1, NOW + timedelta(seconds=seconds), lambda _: {})
+        return places.take(QuotaSlot(owner, thing, until), 1, NOW + timedelta(seconds=seconds), lambda _: {})
 
     assert [take("a", 0), take("b", 59), take("b", 60), take("c", 61)] == [True, False, True, False]
     places.give_back(owner, "b", NOW)

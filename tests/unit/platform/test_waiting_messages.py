@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import (
-    RECEIVES_IN_ALL,
+    ALL_RECEIVES_MAX,
     RECEIVES_MAX,
     WAIT_SECONDS_MAX,
     Consumer,
@@ -95,11 +95,11 @@ def test_before_its_queue_gives_it_up_it_is_sent_anew_and_brings_its_count() -> 
 
 def test_after_two_weeks_it_is_kept_with_its_reason() -> None:
     sqs = Sqs()
-    assert served(sqs, record("away", 4, before=str(RECEIVES_IN_ALL))) == set()
+    assert served(sqs, record("away", 4, before=str(ALL_RECEIVES_MAX))) == set()
     (kept,) = sqs.sent
     assert kept["QueueUrl"] == "failures"
     assert json.loads(kept["MessageBody"])["reason"] == "waited for two weeks: Away: no answer"
-    assert RECEIVES_IN_ALL * WAIT_SECONDS_MAX > 14 * 24 * 3600
+    assert ALL_RECEIVES_MAX * WAIT_SECONDS_MAX > 14 * 24 * 3600
 
 
 def test_what_there_is_no_time_for_comes_again_at_once_and_the_first_is_always_begun() -> None:
