@@ -9,12 +9,13 @@ from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.ledger_copies import warehouse_copies
-from analytics.warehouse.build import DAY, Builder, ModelBuild, build
+from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import check_model, fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
+from rules.days import DAY
 from rules.lake.entities import LOADED
 from rules.lake.residue import ErasureNames
 from tests.sql.conftest import Lake
