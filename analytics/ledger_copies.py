@@ -54,10 +54,10 @@ def copy_faults(
 ) -> Iterator[CopyFault]:
     """Yield what is wrong with the copies of one account, and where.
 
-    A copy is sound if its chain has no fault and leads to the leaf of the last root. The others are compared
-    with the table's if it is sound, because it alone has hashes; otherwise with another sound one.
-    leaf: None: no root has the account. until: by copy, up to which seq it must be whole. Later entries may
-    be on their way.
+    A copy is sound if its chain has no fault and leads to the leaf of the last root. The other copies are
+    compared with the table's copy if it is sound, because only the table has hashes; otherwise with another
+    sound one. leaf: None: no root has the account. until: by copy, up to which seq it must be complete. Later
+    entries may be on their way.
     """
     names = sorted(copies, key=lambda name: name != TABLE)
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
@@ -74,7 +74,7 @@ def copy_faults(
 def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
-    """Yield how each copy contradicts itself, or the root. None of them is sound."""
+    """Yield how each copy contradicts itself, or the root, where no copy is sound."""
     for name, links in copies.items():
         faults = own_faults(account, links)
         yield from (CopyFault(account, name, fault) for fault in faults)

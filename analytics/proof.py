@@ -1,4 +1,4 @@
-"""The tree over the heads of all accounts' ledgers, as the last night has left it (rule 19).
+"""The tree over the heads of all accounts' ledgers, which each night goes on with (rule 19).
 
 state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes.
 state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
@@ -58,7 +58,7 @@ class Heads:
 
     @classmethod
     def read(cls, objects: Objects) -> "Heads":
-        """Return what the last night has left."""
+        """Return the heads that the last night has stored; empty trees if no night has."""
         try:
             values = json.loads(objects.get(HEADS))
         except NoObject:
@@ -169,7 +169,7 @@ class PreviousTree:
 
 
 def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
-    """Return heads as findings keep them, by bucket and name."""
+    """Return the leaves of heads, by bucket and name. heads: in the form of findings."""
     changes: dict[int, dict[bytes, TreeLeaf]] = {}
     for bucket, name, seq, digest in heads:
         leaf = TreeLeaf(int(seq), bytes.fromhex(str(digest)))
@@ -185,9 +185,9 @@ def root_key(run_id: str) -> str:
 def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
     """Write the root of a night, and return it as it is published.
 
-    It names the root before it, so none can be left out. The bucket keeps each version under a lock, so no
-    root can be replaced, whatever the rights of who tries. What is put under the key again is a further
-    version, and whoever asks for the first one gets it. A run that has published its root gets that one.
+    It names the root before it, so none can be left out. The bucket keeps each version under a lock, so
+    nobody can replace a root, whatever their rights. A second object under a key is a further version, and
+    the first one can still be read. If the run has published its root already, that root is returned.
     """
     try:
         last = json.loads(objects.get(LATEST))

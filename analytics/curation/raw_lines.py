@@ -28,10 +28,10 @@ TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
 
 
 class Unreadable(ValueError):
-    """An object of which not all can be unzipped. The message is the reason.
+    """An object that cannot be unzipped as a whole. The message is the reason.
 
-    text: the lines of members that are whole. rest: the bytes of the other members. seen: as much of their
-    text as can be read; nothing proves that it is right.
+    text: the lines of whole members. rest: the bytes of the other members. seen: as much of the text of the
+    other members as can be read; nothing proves that it is right.
     """
 
     def __init__(self, reason: str, text: bytes, rest: bytes, seen: bytes) -> None:
@@ -45,7 +45,7 @@ class Batch:
 
     text: bytes  # of all the objects
     lines: pa.BinaryArray  # the text as one value a line, each with its newline
-    frame: Flags  # for each line whether it frames a packed record, and holds no row
+    frame: Flags  # for each line whether it only frames a packed record, and holds no row
     names: list[str]  # of the objects
     starts: list[int]  # for each object, the index of its first line
 
@@ -130,14 +130,14 @@ def zip_like(data: bytes, text: bytes) -> bytes:
 
 def _inflate(data: bytes) -> bytes:
     """Return the text of an object that begins with a gzip member. Raises as _inflate_members does."""
-    # An object of many members has these bytes again. One of a single member all but never does.
+    # An object of many members has these bytes again. An object of one member hardly ever does.
     if data.find(MEMBER, len(MEMBER)) >= 0:
         return _inflate_members(data)
     # The text's size is known beforehand: a buffer that has to grow costs as much again.
     check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
     most = min(size, EXPANSION_MAX * len(data)) + 64
     text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, most))
-    # If these were not the member's last bytes, something comes after it.
+    # If size and check are wrong, these were not the member's last bytes: something comes after it.
     is_whole = (len(text), isal_zlib.crc32(text)) == (size, check)
     return text if is_whole else _inflate_members(data)
 

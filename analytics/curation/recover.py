@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from adapters.platform.objects import NoObject, ObjectChanged, Objects
+from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.raw_lines import Unreadable, unzip, zip_like
 from analytics.lake.layout import raw_prefix
 from rules.lake.entities import ENTITIES
@@ -24,8 +24,9 @@ ERRORS = "errors/"
 HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
 DATA = "rawData"  # the field with what Firehose was sent, in base64
 _JSON = json.JSONDecoder()
-_BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")  # records: they may be a list, and begin with a byte order mark
-# Where a record may begin after text that is none.
+# What may stand between records. They may be a list, and begin with a byte order mark.
+_BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
+# Where a record may begin after text that is no record.
 _NEXT = re.compile(r"\n|(?<=\})(?=\s*\{)")
 
 
@@ -83,25 +84,26 @@ def _end_of_gap(chars: str, at: int) -> int:
 class _SortedRows:
     """An error object's rows by partition, and the records whose rows belong to none."""
 
-    rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # (dt, hour): lines
-    left: list[bytes] = field(default_factory=list)  # texts of records that stay
-    lost: int = 0  # how many rows these have; a record without rows counts as one
+    by_partition: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # (dt, hour): lines
+    staying: list[bytes] = field(default_factory=list)  # texts of records that stay
+    staying_rows: int = 0  # how many rows these have; a record without rows counts as one
 
     def take(self, record: ErrorRecord) -> None:
         """Sort a record's rows into their partitions. Rows of none stay, in the record's form."""
         if not (texts := row_texts(record.data or b"")):
-            self.left.append(record.text)
-            self.lost += 1
+            self.staying.append(record.text)
+            self.staying_rows += 1
             return
-        astray = []
+        rows_of_none = []
         for row in texts:
             try:
-                self.rows.setdefault(_partition(row), []).append(row + b"\n")
+                self.by_partition.setdefault(_partition(row), []).append(row + b"\n")
             except (KeyError, TypeError, ValueError, RecursionError):
-                astray.append(row + b"\n")
-        if astray:
-            self.left.append(record.text if len(astray) == len(texts) else record.having(b"".join(astray)))
-            self.lost += len(astray)
+                rows_of_none.append(row + b"\n")
+        if rows_of_none:
+            is_unchanged = len(rows_of_none) == len(texts)
+            self.staying.append(record.text if is_unchanged else record.having(b"".join(rows_of_none)))
+            self.staying_rows += len(rows_of_none)
 
 
 def recover(objects: Objects, today: date, say: Callable[[str, str], object]) -> tuple[int, int]:
@@ -119,31 +121,41 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
             stay += 1
             continue
         with suppress(NoObject, ObjectChanged):  # another night moves it
-            data = objects.get(stored.key)
-            unzipped_rows, unreadable, reasons = _SortedRows(), b"", list[str]()
-            try:
-                text = unzip(data)
-            except Unreadable as error:
-                text, unreadable = error.text, error.rest
-                unzipped_rows.lost += 1
-                reasons.append(str(error))
-            for record in error_records(text):
-                unzipped_rows.take(record)
-            for (dt, hour), lines in sorted(unzipped_rows.rows.items()):
-                prefix = raw_prefix(entity, today.isoformat(), dt, hour)
-                objects.put(f"{prefix}recovered/{name}", b"".join(lines))
-            if unzipped_rows.left:
-                reasons.append(f"{len(unzipped_rows.left)} records have no row of a partition")
-            if reasons:
-                say(stored.key, "; ".join(reasons))
-            if not (unzipped_rows.left or unreadable):
-                objects.delete_if(stored.key, stored.etag)
-            elif unzipped_rows.rows:
-                left = zip_like(data, b"".join(unzipped_rows.left)) if unzipped_rows.left else b""
-                objects.put_if(stored.key, left + unreadable, stored.etag)
-            moved += sum(map(len, unzipped_rows.rows.values()))
-            stay += unzipped_rows.lost
+            rows = _recover_object(objects, stored, f"recovered/{name}", today, say)
+            moved += sum(map(len, rows.by_partition.values()))
+            stay += rows.staying_rows
     return moved, stay
+
+
+def _recover_object(
+    objects: Objects, stored: StoredObject, name: str, today: date, say: Callable[[str, str], object]
+) -> _SortedRows:
+    """Move the rows of one error object; returns its rows. name: of the raw objects that get them.
+
+    Raises NoObject or ObjectChanged if somebody else moves or changes the object.
+    """
+    entity, data = stored.key.split("/")[1], objects.get(stored.key)
+    rows, unreadable, reasons = _SortedRows(), b"", list[str]()
+    try:
+        text = unzip(data)
+    except Unreadable as error:
+        text, unreadable = error.text, error.rest
+        rows.staying_rows += 1
+        reasons.append(str(error))
+    for record in error_records(text):
+        rows.take(record)
+    for (dt, hour), lines in sorted(rows.by_partition.items()):
+        objects.put(raw_prefix(entity, today.isoformat(), dt, hour) + name, b"".join(lines))
+    if rows.staying:
+        reasons.append(f"{len(rows.staying)} records have no row of a partition")
+    if reasons:
+        say(stored.key, "; ".join(reasons))
+    if not (rows.staying or unreadable):
+        objects.delete_if(stored.key, stored.etag)
+    elif rows.by_partition:
+        rest = zip_like(data, b"".join(rows.staying)) if rows.staying else b""
+        objects.put_if(stored.key, rest + unreadable, stored.etag)
+    return rows
 
 
 def _partition(row: bytes) -> tuple[str, str]:

@@ -24,14 +24,15 @@ Entry = dict[str, Any]  # of a quarantine file: source, line, reason, and raw or
 class RefusedLines:
     """Lines that were refused before, and are read again."""
 
-    # Those that are refused again, by the key of their quarantine file
-    left: dict[str, list[Entry]] = field(default_factory=dict)
+    # The entries of lines that are refused again, by the key of their quarantine file
+    refused_again: dict[str, list[Entry]] = field(default_factory=dict)
 
     def take(
         self, objects: Objects, task: Place, before: Bookkeeping, fresh: Container[str], staging: Staging
     ) -> Counts:
-        """Stage the lines that are rows today; returns how many rows were read before, and are refused now.
+        """Stage the refused lines that are rows today. Returns the counts of the file with them.
 
+        in_: how many lines were read for the file before. quarantined: how many of them are still refused.
         before: of the partition's file. fresh: the source names of raw objects that are read anew: their
         lines are left alone. Lines that the quarantine no longer has are not counted as read. So the counts
         are right even if an earlier rebuild crashed before `store`.
@@ -43,29 +44,29 @@ class RefusedLines:
             if name in before.sources and name not in fresh:
                 entries = [json.loads(line) for line in objects.get(key).splitlines()]
                 count += len(entries)
-                self.left[key] = self._take(entries, layout.raw_place(raw), staging)
+                self.refused_again[key] = self._take(entries, layout.raw_place(raw), staging)
         forgotten = max(0, before.counts.quarantined - count)
-        return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.left.values())))
+        return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.refused_again.values())))
 
     def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
         """Stage the lines of a quarantine file that are rows today; returns the entries of the others."""
-        rows, left = [], []
+        rows, refused_again = [], []
         for entry in entries:
             line = line_of(entry)
             if place is None or line is None:
-                left.append(entry)
+                refused_again.append(entry)
                 continue
             try:
                 rows.append(read_row(line, staging.entity, place.dt, str(place.hour)))
             except RowRefused as error:
-                left.append(entry | {"reason": str(error)})
+                refused_again.append(entry | {"reason": str(error)})
         staging.add_earlier(rows)
-        return left
+        return refused_again
 
     def store(self, objects: Objects) -> None:
         """Bring the quarantine up to date, after the partition's file is written."""
-        objects.delete([key for key, entries in self.left.items() if not entries])
-        for key, entries in self.left.items():
+        objects.delete([key for key, entries in self.refused_again.items() if not entries])
+        for key, entries in self.refused_again.items():
             if entries:
                 objects.put(key, ndjson(entries))
 

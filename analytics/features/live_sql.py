@@ -52,7 +52,7 @@ FROM leads
 def _leads() -> str:
     """Return the CTEs that end in one row a lead: its states and stored values, and the night's instant.
 
-    An instant as of which features were computed is moved to the night's, if it is before that.
+    If features were computed as of an earlier instant, the night's instant takes its place.
     """
     moments = ",\n        ".join(
         f"CASE WHEN live.{name} > newest.seen_at THEN live.{name} WHEN live.{name} IS NOT NULL"

@@ -51,13 +51,13 @@ WITH rooted AS (
 )
 SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
 FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
-# Leaves get numbers, so that ids are compared once for each event and not once for each label of its lead.
+# Leaves get numbers. So ids are compared once for each event, and not once for each label of its lead.
 _LEAVES = """CREATE TEMP TABLE leaves AS
 SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
 _PAIRS = """CREATE TEMP TABLE pairs AS
 SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
-# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sums
-# of dates tell which dates count. For other labels each event tells it of its date.
+# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sum of
+# a date tells whether the date counts. For other labels any event of a date makes it count.
 _STRUCK = f"""CREATE TEMP TABLE struck AS
 SELECT DISTINCT n FROM pairs
 SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
@@ -201,7 +201,7 @@ _EVENTS = _events()
 def _result(grace_days: int) -> str:
     """Return the query that sums up the events of each label's lead, and computes the features from the sums.
 
-    It also names counts that no feature uses. DuckDB does not compute these.
+    It also names counts that no feature uses. DuckDB leaves out their computation.
     """
     columns = ", ".join(
         f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_KINDS[feature.unit is Unit.FLAG]}"

@@ -27,23 +27,12 @@ _DELETED = "raw_deleted.json"
 def note_failed_task(objects: Objects, run_id: str, task: Place, error: Mapping[str, str]) -> None:
     """Note that a run has given up a task. error: Error and Cause, as Step Functions gives them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
-    note_failed_place(objects, run_key(run_id, _FAILED_TASKS), task, reason)
+    _note_place(objects, run_key(run_id, _FAILED_TASKS), task, reason)
 
 
 def failed_tasks_of_run(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return the tasks that a run has given up: entity, dt, hour (None: a whole day), reason."""
-    return failed_places_of_run(objects, run_key(run_id, _FAILED_TASKS))
-
-
-def note_failed_place(objects: Objects, folder: str, place: Place, reason: str) -> None:
-    """Note a partition, with the reason, below a prefix of keys; safe to repeat."""
-    key = f"{folder}{place.entity}-{place.dt}-{place.hour or 'day'}.json"
-    objects.put(key, json.dumps({**asdict(place), "reason": reason}).encode())
-
-
-def failed_places_of_run(objects: Objects, folder: str) -> list[dict[str, Any]]:
-    """Return the partitions noted below a prefix: entity, dt, hour (None: a whole day), reason."""
-    return [json.loads(objects.get(stored.key)) for stored in objects.list(folder)]
+    return _noted_places(objects, run_key(run_id, _FAILED_TASKS))
 
 
 def failed_tasks(objects: Objects, run_id: str) -> set[Place]:
@@ -95,11 +84,11 @@ def odd_objects(objects: Objects, run_id: str) -> list[dict[str, str]]:
 
 def note_rebuild(objects: Objects, run_id: str, task: Place, reason: str) -> None:
     """Note a partition that was made from its own rows, because raw objects of it are gone."""
-    note_failed_place(objects, run_key(run_id, _REBUILDS), task, reason)
+    _note_place(objects, run_key(run_id, _REBUILDS), task, reason)
 
 
 def note_deleted_file(objects: Objects, run_id: str, before: str) -> None:
-    """Note that a run was asked for dates before one (YYYY-MM-DD) up to which raw objects are deleted."""
+    """Note that raw objects from before a date (YYYY-MM-DD) are deleted, though a run was to read them."""
     objects.put(run_key(run_id, _DELETED), json.dumps({"before": before}).encode())
 
 
@@ -114,17 +103,14 @@ def read_rebuilds(objects: Objects, run_id: str) -> dict[str, Any]:
         before = None
     return {
         "raw_deleted_before": before,
-        "without_raw": failed_places_of_run(objects, run_key(run_id, _REBUILDS)),
+        "without_raw": _noted_places(objects, run_key(run_id, _REBUILDS)),
     }
 
 
 def note_unloaded(objects: Objects, run_id: str, places: Iterable[Place]) -> None:
     """Note the partitions that a run has curated, of entities that the warehouse has. No places: no note."""
-    _put(
-        objects,
-        f"{UNLOADED}{run_id}.json",
-        sorted({(place.entity, place.dt, place.hour or "") for place in places if place.entity in LOADED}),
-    )
+    rows = {(place.entity, place.dt, place.hour or "") for place in places if place.entity in LOADED}
+    _put_unloaded(objects, f"{UNLOADED}{run_id}.json", sorted(rows))
 
 
 def read_unloaded(objects: Objects) -> Notes:
@@ -144,12 +130,24 @@ def strike_out_unloaded(objects: Objects, notes: Notes, loaded: Collection[Place
     for key, places in notes.items():
         lacking = [place for place in places if place not in loaded]
         if len(lacking) < len(places):
-            _put(objects, key, [(place.entity, place.dt, place.hour or "") for place in lacking])
+            _put_unloaded(objects, key, [(place.entity, place.dt, place.hour or "") for place in lacking])
             if not lacking:
                 objects.delete([key])
             notes[key] = lacking
 
 
-def _put(objects: Objects, key: str, rows: Sequence[tuple[str, str, str]]) -> None:
+def _put_unloaded(objects: Objects, key: str, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Store a note with these partitions: (entity, dt, hour; "" for a whole day). No rows: no note."""
     if rows:
         objects.put(key, json.dumps(rows).encode())
+
+
+def _note_place(objects: Objects, folder: str, place: Place, reason: str) -> None:
+    """Note a partition, with the reason, below a prefix of keys; safe to repeat."""
+    key = f"{folder}{place.entity}-{place.dt}-{place.hour or 'day'}.json"
+    objects.put(key, json.dumps({**asdict(place), "reason": reason}).encode())
+
+
+def _noted_places(objects: Objects, folder: str) -> list[dict[str, Any]]:
+    """Return the partitions noted below a prefix: entity, dt, hour (None: a whole day), reason."""
+    return [json.loads(objects.get(stored.key)) for stored in objects.list(folder)]

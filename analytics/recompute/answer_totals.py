@@ -1,7 +1,7 @@
-"""Totals of the curated responses of each person: how many there are, and a digest of them.
+"""Totals of each person's curated responses: how many there are, and a digest of them.
 
-Both can be added up. So the totals of older partitions are stored, as for users (recompute.py), and a night
-reads the later ones.
+Totals of several partitions can be added up. So the totals of older partitions are stored, as recompute.py
+does for users, and a night reads the later partitions.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ FROM parts GROUP BY person ORDER BY person
 
 @dataclass(frozen=True, slots=True)
 class SettledAnswers:
-    """The totals of partitions up to a date."""
+    """The totals of all partitions up to a date."""
 
     table: pa.Table  # with the columns TOTALS
     until: date | None = None  # None: none is settled
@@ -94,7 +94,7 @@ def _add_later(
 
 
 def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
-    """Return what is settled. If other files were settled than these, return nothing."""
+    """Return the stored totals, if they were made from these files; otherwise start from nothing."""
     try:
         table = pq.read_table(BytesIO(objects.get(SETTLED_ANSWERS)))
     except NoObject:

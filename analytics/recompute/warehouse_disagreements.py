@@ -1,8 +1,8 @@
 """Compares the recompute from the lake with the warehouse's, which is a model in SQL.
 
-It compares sums over 4,096 groups of users first. Then it compares user by user in the groups whose sums
-differ. So one user who differs costs the reading of few others. A group has its users by a part of a hash,
-because ids may all begin alike.
+First it compares sums over 4,096 groups of users. Then it compares user by user in the groups whose sums
+differ. So if one user differs, few others are read. Groups are made by a part of a hash of the id, because
+all ids may begin with the same characters.
 """
 
 from collections.abc import Iterable
@@ -46,15 +46,15 @@ Rows = list[dict[str, Any]]
 def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa.Table]]) -> Rows:
     """Return the users for whom the two recomputes differ, from the first GROUPS_MAX groups that differ.
 
-    recomputed: shares of the users, one after the other; users of other shares are not compared.
-    Each has user_id, lake and warehouse (the figures as text). Raises StatementFailed.
+    recomputed: shares of the users, one after the other; users of other shares are not compared. A row has
+    user_id, lake and warehouse (COLUMNS as texts, or None for no such user). Raises StatementFailed.
     """
     warehouse_sums = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
     lake_users: dict[str, Row] = {}
     groups: list[str] = []
     for share, table in recomputed:
-        of_share = {group: row for group, row in warehouse_sums.items() if _is_of(share, group)}
-        differing_groups, users = _differing_users(table, of_share, GROUPS_MAX - len(groups))
+        share_sums = {group: row for group, row in warehouse_sums.items() if _is_in(group, share)}
+        differing_groups, users = _differing_users(table, share_sums, GROUPS_MAX - len(groups))
         groups += differing_groups
         lake_users |= users
     if not groups:
@@ -74,7 +74,8 @@ def _users_statement(table: str, groups: Iterable[str]) -> str:
     )
 
 
-def _is_of(share: UserShare, group: str) -> bool:
+def _is_in(group: str, share: UserShare) -> bool:
+    """Whether a group is of a share. No group has users of two shares."""
     return share_of_digits(group, share.of) == share.number
 
 

@@ -1,4 +1,8 @@
-"""The nightly run forgets persons: in the lake after curation, and noted when the warehouse is done, too."""
+"""The nightly run's steps that forget persons.
+
+The step `forget` takes them out of the lake after curation. The step `finish` notes what the night has done
+once the warehouse has forgotten them, too.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -44,7 +48,10 @@ class ForgetSteps:
     def forget(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> dict[str, Any]:
-        """{"run_id", "tasks_key"} -> {"is_left", "erasures"}: whether another call is to go on; how many."""
+        """{"run_id", "tasks_key"} -> {"is_left", "erasures"}.
+
+        is_left: whether another call is to go on. erasures: for how many the night is a pass over everything.
+        """
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
         everybody = AllErasees.of(self.jobs.opened(), now, self._tombstones())
@@ -67,7 +74,7 @@ class ForgetSteps:
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 
     def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """{"run_id"} -> {"passed"}: for how many erasures the night was a whole pass."""
+        """{"run_id"} -> {"passed"}: for how many erasures the night has passed over everything."""
         progress = Progress.read(self.objects, event["run_id"])
         if progress is None or not (progress.is_done and progress.warehouse):
             return {"passed": 0}

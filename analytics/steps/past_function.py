@@ -1,8 +1,8 @@
 """Finds a user's events that have left their table (rule 22), in curated files, newest first.
 
-A file's events are sorted by time, not by user. So the column of users is read by ranges of the file, and all
-columns only where the user is. If a caller asks for more than the time allows, the answer has what was found,
-and how far back that is.
+A file's events are sorted by time, not by user. So the column of users is read first, group of rows by group,
+and all columns only of groups that have the user. If a caller asks for more than the time allows, the answer
+has the events that were found so far, and how far back they go.
 """
 
 import time
@@ -32,7 +32,7 @@ logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
 NAMES = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # this many dates are listed at once
-# After that it reads no further file. The caller has 30 s, and gets a cursor to go on.
+# After that a call reads no further file. The caller has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
 
 

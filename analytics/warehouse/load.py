@@ -21,9 +21,8 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, Entity
 
-# Two loads take turns by this lock, which comes before all else: the second one sees all that the first has
-# written. Nobody else reads this table. A LOCK of the loaded table would make its readers wait, and wait for
-# them.
+# Two loads take turns by this lock. It is the first statement, so the second load sees all that the first has
+# written. Only loads and builds use this table. A LOCK of the loaded table would make all its readers wait.
 LOCK = "LOCK lake.loads"
 READERS = 16  # footers that are read at once
 DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
@@ -106,6 +105,7 @@ def _columns(entity: Entity) -> list[str]:
 
 
 def _list_of(names: Sequence[str], table: str = "") -> str:
+    """Return column names as SQL lists them, each with the table's name if one is given."""
     prefix = f"{table}." if table else ""
     return ", ".join(f'{prefix}"{name}"' for name in names)
 

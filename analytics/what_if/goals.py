@@ -1,8 +1,8 @@
 """Streaks and achievements that a candidate adds, changes or drops: who has them, and who would have them.
 
-Only these are worked out, by the rules that answer live. That is done twice: over the history as it is, by
-the versions of the book that there are; and over the history as it would be, by the versions that there would
-be (Timeline.predicted).
+The others are left out. The rules that answer live work these out twice: over the history as it is, by the
+versions of the book that exist; and over the history as it would be, by the versions that there would be
+(Timeline.predicted).
 """
 
 import json
@@ -37,12 +37,12 @@ GoalFigures = dict[tuple[str, str, str], tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class GoalWorld:
-    """The history as it is, or as it would be, and what is to be worked out of it."""
+    """The history as it is, or as it would be, and the goals that are worked out from it."""
 
     name: str  # BEFORE or AFTER
     books: Books
-    changes: tuple[GoalChange, ...]
-    period_of: Mapping[str, StreakPeriod]  # the streaks that are needed
+    changes: tuple[GoalChange, ...]  # those that the book in force has
+    period_of: Mapping[str, StreakPeriod]  # by name, of all streaks that the changes are or need
     event_types: frozenset[str] | None  # the changes are about events of these types; None: of all types
 
     def concerns(self, user: UserFold) -> bool:
@@ -53,12 +53,15 @@ class GoalWorld:
 
 
 class Goals:
-    """Works out what changes by a candidate, user by user, and counts it into figures."""
+    """Works out the goals that a candidate changes, user by user, and counts them into figures."""
 
     def __init__(
         self, timeline: Timeline, now: datetime, figures: Figures, of_users: GoalFigures | None
     ) -> None:
-        """now: says which book is in force. of_users: takes the figures of each user; None: nobody does."""
+        """Set the changes of streaks and achievements in `figures`, into which `count` will count.
+
+        now: says which book is in force. of_users: takes the figures of each user; None: they are not needed.
+        """
         self.timeline, self.now, self._of_users = timeline, now, of_users
         old, new = timeline.real_at(now), timeline.candidate
         figures.streaks = list(_streak_changes(old, new)) if new else []
@@ -70,18 +73,19 @@ class Goals:
 
     @property
     def summed(self) -> set[str]:
-        """The event types that have a property which a version of the predicted books sums."""
+        """The event types with a property that a version of the predicted books sums."""
         books = [version.book for version in self.timeline.predicted.versions] if self._after.changes else []
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
-        """Count in a user who was replayed. covers: before and after."""
+        """Count a user who was replayed. covers: what protects the user's streak, before and after."""
         if self._before.concerns(user):
             self._count(self._before, user, _drafts_before(user.rows), covers[0], today)
         if self._after.concerns(user):
             self._count(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
+        """Yield the entries that earn as they would be."""
         for row, terms, day, points in user.outcomes:
             if points is not None:
                 yield _event(row, day, points, self._measures(row, terms))
@@ -90,6 +94,7 @@ class Goals:
     def _count(
         self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
+        """Count a user's goals in one world. drafts: the entries that earn there."""
         entries = ordered_history(Entry(user.user_id, "", 0, 0, draft) for draft in drafts)
         known = KnownPeriods(unsettled_goals(world.books), world.books, measured_days(entries))
         for change in world.changes:
@@ -108,6 +113,7 @@ class Goals:
                 self._note(world, achievements[name], user.user_id, (1, 1, 1))
 
     def _note(self, world: GoalWorld, change: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
+        """Count that a user has a streak or an achievement. figures: see GoalFigures."""
         current, longest, _ = figures
         sums = change.before if world.name == BEFORE else change.after
         sums.reached += 1
@@ -129,7 +135,10 @@ class Goals:
     def _measure(
         self, version: int | None, kind: str, stored: str | None, properties: str | None
     ) -> str | None:
-        """Return what an event adds. stored: what its entry says, which counts if its properties are gone."""
+        """Return what an event adds by the book of a version; None stands for the candidate.
+
+        stored: what the event's entry says. It counts if the lake does not have the event's properties.
+        """
         candidate, real = self.timeline.candidate, self.timeline.real
         book = candidate if version is None else real.numbered(version).book
         measured = book.measured(kind) if book else None
@@ -140,6 +149,7 @@ class Goals:
 
 
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
+    """Yield the entries that earn as the ledger has them."""
     for row in rows:
         if row.kind in EARNING:
             yield _event(row, row.day, row.points, row.measures, EntryKind(row.kind))
@@ -176,7 +186,10 @@ def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
 
 
 def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) -> Iterator[GoalChange]:
-    """Yield what differs by itself, or by a streak that a condition is of. The lake has no titles."""
+    """Yield the achievements that differ, or have a condition of a streak that differs.
+
+    Titles are not compared, because the lake has none.
+    """
     moved = {streak.name for streak in streaks}
     for name in sorted(old.achievements.keys() | new.achievements.keys()):
         was, is_now = (_without_title(book.achievements.get(name)) for book in (old, new))

@@ -290,7 +290,8 @@ class PredictedBooks(Books):
             in_force = [version for version in in_force if version.number != last.number]
             in_force.append(replace(last, effective_at=until))
         super().__init__(in_force or known)
-        self._numbered = {version.number: version for version in (*known, *self.versions)}
+        # Books.numbered and Books.rejudging look here.
+        self._by_number = {version.number: version for version in (*known, *self.versions)}
 
 
 def _with_expiry(version: Version, timeline: Timeline) -> Version:

@@ -1,4 +1,4 @@
-"""What the lake says beside the ledger: pauses, skipped dates and zones."""
+"""What the lake says of users beside their ledgers: pauses, skipped dates and zones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,8 @@ from rules.days import UnknownZone, today
 from rules.engagement.streak import YEAR, paused_dates_a_year
 
 Pauses = tuple[tuple[date, date], ...]
-# A profile puts away pauses that ended more than a year before a date: older versions have these.
+# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
+# before a date, so older versions have those.
 NEWEST = f"""
 CREATE TABLE settings AS
 WITH newest AS (
@@ -53,7 +54,7 @@ class Todays:
 def user_settings(
     objects: Objects, timeline: Timeline, now: datetime
 ) -> tuple[dict[str, UserSettings], Todays]:
-    """Return the settings of the users who have pauses, skipped dates or an opening; and everybody's date."""
+    """Return the settings of users who have pauses, skipped dates or an opening; and every user's date."""
     db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
         db.execute(NEWEST)

@@ -24,7 +24,7 @@ from rules.days import stamp
 from rules.privacy.erasures import LEADS, PHONES, SEALS, USERS, Erasure, PersonKind, hand_to_lake, with_names
 from rules.privacy.erasures import PERSONS as PEOPLE
 from tests.support.lake_sample import Sample
-from tests.support.raw_lake import put_raw
+from tests.support.raw_lake import ARRIVED, put_raw
 
 
 class MemoryJobs:
@@ -64,7 +64,7 @@ def _told(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def write_raw(sample: Sample, objects: Objects, name: str, arrived: str = "") -> list[Place]:
+def write_raw(sample: Sample, objects: Objects, name: str, arrived: str = ARRIVED) -> list[Place]:
     """Store what a story has touched as raw objects, and curate that; returns the places."""
     by_place: dict[Place, list[Any]] = {place: [] for place in sorted(sample.touched, key=str)}
     sample.touched.clear()
