@@ -1,34 +1,26 @@
-"""A user's streaks and achievements that the book declares.
+"""A user's streaks that the book declares.
 
-Their settled part is stored in two items of DailyActivity. A reader adds the days of the last two months, and
-the ledger since the month before. Only the first reader of a user reads everything.
+Periods that no late event can change any more are *settled*: they are stored, folded, in an item of
+DailyActivity. A reader adds the days since then, which are about two months. Only the first reader of a user
+reads all days.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
+from adapters.engagement.account_items import GOALS
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.kept_items import KeptItems
-from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.book.book import Books
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
-    AchievementSnapshot,
-    DeclaredAchievement,
     StreakHistory,
-    UserHistory,
-    answer_digest,
-    dated_positions,
-    next_snapshot,
-    shown_achievements,
-    snapshot_until,
 )
 from rules.engagement.goals import (
     KnownPeriods,
@@ -40,11 +32,9 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 
-# Settled streaks are renewed if days have settled for so long since. More often, the writes would cost more
-# than the reads that they save.
+# The stored part is renewed once settled_until has moved on by more than this. More often, the writes would
+# cost more than the reads that they save.
 RENEWED_AFTER = timedelta(days=28)
-# One request reads at most so many entries of a user: with a stored snapshot, and without one.
-ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
 
 
 class GoalStore:
@@ -81,25 +71,6 @@ class GoalStore:
             for day in map(decode_item, items)
             if day.get("measures")
         }
-
-
-class AchievementStore:
-    """The snapshots that readers keep of users' achievements."""
-
-    def __init__(self, dynamodb: Any, days: str) -> None:
-        self._dynamodb, self._items = dynamodb, KeptItems(dynamodb, days, ACHIEVEMENTS)
-
-    def get(self, user_id: str) -> AchievementSnapshot:
-        """Return a user's snapshot, strongly consistent; an empty one if there is none, or it is damaged."""
-        return self._items.get(user_id, AchievementSnapshot.of, is_strong=True) or AchievementSnapshot()
-
-    def put(self, user_id: str, snapshot: AchievementSnapshot) -> None:
-        """Store a snapshot."""
-        self._dynamodb.put_item(**self.put_action(user_id, snapshot)["Put"])
-
-    def put_action(self, user_id: str, snapshot: AchievementSnapshot) -> dict[str, Any]:
-        """Return a transaction's action that stores a snapshot."""
-        return {"Put": self._items.put(user_id, snapshot.text)}
 
 
 def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
@@ -155,123 +126,3 @@ class StreakReader:
         profile, known = self.periods(profile, earliest, today, now, is_strong=is_strong)
         periods = {name: known.until(name, period, today) for name, period in period_of.items()}
         return profile, StreakHistory(periods, profile.cover, books)
-
-
-@dataclass(frozen=True, slots=True)
-class AchievementReading:
-    """A user's achievements, and the history that they follow from."""
-
-    achieved: Mapping[str, str]  # by name, the instant at which the user achieved it
-    history: UserHistory
-    streaks: StreakHistory
-    # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
-    is_complete: bool
-
-
-class _Request(NamedTuple):
-    """A read of a user's achievements."""
-
-    user: str
-    declared: Mapping[str, DeclaredAchievement]
-    streaks: StreakHistory
-    now: datetime
-    is_strong: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AchievementReader:
-    """Reads achievements, and stores a snapshot of them."""
-
-    streaks: StreakReader
-    store: AchievementStore
-    ledger: LedgerStore
-
-    def read(
-        self,
-        profile: Profile,
-        declared: Mapping[str, DeclaredAchievement],
-        now: datetime,
-        *,
-        is_strong: bool = False,
-    ) -> AchievementReading:
-        """Return a user's achievements, some moments old.
-
-        is_strong: with all that is written, and whatever the number of entries. Raises AccountContended if
-        the profile's archive is damaged. Raises TooManyEntries, unless is_strong, for a user with more
-        entries than one request may read.
-        """
-        profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
-        user, head = profile.user_id, profile.head.created_at if profile.head else ""
-        stored = self.store.get(user)
-        if not is_strong and stored.answer_of == answer_digest(head, declared, streaks):
-            return AchievementReading(stored.answer, UserHistory((), stored.sums), streaks, is_complete=True)
-        request = _Request(user, declared, streaks, now, is_strong)
-        snapshot, history = self._history_or_refusal(request, stored)
-        dated = dated_positions(snapshot, declared, history, streaks)
-        achieved = shown_achievements(snapshot, declared, dated)
-        following = next_snapshot(snapshot, declared, history, streaks, now)
-        is_complete = bool(head) and head >= following.head
-        # A snapshot is stored if the profile has counted all of its entries, and if it has something new: the
-        # answer to this request, more of the history, or an achievement that was not shown before.
-        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
-        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
-        if is_complete and (is_answer_new or is_history_new):
-            self.store.put(user, following)
-        return AchievementReading(achieved, history, streaks, is_complete)
-
-    def _history_or_refusal(
-        self, request: _Request, snapshot: AchievementSnapshot
-    ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
-
-        A read that is refused in the end costs thousands of read units. So the next request of the same kind
-        is refused at once.
-        """
-        digest = answer_digest("", request.declared, request.streaks)
-        if snapshot.refused == digest and not request.is_strong:
-            raise TooManyEntries(ENTRIES_MAX)
-        try:
-            return self._snapshot_and_history(request, snapshot)
-        except TooManyEntries:
-            # Another request may have stored a snapshot meanwhile, so it is read again.
-            self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
-            raise
-
-    def _snapshot_and_history(
-        self, request: _Request, snapshot: AchievementSnapshot
-    ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return the user's history, and the snapshot that it was made with.
-
-        That is the stored one; or if it is stale, one that has only its `shown`.
-        """
-        history = self._history(request, snapshot)
-        if snapshot.is_usable(request.declared, request.streaks, history):
-            return snapshot, history
-        only_shown = AchievementSnapshot(shown=snapshot.shown)
-        return only_shown, self._history(request, only_shown)
-
-    def _history(self, request: _Request, snapshot: AchievementSnapshot) -> UserHistory:
-        """Return the history of a snapshot's totals and the entries after them. Raises TooManyEntries."""
-        user, now, limit = request.user, request.now, None
-        if not request.is_strong:
-            limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
-        place = snapshot.place_before_later()
-        # Entries that go into the next snapshot are read strongly. Whether one is due is known beforehand if
-        # it is due whatever the number of entries. It may also be due because there are many entries. Then
-        # the first read shows it, and they are read again.
-        is_due = snapshot.until < snapshot_until(0, now)
-        is_strong = is_due or request.is_strong
-        entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
-        if not is_strong and snapshot.until < snapshot_until(len(entries), now):
-            entries, _ = self.ledger.after(user, place, consistent=True, most=limit)
-        return snapshot.history_with(entries)
-
-
-def _streaks_of(declared: Mapping[str, DeclaredAchievement]) -> set[str]:
-    """Return the names of the streaks that achievements have as conditions."""
-    return {
-        condition.streak
-        for achievement in declared.values()
-        for condition in achievement.rule.conditions
-        if condition.streak
-    }

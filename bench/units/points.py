@@ -7,8 +7,8 @@ from typing import Any
 
 from adapters.book import shipped_document
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units

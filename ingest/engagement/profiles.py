@@ -7,9 +7,10 @@ from typing import Any
 
 from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementReader
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.goals import AchievementReader, StreakReader, periods_of
+from adapters.engagement.goals import StreakReader, periods_of
 from adapters.engagement.points import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
 from ingest.web.caller import ApiError

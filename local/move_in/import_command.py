@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import click
 
-from adapters.engagement.goals import AchievementStore
+from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import chunks

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from adapters.platform.spreadsheets import cell

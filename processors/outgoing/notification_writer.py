@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_from
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.goals import AchievementReader
+from adapters.engagement.achievements import AchievementReader
 from adapters.engagement.rewards import redemption_from
 from adapters.leads.feature_store import feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore

@@ -12,7 +12,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.goals import AchievementReader, AchievementStore, GoalStore, StreakReader
+from adapters.engagement.achievements import AchievementReader, AchievementStore
+from adapters.engagement.goals import GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger

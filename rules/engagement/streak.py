@@ -88,8 +88,7 @@ class Cover:
     """What protects a streak."""
 
     # (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each that was
-    # returned. A freeze may be returned after it was spent: then the sum is one lower than what is left,
-    # until the next grant.
+    # returned. A freeze that is returned after it covered a date leaves -1 available: the next grant pays it.
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
     skipped: frozenset[date] = frozenset()  # dates that the user's zone never had, or that are forgiven

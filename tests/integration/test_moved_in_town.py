@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.engagement.goals import AchievementStore
+from adapters.engagement.achievements import AchievementStore
 from local.move_in.positions import PositionImporter
 from rules.engagement.events import InputRefused
 from rules.engagement.opening_positions import OpeningPosition

@@ -13,8 +13,8 @@ import pytest
 
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in

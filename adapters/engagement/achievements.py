@@ -1,0 +1,165 @@
+"""A user's achievements: a reader answers from a stored snapshot and the ledger entries after it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from adapters.engagement.account_items import ACHIEVEMENTS
+from adapters.engagement.goals import StreakReader
+from adapters.engagement.kept_items import KeptItems
+from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
+from rules.engagement.account_state import Profile
+from rules.engagement.achievements import (
+    AchievementSnapshot,
+    DeclaredAchievement,
+    StreakHistory,
+    UserHistory,
+    answer_digest,
+    dated_positions,
+    next_snapshot,
+    shown_achievements,
+    snapshot_until,
+)
+
+# One request reads at most so many entries of a user: with a stored snapshot, and without one.
+ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
+
+
+class AchievementStore:
+    """The snapshots that readers keep of users' achievements."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        self._dynamodb, self._items = dynamodb, KeptItems(dynamodb, days, ACHIEVEMENTS)
+
+    def get(self, user_id: str) -> AchievementSnapshot:
+        """Return a user's snapshot, strongly consistent; an empty one if there is none, or it is damaged."""
+        return self._items.get(user_id, AchievementSnapshot.of, is_strong=True) or AchievementSnapshot()
+
+    def put(self, user_id: str, snapshot: AchievementSnapshot) -> None:
+        """Store a snapshot."""
+        self._dynamodb.put_item(**self.put_action(user_id, snapshot)["Put"])
+
+    def put_action(self, user_id: str, snapshot: AchievementSnapshot) -> dict[str, Any]:
+        """Return a transaction's action that stores a snapshot."""
+        return {"Put": self._items.put(user_id, snapshot.text)}
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementReading:
+    """A user's achievements, and the history that they follow from."""
+
+    achieved: Mapping[str, str]  # by name, the instant at which the user achieved it
+    history: UserHistory
+    streaks: StreakHistory
+    # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
+    is_complete: bool
+
+
+class _Request(NamedTuple):
+    """A read of a user's achievements."""
+
+    user: str
+    declared: Mapping[str, DeclaredAchievement]
+    streaks: StreakHistory
+    now: datetime
+    is_strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementReader:
+    """Reads achievements, and stores a snapshot of them."""
+
+    streaks: StreakReader
+    store: AchievementStore
+    ledger: LedgerStore
+
+    def read(
+        self,
+        profile: Profile,
+        declared: Mapping[str, DeclaredAchievement],
+        now: datetime,
+        *,
+        is_strong: bool = False,
+    ) -> AchievementReading:
+        """Return a user's achievements, some moments old.
+
+        is_strong: with all that is written, and whatever the number of entries. Raises AccountContended if
+        the profile's archive is damaged. Raises TooManyEntries, unless is_strong, for a user with more
+        entries than one request may read.
+        """
+        profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
+        user, head = profile.user_id, profile.head.created_at if profile.head else ""
+        stored = self.store.get(user)
+        if not is_strong and stored.answer_of == answer_digest(head, declared, streaks):
+            return AchievementReading(stored.answer, UserHistory((), stored.sums), streaks, is_complete=True)
+        request = _Request(user, declared, streaks, now, is_strong)
+        snapshot, history = self._history_or_refusal(request, stored)
+        dated = dated_positions(snapshot, declared, history, streaks)
+        achieved = shown_achievements(snapshot, declared, dated)
+        following = next_snapshot(snapshot, declared, history, streaks, now)
+        is_complete = bool(head) and head >= following.head
+        # A snapshot is stored if the profile has counted all of its entries, and if it has something new: the
+        # answer to this request, more of the history, or an achievement that was not shown before.
+        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
+        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
+        if is_complete and (is_answer_new or is_history_new):
+            self.store.put(user, following)
+        return AchievementReading(achieved, history, streaks, is_complete)
+
+    def _history_or_refusal(
+        self, request: _Request, snapshot: AchievementSnapshot
+    ) -> tuple[AchievementSnapshot, UserHistory]:
+        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
+
+        A read that is refused in the end costs thousands of read units. So the next request of the same kind
+        is refused at once.
+        """
+        digest = answer_digest("", request.declared, request.streaks)
+        if snapshot.refused == digest and not request.is_strong:
+            raise TooManyEntries(ENTRIES_MAX)
+        try:
+            return self._snapshot_and_history(request, snapshot)
+        except TooManyEntries:
+            # Another request may have stored a snapshot meanwhile, so it is read again.
+            self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
+            raise
+
+    def _snapshot_and_history(
+        self, request: _Request, snapshot: AchievementSnapshot
+    ) -> tuple[AchievementSnapshot, UserHistory]:
+        """Return the user's history, and the snapshot that it was made with.
+
+        That is the stored one; or if it is stale, one that has only its `shown`.
+        """
+        history = self._history(request, snapshot)
+        if snapshot.is_usable(request.declared, request.streaks, history):
+            return snapshot, history
+        only_shown = AchievementSnapshot(shown=snapshot.shown)
+        return only_shown, self._history(request, only_shown)
+
+    def _history(self, request: _Request, snapshot: AchievementSnapshot) -> UserHistory:
+        """Return the history of a snapshot's totals and the entries after them. Raises TooManyEntries."""
+        user, now, limit = request.user, request.now, None
+        if not request.is_strong:
+            limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
+        place = snapshot.place_before_later()
+        # Entries for the next snapshot must be read strongly. One is due after some time, which is known
+        # beforehand, or because there are many entries. Only a read tells that. So if a weak read turns out
+        # that long, it is repeated strongly.
+        is_due = snapshot.until < snapshot_until(0, now)
+        is_strong = is_due or request.is_strong
+        entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
+        if not is_strong and snapshot.until < snapshot_until(len(entries), now):
+            entries, _ = self.ledger.after(user, place, consistent=True, most=limit)
+        return snapshot.history_with(entries)
+
+
+def _streaks_of(declared: Mapping[str, DeclaredAchievement]) -> set[str]:
+    """Return the names of the streaks that achievements have as conditions."""
+    return {
+        condition.streak
+        for achievement in declared.values()
+        for condition in achievement.rule.conditions
+        if condition.streak
+    }
