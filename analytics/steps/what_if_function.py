@@ -55,5 +55,6 @@ def _parts() -> Objects:
 def handler(event: dict[str, Any], _context: Any) -> dict[str, bool]:
     """Lambda entry: {"job_id"} -> {"worked_out"}; see work_out."""
     worked_out = work_out(_parts(), event["job_id"], clock.now())
-    logger.info("done", extra={"job_id": event["job_id"], "worked_out": worked_out})
+    # An id of no job is not ours, so it may be anything.
+    logger.info("done", extra={"job_id": event["job_id"] if worked_out else "unknown"})
     return {"worked_out": worked_out}
