@@ -18,14 +18,7 @@ from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettin
 from ingest.engagement.events import EVENT, RefusedNow, RequestContext, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
-from rules.engagement.events import (
-    APPS,
-    RIGHT_CLOCK,
-    DeviceClock,
-    Event,
-    InputRefused,
-    body_hash,
-)
+from rules.engagement.events import APPS, RIGHT_CLOCK, DeviceClock, Event, InputRefused, body_hash
 from rules.engagement.offline import NO_PROOF, OfflineProof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
