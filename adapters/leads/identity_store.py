@@ -29,10 +29,10 @@ from rules.leads.lead_events import Group
 # An attempt is lost only when another change to the same identities goes through.
 ATTEMPTS_MAX = 20
 LOST_RACE = "40001"  # the SQLSTATE serialization_failure
-# What sql/identity raises for a change that cannot be undone: no_data_found and
-# object_not_in_prerequisite_state.
-UNKNOWN = "P0002"
-CANNOT_REPAIR = (UNKNOWN, "55000")
+# The SQLSTATEs by which sql/identity refuses a repair.
+UNKNOWN = "P0002"  # no_data_found
+NOT_NOW = "55000"  # object_not_in_prerequisite_state
+ALREADY_UNDONE = "55UND"  # a code of our own in that class
 APPLY = (
     "apply(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb, %s::timestamptz)"
 )
@@ -82,6 +82,10 @@ class CannotRepair(ValueError):
         self.is_unknown = is_unknown
 
 
+class AlreadyUndone(CannotRepair):
+    """The merge to undo has been undone before."""
+
+
 class IdentityStore:
     """Identities of all leads. Methods raise PostgresUnavailable if a later attempt may succeed."""
 
@@ -126,9 +130,9 @@ class IdentityStore:
 
         organization_id: whose merge it is; None if an admin did not say, which does if the number is enough.
         The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
-        the other again. Raises CannotRepair: it is no merge, has been undone, or a later merge builds on it.
-        If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was
-        undone.
+        the other again. Raises CannotRepair if it is no merge or if a later merge builds on it, and
+        AlreadyUndone. If the answer is lost, unmerge does not repeat the call. The caller may: if the first
+        call did undo the merge, the second one raises AlreadyUndone.
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
@@ -184,7 +188,9 @@ class IdentityStore:
         try:
             return self._call_in_pieces(call, values, attempts)
         except PostgresRefused as refused:
-            if refused.sqlstate in CANNOT_REPAIR:
+            if refused.sqlstate == ALREADY_UNDONE:
+                raise AlreadyUndone(refused.text) from None
+            if refused.sqlstate in (UNKNOWN, NOT_NOW):
                 raise CannotRepair(refused.text, is_unknown=refused.sqlstate == UNKNOWN) from None
             raise
 

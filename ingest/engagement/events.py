@@ -1,4 +1,4 @@
-"""Takes events that were sent over HTTP or Kinesis, and stores each once (rules 1, 3, 4 and 5).
+"""What the body of an event says: its user, its activity date and its points (rules 1, 3 and 5).
 
 The JSON Schema here checks each body, and the OpenAPI document shows it.
 """
@@ -7,18 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Any
 
-from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, claimed_event, derived_fields
-from adapters.engagement.event_store import EventStore
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
-from adapters.platform.tables import Unprocessed
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
 from ingest.web.json_schema import (
     ANY,
@@ -32,16 +22,14 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
-from ingest.web.validate import body_problems, first_problem
+from ingest.web.validate import first_problem
 from rules.book.book import TYPE_NAME, Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.events import (
-    APPS,
     RIGHT_CLOCK,
     DeviceClock,
     Event,
     InputRefused,
-    body_hash,
     check_age,
     corrected_time,
     event_id,
@@ -49,8 +37,6 @@ from rules.engagement.events import (
     measures_of,
 )
 from rules.engagement.offline import NO_PROOF, OfflineProof
-from rules.json_values import BadValue, check_strict
-from rules.privacy.tombstones import user_subject
 from rules.zone_names import find_zone
 
 EVENTS_MAX = 100
@@ -141,7 +127,6 @@ PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 # For an event of a type that no book has: it is refused.
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
-ERASED = "erased"
 
 
 class RefusedNow(InputRefused):
@@ -319,236 +304,3 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     if len(text) > PROPERTIES_BYTES_MAX:
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return text
-
-
-class AcceptStatus(StrEnum):
-    """What became of an event that was sent."""
-
-    ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"  # it was accepted before
-    CONFLICT = "conflict"  # its key was used for another body
-    REJECTED = "rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptResult:
-    """What became of one event."""
-
-    idempotency_key: str | None
-    status: AcceptStatus
-    event_id: str | None = None
-    # code, message, field, and `details` if several fields are at fault; None if the event was taken
-    error: Mapping[str, Any] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as the OpenAPI document describes it, without what is None."""
-        fields = {
-            "idempotency_key": self.idempotency_key,
-            "status": self.status.value,
-            "event_id": self.event_id,
-            "error": self.error,
-        }
-        return {
-            name: value for name, value in fields.items() if value is not None or name == "idempotency_key"
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _ValidEvent:
-    """A valid event of this request, with the digest of its body."""
-
-    event: Event
-    digest: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.event.user_id, self.event.idempotency_key
-
-
-@dataclass(frozen=True, slots=True)
-class _RefusedEvent(_ValidEvent):
-    """A valid event that is refused if it was not accepted before."""
-
-    refusal: AcceptResult
-
-
-class Acceptor:
-    """Validates, claims and stores events."""
-
-    def __init__(
-        self,
-        claims: ClaimStore,
-        events: EventStore,
-        zones: ZoneStore,
-        books: BookStore,
-        erased: ErasureCheck = NO_ERASURES,
-    ) -> None:
-        self._claims, self._events, self._zones = claims, events, zones
-        self._books, self._erased = books, erased
-
-    def accept(  # noqa: PLR0913, PLR0917 (what is known of a request)
-        self,
-        bodies: Sequence[Any],
-        caller: Caller,
-        now: datetime,
-        default_source: str = APPS,
-        clock: DeviceClock = RIGHT_CLOCK,
-        proof: OfflineProof = NO_PROOF,
-    ) -> list[AcceptResult]:
-        """Claim and store events; returns one result for each body, in the same order.
-
-        clock: the device's. proof: that it was offline. A refused event does not affect the others. One that
-        is `accepted` or a `duplicate` is stored.
-        """
-        zones, books = self._stored_zones(bodies, caller), self._books.books()
-        request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        checks = self._refuse_new([self._check(body, request) for body in bodies], now)
-        # Of events with one key the first is stored.
-        first = {event.key: event for event in reversed(checks) if isinstance(event, _ValidEvent)}
-        claims: Mapping[tuple[str, str], IdempotencyClaim]
-        try:
-            claims, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
-            self._store(first, claims, won)
-        except Unprocessed:
-            claims, won = {}, set()
-        return [
-            check if isinstance(check, AcceptResult) else self._result(check, claims, first, won)
-            for check in checks
-        ]
-
-    def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
-        """Return the zones that users have set. Reads them only for events without a zone (a bare Z)."""
-        users = {
-            str(body.get("user_id") or caller.user_id)
-            for body in bodies
-            if isinstance(body, dict)
-            and not str(body.get("timezone") or "").strip()
-            and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
-            and first_problem(EVENT, body) is None
-        }
-        return self._zones.chosen(users)
-
-    def _check(self, body: Any, request: RequestContext) -> _ValidEvent | AcceptResult:
-        """Return the event of a body, or its rejection."""
-        key = _idempotency_key(body)
-        if problems := body_problems(EVENT, body):
-            return _field_rejection(key, [*problems, *time_problems(body, request.clock, problems)])
-        try:
-            event = event_of(body, request)
-            self._check_erased(event)
-            return _ValidEvent(event, body_hash(body))
-        except RefusedNow as refused:
-            return _RefusedEvent(refused.event, body_hash(body), _rejection(key, refused))
-        except InputRefused as refused:
-            return _rejection(key, refused)
-
-    def _check_erased(self, event: Event) -> None:
-        """Raise InputRefused for an event of somebody who was erased, or of before that."""
-        if self._erased.forbids(user_subject(event.user_id), event.event_id):
-            raise InputRefused(ERASED, "user_id", "was erased")
-
-    def _refuse_new(
-        self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
-    ) -> list[_ValidEvent | AcceptResult]:
-        """Put the refusal in place of each _RefusedEvent, unless the claim of its key has this very body.
-
-        Then it was accepted before, and is a duplicate.
-        """
-        keys = {check.key for check in checks if isinstance(check, _RefusedEvent)}
-        claims = self._claims.get(keys, now) if keys else {}
-        digests = {key: claim.body_hash for key, claim in claims.items()}
-        return [
-            check.refusal
-            if isinstance(check, _RefusedEvent) and digests.get(check.key) != check.digest
-            else check
-            for check in checks
-        ]
-
-    def _claim_of(self, sent: _ValidEvent) -> IdempotencyClaim:
-        event = sent.event
-        return IdempotencyClaim(
-            event.user_id,
-            event.idempotency_key,
-            sent.digest,
-            event.event_id,
-            event.created_at,
-            derived_fields(event),
-        )
-
-    def _store(
-        self,
-        sent: Mapping[tuple[str, str], _ValidEvent],
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        won: set[tuple[str, str]],
-    ) -> None:
-        """Store the events that this request has claimed.
-
-        Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
-        claims: of all events, by key. won: the keys that this request has claimed.
-        """
-        self._events.put([sent[key].event for key in sorted(won)])
-        duplicates = [
-            claimed_event(valid.event, claims[key])
-            for key, valid in sent.items()
-            if key not in won and key in claims and claims[key].body_hash == valid.digest
-        ]
-        for event in self._events.missing(duplicates):
-            self._events.put_new(event)
-
-    def _result(
-        self,
-        sent: _ValidEvent,
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        first: Mapping[tuple[str, str], _ValidEvent],
-        won: set[tuple[str, str]],
-    ) -> AcceptResult:
-        key, claim = sent.event.idempotency_key, claims.get(sent.key)
-        if claim is None:
-            return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
-        if claim.body_hash != sent.digest:
-            error = _error("conflict", "was used for another body", "idempotency_key")
-            return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
-        is_new = sent.key in won and sent is first[sent.key]
-        status = AcceptStatus.ACCEPTED if is_new else AcceptStatus.DUPLICATE
-        return AcceptResult(key, status, claim.target)
-
-
-def _idempotency_key(body: Any) -> str | None:
-    """Return the key that a body names, as an answer may repeat it; None if it has none that is a text."""
-    key = body.get("idempotency_key") if isinstance(body, dict) else None
-    if not isinstance(key, str) or len(key) > 128:
-        return None
-    try:
-        check_strict(key)
-    except BadValue:
-        return None
-    return key
-
-
-def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
-    return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
-
-
-def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
-    """Return the refusal of a body for some fields; the message has the first one."""
-    first_field, first_reason = problems[0]
-    error: dict[str, Any] = _error("invalid_field", first_reason, first_field)
-    if len(problems) > 1:
-        error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
-    return AcceptResult(key, AcceptStatus.REJECTED, error=error)
-
-
-def _error(code: str, reason: str, field: str) -> dict[str, str]:
-    return {"code": code, "message": f"{field} {reason}", "field": field}
-
-
-def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
-    """Return the Acceptor of a deployment."""
-    dynamodb = fence_writer(client("dynamodb"))
-    return Acceptor(
-        ClaimStore(dynamodb, config.idempotency_keys_table),
-        EventStore(dynamodb, config.bp_events_table),
-        ZoneStore(dynamodb, config.user_streaks_table),
-        BookStore(dynamodb, config.rule_books_table),
-        tombstones_of(config),
-    )

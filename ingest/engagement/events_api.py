@@ -14,16 +14,8 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_intake import EventsApiSettings
-from ingest.engagement.events import (
-    ERASED,
-    EVENTS,
-    FORBIDDEN,
-    RESULTS,
-    Acceptor,
-    AcceptResult,
-    AcceptStatus,
-    acceptor,
-)
+from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.events import EVENTS, FORBIDDEN, RESULTS
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field

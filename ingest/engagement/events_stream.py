@@ -23,7 +23,7 @@ from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
 from adapters.settings.event_intake import EventsStreamSettings
-from ingest.engagement.events import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
 from ingest.web.caller import Caller
 from rules.json_values import NoJson, read_integer, read_json, text_of
 

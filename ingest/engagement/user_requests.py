@@ -25,6 +25,7 @@ from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyCommands
+from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.points.balance import HOLD_ID, Balances
@@ -35,7 +36,7 @@ from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.redemptions import Redemptions
 from ingest.engagement.points.spending import SpendingCommands
 from ingest.engagement.preferences import Preferences, Reviews
-from ingest.engagement.profiles import AchievementViews, GoalViews, Profiles
+from ingest.engagement.profiles import Profiles
 from ingest.web.api import Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID

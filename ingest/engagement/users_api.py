@@ -23,6 +23,7 @@ from ingest.engagement.amnesty import (
     amnesty_view,
     applied_view,
 )
+from ingest.engagement.goal_views import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.engagement.history import ACTIVITY_VIEW, covered_span
 from ingest.engagement.leaderboards import ALIAS, ALIAS_VIEW, RANK, TOP_LIST, board_view
 from ingest.engagement.points import points_api  # noqa: F401 (its routes are this function's, too)
@@ -36,7 +37,7 @@ from ingest.engagement.preferences import (
     pauses_view,
     timezone_view,
 )
-from ingest.engagement.profiles import ACHIEVEMENTS_VIEW, PERIOD_VIEW, PROFILE, STREAKS_VIEW
+from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import receipt_keys, with_receipt
 from ingest.engagement.user_requests import app, services
 from ingest.web.api import ERASED_REASON

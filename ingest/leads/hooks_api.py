@@ -23,12 +23,12 @@ from ingest.leads import forms, sources
 from ingest.leads.hooks import (
     HookAuthenticator,
     HookRequest,
-    KnownHooks,
     delivery_id,
     form_fields,
     hook_request,
     origin_of,
 )
+from ingest.leads.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source

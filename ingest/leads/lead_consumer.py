@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.leads.identity_store import (
+    AlreadyUndone,
     CannotRepair,
     IdentityCache,
     IdentityChange,
@@ -215,11 +216,11 @@ class LeadConsumer:
             changes = self.identities.unmerge(
                 message.get("organization_id"), message["change"], message["reason"], message["by"], now
             )
-        except CannotRepair as reason:
-            if not str(reason).startswith(f"change {message['change']} has been undone"):
-                raise PoisonMessage(str(reason)) from None
-            # The merge is undone, as asked. An earlier attempt may have died before it announced that.
+        except AlreadyUndone:
+            # An earlier attempt may have undone the merge, and died before it announced that.
             changes = self.identities.pending()
+        except CannotRepair as reason:
+            raise PoisonMessage(str(reason)) from None
         self._announce(changes, now)
 
 

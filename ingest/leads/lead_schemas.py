@@ -97,7 +97,7 @@ UNMERGE = closed_object(
 )
 
 TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
-# What an event must have. All other fields refuse nothing: SideFields, ingest/leads/payloads.py reads them.
+# What an event must have. All other fields refuse nothing: SideFields, ingest/leads/readers.py reads them.
 # `claimed` is among these, because it says what the identities are worth.
 GENERIC: Schema = open_object(
     {

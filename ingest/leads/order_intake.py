@@ -12,7 +12,8 @@ from adapters.leads.lead_queue import LeadPayloads
 from adapters.leads.order_store import OrderRecord, OrderStore
 from adapters.platform.aws import pauses
 from ingest.leads.lead_accept import Envelope, part_digest, stored_event
-from ingest.leads.payloads import DecodedEvent, OrderPart, PayloadPart, amount_in
+from ingest.leads.payloads import DecodedEvent, OrderPart, PayloadPart
+from ingest.leads.readers import amount_in
 from rules.leads.lead_events import PURCHASE_COMPLETED, LeadEvent
 from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 

@@ -216,23 +216,12 @@ def compute_features(  # noqa: PLR0913 (what a value follows from)
     return {name: shown_value(wanted[name], value) for name, value in values.items()}
 
 
-def evaluate_feature(
-    feature: Feature,
-    state: State,
-    campaigns: Iterable[Contact],
-    as_of: datetime,
-    grace_days: int = CAMPAIGN_GRACE_DAYS,
-) -> Value:
-    """Return a feature's value, as evaluate_features does."""
-    return evaluate_features((feature,), state, campaigns, as_of, grace_days)[feature.name]
-
-
 def evaluate_features(
     features: Iterable[Feature],
     state: State,
     campaigns: Iterable[Contact],
     as_of: datetime,
-    grace_days: int,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> dict[str, Value]:
     """Return the values of features by name, at an instant (UTC) that no event of the state is later than.
 
@@ -275,6 +264,11 @@ def listing_date(state: State, campaigns: Iterable[Contact], as_of: datetime) ->
     return date.fromordinal(day).isoformat() if day else None
 
 
+def rounded_mean(total: int, count: int) -> int:
+    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
+    return (2 * total + count) // (2 * count)
+
+
 def _age(aggregate: Aggregate, series: Series, today: int) -> int | None:
     day = series.first if aggregate is Aggregate.DAYS_SINCE_FIRST else series.last
     return today - day if day else None
@@ -303,8 +297,3 @@ def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int
         not campaign.reacted and campaign.sent is not None and oldest < campaign.sent <= newest
         for campaign in campaigns
     )
-
-
-def rounded_mean(total: int, count: int) -> int:
-    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
-    return (2 * total + count) // (2 * count)

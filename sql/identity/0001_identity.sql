@@ -413,7 +413,8 @@ BEGIN
 END $$;
 -- next
 -- Undoes a merge exactly: each lead gets back the root that it had, and the two groups are kept apart. Refused with
--- no_data_found or object_not_in_prerequisite_state and a reason. Returns all that is to be announced of these leads.
+-- no_data_found, object_not_in_prerequisite_state or 55UND (already undone), and a reason. Returns all that is to be
+-- announced of these leads.
 CREATE FUNCTION unmerge(p_organization text, p_number bigint, p_note jsonb, p_now timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
 DECLARE
@@ -427,8 +428,8 @@ DECLARE
     v_undoing bigint;
 BEGIN
     IF v_change.reversed_by IS NOT NULL THEN
-        RAISE EXCEPTION 'change % has been undone by change %', p_number, v_change.reversed_by
-            USING ERRCODE = 'object_not_in_prerequisite_state';
+        -- A code of our own, of the class of object_not_in_prerequisite_state: the caller already has what it asks for.
+        RAISE EXCEPTION 'change % has been undone by change %', p_number, v_change.reversed_by USING ERRCODE = '55UND';
     END IF;
     SELECT array_agg(lead_id ORDER BY lead_id), array_agg(root_before ORDER BY lead_id), min(root_after)
     INTO v_moved, v_back, v_root FROM change_lead WHERE organization_id = v_organization AND number = p_number;

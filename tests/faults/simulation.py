@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import ingest.engagement.events
+import ingest.engagement.acceptance
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
 import ingest.engagement.user_requests
@@ -66,7 +66,7 @@ class Simulation(Callers):
         for module in (
             ingest.engagement.user_requests,
             ingest.engagement.events_stream,
-            ingest.engagement.events,
+            ingest.engagement.acceptance,
             processors.engagement,
         ):
             patch.setattr(module, "client", clients.__getitem__)

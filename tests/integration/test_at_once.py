@@ -11,7 +11,7 @@ import pytest
 import ingest.engagement.events_api
 import ingest.engagement.user_requests
 from adapters.platform.aws import client
-from ingest.engagement.events import Acceptor
+from ingest.engagement.acceptance import Acceptor
 from ingest.web.caller import ApiError, Caller
 from processors import engagement
 from tests.faults.invariants import violations

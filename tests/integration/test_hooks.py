@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ingest.leads import hooks, sources
-from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST
+from ingest.leads import known_hooks, sources
+from ingest.leads.known_hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST
 from ingest.web.api import REQUESTS_OF_ADDRESS
 from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
 from tests.support.engine import Engine
@@ -107,7 +107,7 @@ def test_a_hook_is_read_once_a_minute_and_strangers_cost_little(
     assert site.signed("ecommerce")[0] == 200, "who is known need not wait"
     assert site.signed("ecommerce", organization="nobody0") == REFUSED
     assert len(site.reads) == STRANGERS_BURST
-    monkeypatch.setattr(hooks, "NAMES_MAX", 30)
+    monkeypatch.setattr(known_hooks, "NAMES_MAX", 30)
     for number in range(60):
         site.seconds += 1
         site.signed("ecommerce", organization=f"name{number}", address=f"192.0.2.{number}")

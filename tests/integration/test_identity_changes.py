@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.leads.identity_store import CannotRepair
+from adapters.leads.identity_store import AlreadyUndone, CannotRepair
 from rules.leads.identity import Identity
 from rules.leads.lead_events import Group
 from tests.support.identity_server import AUDIT, NOW, WAYS, Registry, undo
@@ -86,7 +86,7 @@ def test_undoing_twice_or_what_is_no_merge_is_refused(registry: Registry) -> Non
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     undo(registry, number)
-    with pytest.raises(CannotRepair, match=f"change {number} has been undone by change {number + 1}"):
+    with pytest.raises(AlreadyUndone, match=f"change {number} has been undone by change {number + 1}"):
         undo(registry, number)
     for wrong in (number + 1, 999):
         with pytest.raises(CannotRepair, match=f"change {wrong} is no merge"):

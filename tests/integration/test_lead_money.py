@@ -11,7 +11,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.lead_views import money_view, total_view
-from ingest.leads.payloads import amount_in
+from ingest.leads.readers import amount_in
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
 from rules.leads.series import build_state, encode_series

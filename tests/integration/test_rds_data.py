@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.leads.identity_store import CannotRepair, IdentityStore
+from adapters.leads.identity_store import AlreadyUndone, IdentityStore
 from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import PostgresUnavailable
@@ -102,7 +102,7 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
     registry.counting.api.lost.append(EXECUTE)
     with pytest.raises(PostgresUnavailable):
         registry.store.unmerge(None, number, "why", "me", NOW)
-    with pytest.raises(CannotRepair, match=f"^change {number} has been undone by change {number + 1}$"):
+    with pytest.raises(AlreadyUndone, match=f"^change {number} has been undone by change {number + 1}$"):
         registry.store.unmerge(None, number, "why", "me", NOW)
 
 

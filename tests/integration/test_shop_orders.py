@@ -10,7 +10,7 @@ from adapters.platform.queues import PoisonMessage
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
-from rules.leads.feature_items import evaluate_feature
+from rules.leads.feature_items import evaluate_features
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import EMPTY_STATE, SERIES, add_contribution, build_state, contributions
@@ -44,9 +44,8 @@ def features(site: Site) -> dict[str, Any]:
         "average_order_value",
         "days_since_last_purchase",
     )
-    found = {name: evaluate_feature(BY_NAME[name], state, (), NOW) for name in names}
     return {
-        **found,
+        **evaluate_features([BY_NAME[name] for name in names], state, (), NOW),
         "foreign": state[Input.PURCHASES].foreign,
         "leads": {each.lead_organization_id for each in stored},
     }

@@ -89,7 +89,7 @@ def test_a_transaction_is_kept_whole_or_not_at_all(owned: Database) -> None:
 RAISE = "DO $$ BEGIN RAISE EXCEPTION '%%', 'why; not' USING ERRCODE = '{}'; END $$"
 
 
-@pytest.mark.parametrize("state", ["P0002", "55000", "22012", "23514", "42501"])
+@pytest.mark.parametrize("state", ["P0002", "55000", "55UND", "22012", "23514", "42501"])
 def test_what_is_refused_says_why_and_by_which_code(owned: Database, state: str) -> None:
     calls: list[int] = []
 

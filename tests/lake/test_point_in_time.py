@@ -15,7 +15,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.features import training_sets as module
 from analytics.features.training_sets import COLUMNS, point_in_time, training_set
 from rules.lake.lead_entities import column_of
-from rules.leads.feature_items import evaluate_feature
+from rules.leads.feature_items import evaluate_features
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES, groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -52,7 +52,8 @@ def live(history: History, lead: str, as_of: datetime) -> dict[str, Any]:
         for each in remembered_entries(own).values()
         if each.memory_type == "campaign_contact"
     ]
-    found = {column_of(each): evaluate_feature(each, state, contacts, as_of) for each in FEATURES}
+    values = evaluate_features(FEATURES, state, contacts, as_of)
+    found = {column_of(each): values[each.name] for each in FEATURES}
     return found if any(map(is_readable, own)) else dict.fromkeys(found)
 
 

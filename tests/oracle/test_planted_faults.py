@@ -57,7 +57,7 @@ def anybody_may_backfill(patch: Patch) -> None:
 
 
 def a_key_with_another_body_is_a_duplicate(patch: Patch) -> None:
-    patch.setattr("ingest.engagement.events.body_hash", lambda _: "all the same")
+    patch.setattr("ingest.engagement.acceptance.body_hash", lambda _: "all the same")
 
 
 def a_late_date_joins_no_runs(patch: Patch) -> None:

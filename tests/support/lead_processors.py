@@ -21,7 +21,7 @@ from processors.leads.features import FeatureProcessor
 from processors.leads.lead_events import note_at_roots
 from processors.leads.memory import MemoryProcessor
 from rules.days import stamp, unstamp
-from rules.leads.feature_items import FeatureItem, evaluate_feature
+from rules.leads.feature_items import FeatureItem, evaluate_features
 from rules.leads.features import FEATURES, Input, shown_value
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -185,8 +185,8 @@ class Leads:
         ]
         for each in FEATURES:
             as_of = unstamp(found.as_of[each.input])
-            value = evaluate_feature(each, build_state(ours, as_of), contacts, as_of, self.grace_days)
-            expected[each.name] = shown_value(each, value)
+            values = evaluate_features([each], build_state(ours, as_of), contacts, as_of, self.grace_days)
+            expected[each.name] = shown_value(each, values[each.name])
         assert found.features == {name: value for name, value in expected.items() if value is not None}
         for input_ in SERIES:
             as_of = unstamp(found.as_of[input_])

@@ -15,7 +15,7 @@ A source's file has
     challenge(query) -> (token, what to answer), or None   (only if the vendor asks before it sends)
     from_browser(fields) -> payload   (only if browsers send it as a form)
 
-Only these files know an integration's format. They share ingest/leads/payloads.py and what it imports.
+Only these files know an integration's format. They share ingest/leads/readers.py and what it imports.
 """
 
 import importlib

@@ -24,13 +24,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.leads.payloads import (
-    AMOUNT_MINOR_MAX,
     ERASURE_REQUESTED,
     DecodeContext,
     DecodedEvent,
     DecodeError,
     ErasurePart,
     OrderPart,
+)
+from ingest.leads.readers import (
+    AMOUNT_MINOR_MAX,
     SideFields,
     amount_in,
     currency_of,

@@ -22,17 +22,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ingest.leads.payloads import (
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    PayloadPart,
-    SideFields,
-    derived_from_text,
-    epoch,
-    identities,
-    text_id,
-)
+from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
+from ingest.leads.readers import SideFields, derived_from_text, epoch, identities, text_id
 from rules.json_values import read_json
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity

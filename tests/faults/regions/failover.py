@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
-import ingest.engagement.events
+import ingest.engagement.acceptance
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
 import ingest.engagement.user_requests
@@ -117,7 +117,7 @@ class Failover(Callers):
         wired = (
             ingest.engagement.user_requests,
             ingest.engagement.events_stream,
-            ingest.engagement.events,
+            ingest.engagement.acceptance,
             processors.engagement,
         )
         for module in wired:

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.engagement.claims import IdempotencyClaim
 from ingest.engagement import events
-from ingest.engagement.events import Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.acceptance import Acceptor, AcceptResult, AcceptStatus
 from ingest.web.caller import ApiError, Caller
 from ingest.web.http import json_body
 from rules.book.book import Declarer

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.engagement import events_api
-from ingest.engagement.events import EVENT, Acceptor
+from ingest.engagement.acceptance import Acceptor
+from ingest.engagement.events import EVENT
 from ingest.web.validate import PROBLEMS_MAX
 from rules.engagement.offline import NO_PROOF
 from tests.support.books import KnownBooks

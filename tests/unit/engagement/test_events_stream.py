@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.engagement import events_stream
-from ingest.engagement.events import Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.acceptance import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.events_stream import RecordPart, reason_of
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores

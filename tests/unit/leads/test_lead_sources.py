@@ -130,8 +130,8 @@ def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
 
 NEW_SOURCE = """
 from ingest.leads.payloads import DecodedEvent
-from ingest.leads.payloads import moment, text_id
-from ingest.leads.payloads import identities
+from ingest.leads.readers import moment, text_id
+from ingest.leads.readers import identities
 
 SIGNATURE = None
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_items import evaluate_feature, evaluate_features, listing_date, rounded_mean
+from rules.leads.feature_items import evaluate_features, listing_date, rounded_mean
 from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown_value
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -38,8 +38,9 @@ def test_features_are_what_their_definition_says(events: list[LeadEvent], days: 
     expected = by_definition(events, as_of)
     # tests/support/lead_histories.py has a plain reading of every feature; this one is of the first ones.
     defined = [each for each in FEATURES if each.name in expected]
-    assert {each.name: evaluate_feature(each, state, contacts, as_of) for each in defined} == expected
-    assert evaluate_features(defined, state, contacts, as_of, 7) == expected, "windows that share their sums"
+    for each in defined:
+        assert evaluate_features([each], state, contacts, as_of) == {each.name: expected[each.name]}
+    assert evaluate_features(defined, state, contacts, as_of) == expected, "windows that share their sums"
 
 
 def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
@@ -92,8 +93,9 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
 @pytest.mark.parametrize(("ago", "ignored"), [(6, 0), (7, 1), (89, 1), (90, 0)])
 def test_a_campaign_is_ignored_after_its_grace_and_until_its_window_ends(ago: int, ignored: int) -> None:
     feature, sent = BY_NAME["campaign_ignored"], START.toordinal() - ago
-    assert evaluate_feature(feature, EMPTY_STATE, [Contact(sent, reacted=False)], START) == ignored
-    assert evaluate_feature(feature, EMPTY_STATE, [Contact(sent, reacted=True)], START) == 0
+    for reacted, count in ((False, ignored), (True, 0)):
+        values = evaluate_features([feature], EMPTY_STATE, [Contact(sent, reacted)], START)
+        assert values == {"campaign_ignored": count}
 
 
 def test_halves_are_rounded_up_also_below_zero() -> None:

@@ -1,0 +1,364 @@
+"""The readers that decoders of lead sources share.
+
+There are two kinds. Functions such as `moment` read what an event must have: they raise a DecodeError that
+names the field, which refuses the event. `SideFields` reads everything else: it leaves out and notes what it
+cannot read, and the event stays.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from ingest.leads.payloads import DecodeContext, DecodeError, Omission
+from ingest.leads.spelling import identity
+from ingest.web.json_schema import Schema
+from ingest.web.validate import first_problem
+from rules.days import parse_moment, stamp
+from rules.leads.identity import Identity
+from rules.leads.language import objections_in
+from rules.leads.orders import EXPONENTS
+
+ID_BYTES_MAX = 256
+# Up to 15 digits and 12 decimals, with at least one of either.
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
+NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
+EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
+PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
+# An RFC 3339 timestamp with blanks, or without the colon of its offset.
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+REASON_CHARACTERS_MAX = 200
+
+
+def checked(schema: Schema, payload: Any) -> dict[str, Any]:
+    """Return the payload if it is an object that the schema accepts; raises DecodeError if not."""
+    if problem := first_problem(schema, payload):
+        raise DecodeError("" if problem[0] == "body" else problem[0], problem[1])
+    return dict(payload)
+
+
+def text_id(value: Any, name: str) -> str:
+    """Read an id, a text or a whole number (7 or 7.0), of at most 256 bytes; returns text."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    value = number_as_text(value)
+    if not isinstance(value, str) or not value.isprintable() or value != value.strip():
+        raise DecodeError(name, "must be text without blanks around it, or a whole number")
+    if len(value.encode()) > ID_BYTES_MAX:
+        raise DecodeError(name, f"is over {ID_BYTES_MAX} bytes")
+    return value
+
+
+def number_as_text(value: Any) -> Any:
+    """Return a whole number as its digits, and anything else as it is: a sender may write 7, 7.0 or "7"."""
+    if type(value) is float and value.is_integer() and abs(value) < WHOLE_FLOAT_MAX:
+        value = int(value)
+    return str(value) if type(value) is int else value
+
+
+def moment(value: Any, name: str) -> str:
+    """Read an RFC 3339 timestamp with Z or an offset; returns a stamp.
+
+    Some senders write a blank for the T, and an offset without its colon: `2026-03-02 04:30:00 +0000`.
+    """
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    if not isinstance(value, str):
+        raise DecodeError(name, "must be an RFC 3339 timestamp with Z or an offset")
+    try:
+        return stamp(parse_moment(LOOSE_MOMENT.sub(r"\1T\2\3:\4", value)).utc)
+    except ValueError as error:
+        raise DecodeError(name, str(error)) from None
+
+
+def epoch(value: Any, name: str) -> str:
+    """Read seconds since 1970, as a number or as digits in a text; returns a stamp, of whole seconds."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    seconds = Decimal(-1)
+    with suppress(DecodeError):
+        seconds = decimal(value, name)
+    if not 0 <= seconds <= EPOCH_SECONDS_MAX:
+        raise DecodeError(name, "must be whole seconds since 1970")
+    return stamp(datetime.fromtimestamp(int(seconds), UTC))
+
+
+def decimal(value: Any, name: str) -> Decimal:
+    """Read a number exactly, from a text or a JSON number: 0.1 is Decimal("0.1"), not the nearest float."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    if isinstance(value, str) and DECIMAL.fullmatch(value):
+        return Decimal(value)
+    if type(value) in (int, float) and abs(value) < NUMBER_MAX:
+        return Decimal(repr(value))
+    raise DecodeError(name, "must be a decimal number of at most 15 digits and 12 decimals")
+
+
+def minor_units(value: Any, currency: str, name: str) -> int:
+    """Read an amount of 0 or more; returns whole minor units of its currency (11.77 USD is 1177)."""
+    exponent = EXPONENTS.get(currency, 2)
+    amount = decimal(value, name).scaleb(exponent)
+    if amount != amount.to_integral_value():
+        raise DecodeError(name, f"has more than the {exponent} decimals of {currency}")
+    if not 0 <= amount <= AMOUNT_MINOR_MAX:
+        raise DecodeError(name, f"must be from 0 to {AMOUNT_MINOR_MAX} minor units")
+    return int(amount)
+
+
+def currency_of(value: Any, name: str = "currency") -> str:
+    """Read a currency by its code of ISO 4217, such as EUR, or eur."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    value = value.strip().upper() if isinstance(value, str) else value
+    if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
+        raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
+    return value
+
+
+def amount_in(currency: str, amount: int, context: DecodeContext) -> dict[str, Any]:
+    """Return the payload fields of an amount: `amount_minor` if it is in the organization's currency.
+
+    Otherwise it is `foreign_minor`, because amounts of two currencies cannot be added up.
+    """
+    return {"currency": currency, "amount_minor" if currency == context.currency else "foreign_minor": amount}
+
+
+def thousandths(value: Any, name: str) -> int:
+    """Read a score from -1 to 1; returns whole thousandths, with halves rounded away from 0."""
+    score = decimal(value, name)
+    if not -1 <= score <= 1:
+        raise DecodeError(name, "must be a number from -1 to 1")
+    milli = int(abs(score) * 1000 + Decimal("0.5"))
+    return -milli if score < 0 else milli
+
+
+class SideFields:
+    """Reads fields that an event can do without. It never raises, and notes what it leaves out."""
+
+    def __init__(self) -> None:
+        self._omissions: list[Omission] = []
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What could not be read, at most 20."""
+        return tuple(self._omissions[:OMISSIONS_MAX])
+
+    def omit(self, name: str, reason: str) -> None:
+        """Note that a field is left out."""
+        if len(self._omissions) < OMISSIONS_MAX:
+            self._omissions.append(Omission(name, reason))
+
+    def read(self, reader: Callable[[Any, str], T], value: Any, name: str) -> T | None:
+        """Return what a reader of this module makes of a value; None if it is absent or cannot be read."""
+        if value is None or value == "":
+            return None
+        try:
+            return reader(value, name)
+        except DecodeError as error:
+            self.omit(error.field, error.reason)
+            return None
+
+    def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
+        """Return the items of a list with their paths, such as `refunds.0`; the first `most` of them."""
+        if value is None or value == "":
+            return []
+        if not isinstance(value, list):
+            self.omit(name, "must be a list")
+            return []
+        if len(value) > most:
+            self.omit(name, f"has more than {most} items; the first ones are read")
+        return [(f"{name}.{index}", item) for index, item in enumerate(value[:most])]
+
+    def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """Return those items of a list that are objects, with their paths."""
+        objects: list[tuple[str, dict[str, Any]]] = []
+        for path, item in self.items(value, name, most):
+            if isinstance(item, dict):
+                objects.append((path, item))
+            else:
+                self.omit(path, "must be an object")
+        return objects
+
+
+def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
+    """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
+
+    Lines of the same product are added up. Lines without an id, or with quantity 0, are left out. A quantity
+    that cannot be read counts as one: the product was bought. Nothing is raised: side notes what is odd.
+    """
+    side, quantities = side or SideFields(), dict[str, int]()
+    for path, line in side.objects(lines, name, LINES_MAX):
+        product = _product(line, path, side)
+        quantity = side.read(_quantity, line.get("quantity"), f"{path}.quantity")
+        quantity = 1 if quantity is None else quantity
+        if product and quantity > 0:
+            quantities[product] = min(quantities.get(product, 0) + quantity, QUANTITY_MAX)
+        elif product and quantity < 0:
+            side.omit(f"{path}.quantity", "is below 0")
+    bought = [{"product_id": product, "quantity": quantity} for product, quantity in quantities.items()]
+    return bought[:PRODUCTS_MAX]
+
+
+def _product(line: dict[str, Any], path: str, side: SideFields) -> str | None:
+    """Return a line's product_id, or its sku. Blanks around it are left out: somebody may have typed it."""
+    for name in ("product_id", "sku"):
+        raw = line.get(name) or None
+        if product := side.read(text_id, raw.strip() if isinstance(raw, str) else raw, f"{path}.{name}"):
+            return product
+    return None
+
+
+def _quantity(value: Any, name: str) -> int:
+    number = decimal(value, name)
+    if number != number.to_integral_value() or abs(number) > QUANTITY_MAX:
+        raise DecodeError(name, f"must be a whole number of at most {QUANTITY_MAX}")
+    return int(number)
+
+
+def identities(
+    pairs: Iterable[tuple[str, Any]],
+    context: DecodeContext,
+    at: str,
+    *,
+    are_verified: bool,
+    side: SideFields | None = None,
+) -> tuple[Identity, ...]:
+    """Return the identities in (channel, raw value) pairs as `usable_identities` does.
+
+    Raises DecodeError that names the field `at` if there are none.
+    """
+    usable = usable_identities(pairs, context, at, are_verified=are_verified, side=side)
+    if not usable:
+        raise DecodeError(at, "has no usable identity")
+    return usable
+
+
+def usable_identities(
+    pairs: Iterable[tuple[str, Any]],
+    context: DecodeContext,
+    at: str,
+    *,
+    are_verified: bool,
+    side: SideFields | None = None,
+) -> tuple[Identity, ...]:
+    """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
+
+    are_verified: whether the source proves that they are this person's (docs/rules.md, "Who is who").
+    Other systems often send values that identify nobody, such as an empty text or `n/a`. These are left out,
+    and side notes them under `at`.
+    """
+    side, usable = side or SideFields(), dict[Identity, None]()
+    for channel, raw in pairs:
+        if raw is None or raw == "":
+            continue
+        try:
+            usable.setdefault(_identity(channel, raw, context, is_verified=are_verified))
+        except ValueError as error:
+            side.omit(f"{at}.{channel}", str(error)[:REASON_CHARACTERS_MAX])
+    return tuple(usable)[:IDENTITIES_MAX]
+
+
+def strict_identities(
+    ids_by_channel: Mapping[str, Any],
+    context: DecodeContext,
+    at: str,
+    claimed: Collection[str],
+    side: SideFields,
+) -> tuple[Identity, ...]:
+    """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
+
+    claimed: the channels whose ids are not proven. All others are verified. side: notes the bad ids if there
+    is a good one.
+    """
+    good, bad = dict[Identity, None](), list[tuple[str, str]]()
+    for channel, ids in ids_by_channel.items():
+        for raw in ids if isinstance(ids, list) else [ids]:
+            try:
+                good.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
+            except ValueError as error:
+                bad.append((f"{at}.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
+    if bad and not good:
+        raise DecodeError(*bad[0])
+    if not 1 <= len(good) <= IDENTITIES_MAX:
+        raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
+    for name, reason in bad:
+        side.omit(name, reason)
+    return tuple(good)
+
+
+def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+    text = number_as_text(raw)
+    if not isinstance(text, str):
+        raise ValueError("must be text or a whole number")  # noqa: TRY004 (a sender's fault)
+    scope = (context.organization_id, context.integration)
+    return identity(channel, text, *scope, is_verified=is_verified, region=context.region)
+
+
+def derived_from_text(
+    text: Any,
+    sentiment: Any = None,
+    objections: Any = None,
+    preferences: Any = None,
+    side: SideFields | None = None,
+) -> dict[str, Any]:
+    """Return the payload fields that follow from a person's words, without the words. It never raises.
+
+    sentiment (-1 to 1), objections, preferences: as the integration says. Objections are found in the text if
+    it says none; a sentiment is never made up.
+    """
+    side = side or SideFields()
+    topics = objections_in(text if isinstance(text, str) else "")
+    derived = {
+        "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),
+        "objections": (list(topics) if objections is None else topics_of(objections, side)) or None,
+        "preferences": preferences_of(preferences, side) or None,
+    }
+    return {name: value for name, value in derived.items() if value is not None}
+
+
+def topics_of(value: Any, side: SideFields, name: str = "objections") -> list[str]:
+    """Read topics; returns at most 20, each once, sorted by name. side: notes those that are none."""
+    topics = set[str]()
+    for path, topic in side.items(value, name, PREFERENCES_MAX):
+        if isinstance(topic, str) and NAME.fullmatch(topic):
+            topics.add(topic)
+        else:
+            side.omit(path, "must be a name: lower case letters, digits, _ . -")
+    return sorted(topics)
+
+
+def preferences_of(value: Any, side: SideFields, name: str = "preferences") -> dict[str, Any]:
+    """Read {name: value}; returns at most 20. side: notes those that are none.
+
+    A value is a short text, a whole number or a flag.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        side.omit(name, "must be an object")
+        return {}
+    good: dict[str, Any] = {}
+    for key, stated in value.items():
+        if NAME.fullmatch(key) is None:
+            side.omit(name, "must have names of lower case letters, digits, _ . -")
+        elif type(stated) not in (str, int, bool) or len(str(stated)) > VALUE_CHARACTERS_MAX:
+            reason = f"must be text of at most {VALUE_CHARACTERS_MAX} characters, a whole number or a flag"
+            side.omit(f"{name}.{key}", reason)
+        elif len(good) == PREFERENCES_MAX:
+            side.omit(name, f"has more than {PREFERENCES_MAX} names; the first ones are read")
+            break
+        else:
+            good[key] = stated
+    return good
