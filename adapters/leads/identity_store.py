@@ -1,9 +1,10 @@
-"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity). Redis
-remembers it for an hour, so that the everyday event does not need PostgreSQL.
+"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
-What is asked and answered is JSON. An event takes one statement if it changes nothing, else two: `facts`
-reads what is known of its identities, rules.leads.identity_plan plans, and `apply` applies the plan if the
-facts are still the same.
+Redis remembers answers for an hour, so that most events do not need PostgreSQL.
+
+The schema's functions take and return JSON. An event that changes nothing takes one statement, others two.
+First `facts` reads what the database knows of the event's identities. Then rules.leads.identity_plan makes a
+plan, and `apply` applies it if the facts are still the same.
 """
 
 import hashlib
