@@ -1,25 +1,19 @@
-"""Curated rows in memory: which row of each key is kept, in which order, and the file that they become.
+"""Curated rows in memory: which row of each key is kept, and in which order.
 
 Sorting all rows by their whole keys takes nearly three times as long as this. Here the rows are sorted by a
 number made of the first bytes in which keys differ (a code). Only rows with equal codes are compared in full.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from analytics.curation.seals import SEAL_KEY, seal_of
 from analytics.lake.arrow import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
-ROW_GROUP_ROWS = 100_000
-ZSTD_LEVEL = 1  # the fastest
 SAMPLE_ROWS = 2_000  # of a column, by which its number of different values is judged
 FEW_VALUES = 50  # in a sample: a column with no more is sorted by ranks
 WORD, WINDOW = 8, 24  # the bytes of a code, and the bytes of a text from which they are chosen
@@ -148,43 +142,3 @@ def _common_prefix(column: pa.Array) -> int:
     low, high = low.encode(), high.encode()
     size = min(len(low), len(high))
     return next((at for at in range(size) if low[at] != high[at]), size)
-
-
-def groups(rows: pa.Table, order: Indices) -> Iterator[pa.Table]:
-    """Yield rows in an order, as row groups: at least one, all of one size."""
-    count = max(1, -(-len(order) // ROW_GROUP_ROWS))
-    for indices in np.array_split(order, count):
-        yield rows.take(as_array(indices))
-
-
-def write_groups(
-    path: Path, groups: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
-) -> None:
-    """Write row groups, at least one, as a sealed Parquet file. metadata is called after the last group."""
-    first = next(groups)
-    with (
-        path.open("wb") as file,
-        pq.ParquetWriter(
-            file,
-            first.schema,
-            compression="zstd",
-            compression_level=ZSTD_LEVEL,
-            use_dictionary=_repetitive(first),
-            store_schema=False,
-        ) as writer,
-    ):
-        writer.write_table(first, ROW_GROUP_ROWS)
-        del first
-        for group in groups:
-            writer.write_table(group, ROW_GROUP_ROWS)
-            del group
-        file.flush()
-        writer.add_key_value_metadata({**metadata(), SEAL_KEY: seal_of(path)})
-
-
-def _repetitive(rows: pa.Table) -> list[str]:
-    """Return the columns that a dictionary makes smaller: those in which few values differ."""
-    sample = rows.slice(0, SAMPLE_ROWS)
-    return [
-        name for name in rows.column_names if 2 * pc.count_distinct(sample[name]).as_py() <= len(sample) + 2
-    ]
