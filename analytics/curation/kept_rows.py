@@ -16,7 +16,7 @@ from rules.lake.entities import Entity
 
 SAMPLE_ROWS = 2_000  # of a column, by which its number of different values is judged
 FEW_VALUES = 50  # in a sample: a column with no more is sorted by ranks
-WORD, WINDOW = 8, 24  # the bytes of a code, and the bytes of a text from which they are chosen
+WORD, WINDOW = 8, 24  # bytes of a code, and bytes of a text from which the code's are chosen
 Codes = npt.NDArray[Any]  # integers, one a row, in the order of the rows' values
 
 
@@ -37,7 +37,7 @@ def concat_tables(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
 def newest_versions(entity: Entity, rows: pa.Table) -> Indices:
     """Return the indices of rows to keep, sorted: each key's newest version, among equals the first.
 
-    rows: one chunk a column, the entity's columns and `n`, the place in which each came.
+    rows: one chunk a column, the entity's columns and `n`, a number that says in which order they came.
     """
     if not rows.num_rows:
         return np.zeros(0, np.int64)
@@ -69,6 +69,7 @@ def _rough_order(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[n
         return order, codes[1:] == codes[:-1]
     codes = _codes(second)
     order = np.argsort(codes)
+    # A stable sort after the sort by codes: together they sort by rank, and within a rank by code.
     order = order[np.argsort(ranks[order], kind="stable")]
     ranks, codes = ranks[order], codes[order]
     return order, (ranks[1:] == ranks[:-1]) & (codes[1:] == codes[:-1])
@@ -89,7 +90,7 @@ def _ranks(column: pa.Array) -> Codes | None:
 
 
 def _full_order(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """Return the indices of some rows, sorted by key and newest version, and whether each begins its key."""
+    """Return indices sorted by key, each key's newest version first, and whether each row begins its key."""
     names = list(dict.fromkeys([*entity.key, *([entity.version] if entity.version else []), "n"]))
     chosen = rows.select(names).take(as_array(indices))
     by: list[tuple[str, str]] = [(name, "ascending") for name in entity.key]
@@ -112,8 +113,8 @@ def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
 def _codes(column: pa.Array) -> Codes:
     """Return a code for each value. Of two values, the larger one never has the smaller code.
 
-    The code of a text has the first WORD bytes, behind the prefix common to all texts, in which any texts
-    differ.
+    The code of a text leaves out the prefix that all texts share. Of the next WINDOW byte positions it takes
+    the first WORD at which not all texts are equal, and reads these bytes as one big-endian number.
     """
     if not pa.types.is_string(column.type):
         return raw_values(column, np.int32 if pa.types.is_date(column.type) else np.int64)
