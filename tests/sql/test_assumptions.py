@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from local.smoke.lake import ASSUMPTIONS, GUIDE, check_assumptions
+from local.smoke.redshift_assumptions import ASSUMPTIONS, GUIDE, check_assumptions
 from tests.sql.conftest import Lake
 from tests.support.redshift_rules import problems
 
