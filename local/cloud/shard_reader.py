@@ -1,4 +1,4 @@
-"""Reads a shard once for all of its consumers."""
+"""Reads a shard for all of its consumers, so that the shard is asked once for what several of them want."""
 
 import threading
 import time

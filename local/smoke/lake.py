@@ -15,7 +15,7 @@ from local.stores import lake_of, warehouse_of
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
-COPIED = "COPY reads Parquet of zstd"  # the step `warehouse` has shown it on Redshift
+COPIED = "COPY reads Parquet of zstd"  # shown if the step `warehouse` finds rows on Redshift
 EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AND activity_date = '{day}'"
 
 

@@ -13,13 +13,13 @@ GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What is known of Redshift from its documentation alone; the stack's own workgroup is asked."""
+    """Something that our SQL relies on, and a query whose answer shows whether it holds."""
 
-    name: str
+    name: str  # the assumption, as a sentence
     sql: str  # a query that needs no table of ours, and changes nothing
-    answer: str  # the answer that our SQL relies on, as text
+    answer: str  # as text, if the assumption holds
     page: str  # of GUIDE, which documents it
-    on_laptop: str | None = None  # why DuckDB cannot answer it; None if it can
+    not_on_duckdb: str | None = None  # why DuckDB cannot answer it; None if it can
 
 
 _TWO = "SELECT 1 AS n UNION ALL SELECT 3"
@@ -116,14 +116,16 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 def check_assumptions(
     warehouse: Warehouse, assumptions: Sequence[Assumption] = ASSUMPTIONS
 ) -> tuple[list[str], dict[str, str]]:
-    """Ask a warehouse; returns the names of the assumptions that hold, and of the others what it answered.
+    """Ask a warehouse whether assumptions hold.
 
-    Assumptions that DuckDB cannot answer are left out on a laptop.
+    Returns the names that hold; and by name what was answered instead, or why the statement failed. What
+    DuckDB cannot settle is left out if the warehouse is DuckDB.
     """
-    holding, wrong = [], {}
+    holding: list[str] = []
+    wrong: dict[str, str] = {}
     is_laptop = isinstance(warehouse, DuckWarehouse)
     for assumption in assumptions:
-        if is_laptop and assumption.on_laptop is not None:
+        if is_laptop and assumption.not_on_duckdb is not None:
             continue
         answer = _answer(warehouse, assumption.sql)
         if answer == assumption.answer:
@@ -134,6 +136,7 @@ def check_assumptions(
 
 
 def _answer(warehouse: Warehouse, sql: str) -> str:
+    """Return the values of the answer as one text, or why the statement failed."""
     try:
         rows: list[dict[str, Any]] = warehouse.rows(sql)
     except StatementFailed as error:
