@@ -58,7 +58,7 @@ def test_a_schema_grows() -> None:
         (changed("zone", type=Type.INTEGER), "events.zone: a published type only gets wider"),
         (changed("points_awarded", type=Type.BOOLEAN), "events.points_awarded: a published type"),
         (changed("occurred_at", type=Type.DATE), "events.occurred_at: a published type only gets wider"),
-        (changed("timezone", required=True), "events.timezone: rows of before may lack it"),
+        (changed("timezone", required=True), "events.timezone: earlier rows may lack it"),
         (lambda fields: (*fields, replace(MOOD, required=True)), "events.mood: .* a new column is optional"),
     ],
 )
