@@ -31,9 +31,9 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
-from analytics.reconcile.answer_stats import reconcile_answers
 from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,
