@@ -1,9 +1,9 @@
 """Compares the stats of people who answer with their responses and the lake, and repairs what is provable.
 
 First all stats are scanned. A scan chooses the stats that differ from the lake's answers, are not stored as
-this system writes them, have changed since the last night, or have a turn. Then the chosen stats are folded
-anew from the responses that are marked as counted. Stats that differ from that are repaired, unless lake and
-table contradict each other, or somebody writes them meanwhile.
+this system writes them, have changed since the last night, or whose turn it is (each once in 28 nights). Then
+the chosen stats are folded anew from the responses that are marked as counted. Stats that differ from that
+are repaired, unless lake and table contradict each other, or somebody writes them meanwhile.
 """
 
 import json
@@ -40,10 +40,10 @@ def reconcile_answers(
         row["person"]: LakeAnswers(row["answers"], row["digest"])
         for row in totals.select(["person", "answers", "digest"]).to_pylist()
     }
-    before = _last_compared(objects)
-    lake = AnswersLake(answers, StatsRows.read(objects, before, now, everybody))
+    last_compared_at = _last_compared_at(objects)
+    lake = AnswersLake(answers, StatsRows.read(objects, last_compared_at, now, everybody))
     comparison = _Comparison(reconciler, lake, now)
-    scan = comparison.scan(None if everybody else before)
+    scan = comparison.scan(None if everybody else last_compared_at)
     findings = AnswerFindings(scan.people)
     comparison.choose_unknown(findings, scan, totals)
     comparison.examine_chosen(findings, scan)
@@ -52,7 +52,8 @@ def reconcile_answers(
     return findings
 
 
-def _last_compared(objects: Objects) -> datetime | None:
+def _last_compared_at(objects: Objects) -> datetime | None:
+    """Return when a night compared and repaired answers last; None: never."""
     try:
         return datetime.fromisoformat(json.loads(objects.get(ANSWERS_COMPARED))["compared_at"])
     except NoObject:
@@ -67,22 +68,25 @@ class _Comparison:
     lake: AnswersLake
     now: datetime
 
-    def scan(self, before: datetime | None) -> StatsScan:
-        """Look at all stats once. before: when that was done last; None: choose all of them."""
-        since = stamp(before - LAKE_LAG) if before else ""
-        slices = slices_due(before.date(), self.now.date()) if before else frozenset()
+    def scan(self, last_compared_at: datetime | None) -> StatsScan:
+        """Look at all stats once. last_compared_at: None: choose all of them."""
+        if last_compared_at is None:
+            since, slices = "", frozenset[int]()  # no stats were written before "", so none look right
+        else:
+            since = stamp(last_compared_at - LAKE_LAG)
+            slices = slices_due(last_compared_at.date(), self.now.date())
 
         def scan_segment(segment: int) -> StatsScan:
             scan = StatsScan()
             for item in self.reconciler.stats.scan(segment, SEGMENTS):
                 has_turn = slice_of(item["fingerprint_hash"]["S"]) in slices
                 looks_right = self.reconciler.looks_right(item, self.lake, since, self.now)
-                scan.look(item, is_chosen=has_turn or not looks_right)
+                scan.add_item(item, is_chosen=has_turn or not looks_right)
             return scan
 
         total = StatsScan()
         for scan in in_parallel(scan_segment, range(SEGMENTS)):
-            total.add(scan)
+            total.merge(scan)
         total.choose_unlisted()
         return total
 
@@ -93,14 +97,16 @@ class _Comparison:
         """
         for row in totals.select(["person", "question_id"]).to_pylist():
             pseudonym = row["person"]
-            if pseudonym in scan.claimed or is_residue(pseudonym):
+            if pseudonym in scan.known_pseudonyms or is_residue(pseudonym):
                 continue
             findings.people += 1
             if fingerprint_hash := self.reconciler.hash_of(pseudonym, row["question_id"]):
                 scan.chosen.add(fingerprint_hash)
             else:
                 findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
-        for pseudonym in self.lake.rows.row_of_person.keys() - self.lake.answers.keys() - scan.claimed:
+        for pseudonym in (
+            self.lake.rows.row_of_person.keys() - self.lake.answers.keys() - scan.known_pseudonyms
+        ):
             if not is_residue(pseudonym):
                 findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
 
@@ -110,10 +116,11 @@ class _Comparison:
         Then look at those whose stats say that they have moved to one of them, though no answer shows it.
         """
         verdicts = self._examine(scan, scan.chosen)
-        # What a disagreement leaves as it is says nothing about others.
+        # Where lake and table disagree, nothing is repaired, so the moves found there prove nothing about
+        # others.
         sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
         strangers = {stranger for verdict in sound for stranger in verdict.strangers}
-        verdicts |= self._examine(scan, strangers | scan.circling, are_strangers=True)
+        verdicts |= self._examine(scan, strangers | scan.hash_in_circle(), are_strangers=True)
         findings.looked_at = len(verdicts)
         for fingerprint_hash, verdict in verdicts.items():
             findings.add(fingerprint_hash, verdict)
@@ -126,7 +133,7 @@ class _Comparison:
         verdicts = in_parallel(
             lambda fingerprint_hash: self.reconciler.examine(
                 fingerprint_hash,
-                scan.moved_to(fingerprint_hash),
+                scan.moved_from(fingerprint_hash),
                 self.lake,
                 self.now,
                 is_stranger=are_strangers,
