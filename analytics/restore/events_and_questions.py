@@ -1,4 +1,4 @@
-"""Fills the tables Event, Questions and Subscriptions again, and the claims of leads' events (rule 21).
+"""Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
 
 What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies. Memory,
 features and notes at roots follow from the events, which are announced as new ones.
@@ -22,10 +22,20 @@ from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
-AT_ONCE = 1_000
+AT_ONCE = 1_000  # rows that are written together
+# Attributes of an event that are the same in the lake's row and in the table's item.
 AS_IN_TABLE = (
-    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
-    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
+    "lead_organization_id",
+    "organization_id",
+    "root_id",
+    "source",
+    "source_type",
+    "external_event_id",
+    "event_type",
+    "payload",
+    "object_id",
+    "object_id_ref",
+    "raw_payload_ref",
 )
 LEAD_EVENTS, QUESTIONS = "Event", "Questions"
 FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
@@ -35,7 +45,7 @@ FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 class EventsAndQuestionsRestorer:
     """Restores Event, Questions and claims of leads' events.
 
-    Items that are there stay. Rows have less than items, so no table is replaced by them.
+    Stored items stay. Rows have fewer attributes than items, so no table is replaced by them.
     """
 
     lake: LakeBefore
@@ -51,11 +61,13 @@ class EventsAndQuestionsRestorer:
             self._questions(report, now)
 
     def _lead_events(self, report: RestoreReport) -> None:
+        """Restore leads' events with their claims, but for those of erased leads."""
         for batch in chunks(self.lake.lead_events(), AT_ONCE):
             rows = [row for row in batch if not is_erased(lead_event_of(row), self.erased)]
             report.lead_events += len(rows)
             report.erased_events += len(batch) - len(rows)
-            # The event first: a claim without its event would be a duplicate of nothing.
+            # The event comes first. If a restore ended after the claim alone, the event would be refused as a
+            # duplicate when it is sent again.
             report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
                 report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
@@ -138,7 +150,8 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
         idempotency_key=UNKNOWN,
         closed_at=stamp(row["closed_at"]) if row["closed_at"] else None,
     )
-    is_later = row["closed_at"] is not None and row["closed_at"] >= until
-    if is_later or (question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
+    was_closed_later = row["closed_at"] is not None and row["closed_at"] >= until
+    expired_later = question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until
+    if was_closed_later or expired_later:  # so at `until` it was still open
         question = replace(question, status=QuestionStatus.OPEN, closed_at=None)
     return encode_item(question_attributes(question))

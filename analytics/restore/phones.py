@@ -14,7 +14,7 @@ from rules.lake.table_items import PHONES, item_of
 from rules.privacy.tombstones import user_subject
 from rules.questions.notifications import NEVER
 
-AT_ONCE = 1_000
+AT_ONCE = 1_000  # rows whose phones are written together
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class PhonesRestorer:
 
     lake: LakeBefore
     table: PhoneTable
-    erased: ErasureCheck  # those who are not brought back
-    keep: Collection[str] = ()  # names of tables, as `replaced`: see Restorer
-    replaced: Collection[str] = ()
+    erased: ErasureCheck  # knows the persons who are not brought back
+    keep: Collection[str] = ()  # names of tables that are not written
+    replaced: Collection[str] = ()  # names of tables that are made equal to the lake
 
     def run(self, report: RestoreReport, now: datetime) -> None:
         """Restore all phones. It is safe to repeat."""
@@ -34,7 +34,7 @@ class PhonesRestorer:
         keys: set[str] = set()
         for rows in chunks(self.lake.phones(), AT_ONCE):
             phones = [phone for phone, changed_at in map(_phone, rows) if self._may_come(phone, changed_at)]
-            phones = [phone for phone in phones if _is_readable(phone, report, now)]
+            phones = _readable(phones, report, now)
             report.phones += len(phones)
             self._write(phones, report, now)
             if PHONES in self.replaced:
@@ -47,6 +47,7 @@ class PhonesRestorer:
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
     def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
+        """Write the phones' items, and report how many, and the phones whose items stayed."""
         put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
         outcome = put(phones, now)
         report.written[PHONES] += outcome.written
@@ -61,11 +62,14 @@ def _phone(row: Row) -> tuple[Phone, str]:
     return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
 
 
-def _is_readable(phone: Phone, report: RestoreReport, now: datetime) -> bool:
-    """Whether a phone can be read; the report says of others that they cannot."""
-    try:
-        phone.items(now)
-    except (KeyError, TypeError, ValueError) as error:
-        report.lacks.append(Lack(PHONES, phone.subscription_id, f"cannot be read: {error}"))
-        return False
-    return True
+def _readable(phones: list[Phone], report: RestoreReport, now: datetime) -> list[Phone]:
+    """Return the phones that items can be made of. The others become lacks of the report."""
+    readable = []
+    for phone in phones:
+        try:
+            phone.items(now)
+        except (KeyError, TypeError, ValueError) as error:
+            report.lacks.append(Lack(PHONES, phone.subscription_id, f"cannot be read: {error}"))
+        else:
+            readable.append(phone)
+    return readable
