@@ -28,6 +28,7 @@ class Unread:
 
 
 def is_stream(mapping: MappingDescription) -> bool:
+    """Whether a mapping's source is a stream. The other sources are queues."""
     return ":sqs:" not in mapping["EventSourceArn"]
 
 

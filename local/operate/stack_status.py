@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -36,6 +36,17 @@ LATE = timedelta(minutes=5)
 PERIOD_SECONDS = 60
 EMPTY_PAGES_MAX = 10  # a page of a table's shard may be empty although records follow
 STANDBY = "standby"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of one resource, and which of its statistics is wanted."""
+
+    namespace: str
+    name: str
+    dimension: str  # the name of the dimension that says of which resource a figure is
+    resource: str
+    statistic: str  # Maximum or Sum, over a minute
 
 
 def look_at_stack(stack: Stack) -> Deployment:
@@ -153,6 +164,7 @@ def _streams(stack: Stack, mappings: Iterable[MappingDescription], unseen: dict[
 
 
 def _stream_state(stack: Stack, source: str) -> str:
+    """Return a stream's status as Kinesis or DynamoDB names it, or `gone`."""
     try:
         if ":kinesis:" in source:
             description = stack.client("kinesis").describe_stream_summary(StreamARN=source)
@@ -168,16 +180,18 @@ def _stream_state(stack: Stack, source: str) -> str:
 def _queues(stack: Stack) -> dict[str, Queue]:
     """Return the queues of work: how many messages wait and, as CloudWatch last said, for how long."""
     now = datetime.now(UTC)
-    waiting = patience.messages_waiting(stack)
+    return {
+        name: Queue(messages, _age_of_oldest(stack, name, now) if messages else None)
+        for name, messages in patience.messages_waiting(stack).items()
+    }
 
-    def age(name: str) -> timedelta | None:
-        queue = stack.outputs[f"{name}Url"].rpartition("/")[2]
-        metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue)
-        ages = _figures(stack, *metric, "Maximum", now, AGE_PERIOD)
-        newest = max(ages, default=None)
-        return timedelta(seconds=ages[newest]) if newest else None
 
-    return {name: Queue(messages, age(name) if messages else None) for name, messages in waiting.items()}
+def _age_of_oldest(stack: Stack, name: str, now: datetime) -> timedelta | None:
+    """Return how old a queue's oldest message was by CloudWatch's newest figure; None: there is no figure."""
+    queue = stack.outputs[f"{name}Url"].rpartition("/")[2]
+    metric = Metric("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue, "Maximum")
+    ages = _figures(stack, metric, now, AGE_PERIOD)
+    return timedelta(seconds=ages[max(ages)]) if ages else None
 
 
 def _consumers(
@@ -218,11 +232,11 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[MappingDescription], n
     streams = [mapping for mapping in mappings if is_stream(mapping) and mapping["State"] == "Enabled"]
     if not streams:
         return Consumer(name, tuple(states), trouble=trouble)
-    metric = ("AWS/Lambda", "IteratorAge", "FunctionName", physical)
-    ages = _figures(stack, *metric, "Maximum", now, AGE_PERIOD)
+    iterator_age = Metric("AWS/Lambda", "IteratorAge", "FunctionName", physical, "Maximum")
+    ages = _figures(stack, iterator_age, now, AGE_PERIOD)
     behind = timedelta(milliseconds=max(ages.values())) if ages else None
-    metric = ("AWS/Lambda", "Invocations", "FunctionName", physical)
-    worked_at = max(_figures(stack, *metric, "Sum", now, QUIET_PERIOD), default=now - QUIET_PERIOD)
+    invocations = Metric("AWS/Lambda", "Invocations", "FunctionName", physical, "Sum")
+    worked_at = max(_figures(stack, invocations, now, QUIET_PERIOD), default=now - QUIET_PERIOD)
     if now - worked_at < QUIET:
         return Consumer(name, tuple(states), behind=behind, trouble=trouble)
     # It has not worked lately: either it had nothing to do, or it is stuck. Its streams tell which.
@@ -242,27 +256,18 @@ def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime
         yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_PAGES_MAX)
 
 
-def _figures(  # noqa: PLR0917 (what names a metric)
-    stack: Stack,
-    space: str,
-    metric: str,
-    kind: str,
-    name: str,
-    statistic: str,
-    now: datetime,
-    period: timedelta,
-) -> dict[datetime, float]:
+def _figures(stack: Stack, metric: Metric, now: datetime, period: timedelta) -> dict[datetime, float]:
     """Return a metric's figures of the last period by minute; a minute without data is left out."""
     answer = stack.client("cloudwatch").get_metric_statistics(
-        Namespace=space,
-        MetricName=metric,
-        Dimensions=[{"Name": kind, "Value": name}],
+        Namespace=metric.namespace,
+        MetricName=metric.name,
+        Dimensions=[{"Name": metric.dimension, "Value": metric.resource}],
         StartTime=now - period,
         EndTime=now,
         Period=PERIOD_SECONDS,
-        Statistics=[statistic],
+        Statistics=[metric.statistic],
     )
-    return {point["Timestamp"]: point[statistic] for point in answer["Datapoints"]}
+    return {point["Timestamp"]: point[metric.statistic] for point in answer["Datapoints"]}
 
 
 def alarm_states(stack: Stack) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""`streakline status`: reads what runs of a deployment, what waits, and what alarms say.
+"""`streakline status`: says what runs of a deployment, what waits, and what alarms say.
 
-Of a stack on AWS it asks CloudFormation, Lambda, the queues and CloudWatch; of the laptop cloud its
-processes. local/operate/verdict.py says what is wrong with what was read.
+stack_status.py reads this of a stack on AWS, laptop_status.py of the laptop cloud. verdict.py says what is
+wrong with what was read.
 """
 
 from local.command import command, find_stack, show
