@@ -23,19 +23,10 @@ from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
+from analytics.warehouse.last_run import SUNDAY, LastWarehouseRun, version
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
-from analytics.warehouse.night import (
-    SUNDAY,
-    Item,
-    Kind,
-    LastWarehouseRun,
-    State,
-    WarehouseNight,
-    items_of,
-    version,
-    work,
-)
+from analytics.warehouse.night import Item, Kind, State, WarehouseNight, items_of, work
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
     CompactableWarehouse,
@@ -64,7 +55,7 @@ class WarehouseSteps:
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
     opened: Callable[[], Iterable[Erasure]] = tuple  # erasures under way
-    version: str = ""  # of what fills the warehouse (quiet_nights.version)
+    version: str = ""  # of what fills the warehouse (last_run.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
