@@ -3,17 +3,11 @@
 rules/lake/valid_row.py says what a row is. A line is read here only if read_row would surely return the same
 row. Every other line is left to read_row. There are three steps:
 
-1. Lines are cut into their fields without being parsed (cut_lines). A line of a raw object is a flat JSON
-   object. Before each of its fields but the first there is `,"`, and after each name `":`. Both are searched
-   in some thousand lines at once. Each field is known by its name, so fields may come in any order, and
-   optional ones may be absent. The line `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}` has `,"`
-   three times and `":` four times. Neither can be inside of a JSON text, whose quotes are escaped, but `,"`
-   can be the end of one, such as "x,". Then some field of the line has no `":`, and the line is left out. So
-   is a line with nested objects, or with blanks between its fields.
-2. The values of a field become a column (read_values). Texts, integers and the publisher's timestamps are
-   checked as whole columns. Dates, booleans and other timestamps are read by read_value, each different value
-   once.
-3. The insides of JSON texts become the texts that they stand for (texts_of).
+1. Lines are cut into their fields without being parsed (line_cutter.py).
+2. The values of a field become a column (value_columns.py).
+3. The insides of JSON texts become the texts that they stand for (json_texts.py).
+
+Each step gets an array with a flag for each line or value, and clears the flags of those that it cannot read.
 """
 
 from collections.abc import Iterator
@@ -45,7 +39,7 @@ NULL = b"null"
 def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield rows of a batch, and the indices of their lines. Lines that are not yielded are for read_row.
 
-    Each row is the one that read_row would return for its line.
+    place: the hour of the batch's objects. Each row is the one that read_row would return for its line.
     """
     if first_moment(place) is None:
         return
@@ -66,6 +60,7 @@ def _rows(
     numbers = {b'"%s":' % name.encode(): number for number, name in enumerate(names)}
     lines, fields = cut_lines(text, bounds, wanted, numbers)
     valid = np.ones(len(lines), np.bool_)
+    # All fields of one name come together, in the order of their lines. Unknown names have the least number.
     order = np.argsort(fields.names.astype(np.int16), kind="stable").astype(np.int32)
     by_name = fields[order]
     edges = np.searchsorted(by_name.names, np.arange(UNKNOWN, len(names) + 1))
@@ -76,10 +71,10 @@ def _rows(
     _check_partition(valid, dt, b'"%s"' % place.dt.encode())
     _check_partition(valid, hour, b'"%s"' % str(place.hour).encode())
     columns.append(_extra(valid, unknown, entity))
-    yield from _valid(pa.Table.from_arrays(columns, schema=arrow_schema(entity)), lines, valid)
+    yield from _valid_rows(pa.Table.from_arrays(columns, schema=arrow_schema(entity)), lines, valid)
 
 
-def _valid(rows: pa.Table, lines: Positions, valid: Flags) -> Iterator[tuple[pa.Table, Positions]]:
+def _valid_rows(rows: pa.Table, lines: Positions, valid: Flags) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield the valid rows, and their lines' indices. Slices between few invalid rows need no copy."""
     wrong = np.flatnonzero(~valid)
     if len(wrong) > SLICES_MAX:

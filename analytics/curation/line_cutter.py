@@ -1,4 +1,14 @@
-"""Cuts raw lines into their fields without parsing them."""
+"""Cuts raw lines into their fields without parsing them.
+
+A line of a raw object is a flat JSON object. Before each of its fields but the first there is `,"`, and after
+each name `":`. Both are searched in some thousand lines at once. Each field is known by its name, so fields
+may come in any order, and optional ones may be absent. The line
+`{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}` has `,"` three times and `":` four times.
+
+Neither can be inside of a JSON text, whose quotes are escaped. But `,"` can be the end of one, such as "x,".
+Then some field of the line has no `":`, and the line is left out. So is a line with nested objects, or with
+blanks between its fields.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""The values of a field become a column of the field's type."""
+"""The values of a field become a column of the field's type.
+
+Texts, integers and the publisher's timestamps are checked as whole columns. Dates, booleans and other
+timestamps are read by read_value, each different value once.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -116,12 +120,14 @@ def _convert_distinct(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
 
 
 def _integers(valid: Flags, values: pa.Array) -> pa.Array:
+    """Return integers as a column. A value that is none becomes null, and its flag is cleared."""
     plain = pc.match_substring_regex(values, PLAIN_INTEGER)
     _clear(valid, plain)
     return pc.if_else(plain, values, _null(values)).cast(pa.string()).cast(ARROW[Type.INTEGER])
 
 
 def _values_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
+    """Return values as read_value reads each. A value that it refuses becomes null, its flag is cleared."""
     quote = b"" if field.type is Type.BOOLEAN else b'"'
     parsed = [_value_of(field, quote + value + quote) for value in values.to_pylist()]
     valid &= np.array([value is not None for value in parsed], np.bool_)
@@ -140,6 +146,7 @@ def _null(values: pa.Array) -> pa.Scalar:
 
 
 def _clear(valid: Flags, fine: pa.BooleanArray) -> None:
+    """Clear the flags of values that are not fine."""
     if fine.null_count or fine.true_count < len(fine):
         valid &= as_flags(fine)
 

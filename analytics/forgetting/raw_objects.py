@@ -21,17 +21,9 @@ from rules.lake.packed_records import row_texts
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Called before an object is changed: with its key and ETag, and how many lines of each person it has.
 Note = Callable[[str, Mapping[str, int]], None]
-# Returns a text without some persons' lines, and how many each had.
-Without = Callable[[bytes], tuple[bytes, Counter[str]]]
+# Returns a text without some persons' lines, and how many lines of each were removed.
+RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
-
-
-def in_base64(text: bytes) -> Iterator[bytes]:
-    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
-    for run in _BASE64.findall(text.replace(b"\\/", b"/")):
-        for start in range(4):
-            part = run[start:]
-            yield base64.b64decode(part[: len(part) // 4 * 4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,7 @@ class RawObjects:
             self._clean(key, finder.without, finder)
 
     def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
-        """Clean the raw objects to which no curated file leads, because they are not curated, or not whole.
+        """Clean the raw objects to which no curated file leads: they are not curated, or lie under no hour.
 
         failed: partitions that could not be curated.
         """
@@ -71,35 +63,40 @@ class RawObjects:
         for stored in list(self.objects.list(prefix)):
             self._clean(stored.key, lambda text: _without_records(text, finder), finder)
 
-    def _clean(self, key: str, without: Without, finder: Finder) -> None:
+    def _clean(self, key: str, remove_lines: RemoveLines, finder: Finder) -> None:
+        """Put an object again without some persons' lines, and delete its former versions.
+
+        A raw object stays even if it has no line left, because its curated file names it as a source.
+        """
         with suppress(NoObject):
             data = self.objects.get(key)
-            left, gone = _clean_object(data, without, finder)
-            if gone:
-                self.note(f"{key} {self.objects.etag(key)}", gone)
-                if left or key.startswith(RAW):
-                    self.objects.put(key, left or zip_like(data, b""))
+            cleaned, removed = _cleaned_object(data, remove_lines, finder)
+            if removed:
+                self.note(f"{key} {self.objects.etag(key)}", removed)
+                if cleaned or key.startswith(RAW):
+                    self.objects.put(key, cleaned or zip_like(data, b""))
                 else:
                     self.objects.delete([key])
         self.objects.forget_former(key)
 
 
-def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return an object without some persons' lines, and how many each had; b"" if no line is left.
+def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> tuple[bytes, Counter[str]]:
+    """Return an object without some persons' lines, and how many lines of each were removed.
 
-    A part that cannot be unzipped goes if it names one of them. The other lines that can be read of it stay.
+    The object is b"" if no line stays. A part that cannot be unzipped is removed if it names one of the
+    persons. Then the other lines that can be read of it stay.
     """
-    rest = b""
     try:
-        text, gone = without(unzip(data))
+        text, removed = remove_lines(unzip(data))
+        unreadable = b""
     except Unreadable as error:
-        text, gone = without(error.text)
-        seen, of_seen = without(error.seen)
-        if named := of_seen or finder.named(error.rest):
-            text, gone = b"\n".join(lines for lines in (text, seen) if lines), gone + named
-        else:
-            rest = error.rest
-    return (zip_like(data, text) if text else b"") + rest, gone
+        text, removed = remove_lines(error.text)
+        unreadable = error.rest
+        seen_text, removed_from_seen = remove_lines(error.seen)
+        if named := removed_from_seen or finder.named(unreadable):
+            text, removed = b"\n".join(lines for lines in (text, seen_text) if lines), removed + named
+            unreadable = b""
+    return (zip_like(data, text) if text else b"") + unreadable, removed
 
 
 def _refused_line(entry: bytes) -> bytes:
@@ -111,32 +108,43 @@ def _refused_line(entry: bytes) -> bytes:
 
 
 def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return the text of an error object without some persons' rows, and how many each had."""
-    gone: Counter[str] = Counter()
-    kept = [_without_rows(record, finder, gone) for record in error_records(text)]
-    return b"".join(kept) if gone else text, gone
+    """Return the text of an error object without some persons' rows, and how many of each were removed."""
+    removed: Counter[str] = Counter()
+    staying_texts = []
+    for record in error_records(text):
+        record_text, removed_from_record = _without_rows(record, finder)
+        staying_texts.append(record_text)
+        removed.update(removed_from_record)
+    return b"".join(staying_texts) if removed else text, removed
 
 
-def _without_rows(record: ErrorRecord, finder: Finder, gone: Counter[str]) -> bytes:
-    """Return a record without some persons' rows and messages that name them; b"" if nothing is left.
+def _without_rows(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[str]]:
+    """Return a record without some persons' rows, and without messages that name them; b"" if no row stays.
 
-    gone: counts the rows that each had.
+    Also returns how many rows of each were removed. A record without rows counts as one.
     """
     if record.data is None:
-        named = finder.named(record.text) + finder.named(b"\n".join(in_base64(record.text)))
-        gone.update(named.keys())
-        return b"" if named else record.text
-    text, of_rows = finder.without(record.data)
+        named = finder.named(record.text) + finder.named(b"\n".join(_decoded_runs(record.text)))
+        return b"" if named else record.text, Counter(named.keys())
+    text, removed_rows = finder.without(record.data)
     fields, named = dict[str, Any](), Counter[str]()
     for name, value in record.fields.items():
         in_message = Counter[str]() if name == DATA else finder.named(_message(value))
         named += in_message
         if not in_message:
             fields[name] = value
-    if not (of_rows or named):
-        return record.text
-    gone.update(of_rows or named.keys())
-    return ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
+    if not (removed_rows or named):
+        return record.text, removed_rows
+    cleaned = ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
+    return cleaned, removed_rows or Counter(named.keys())
+
+
+def _decoded_runs(text: bytes) -> Iterator[bytes]:
+    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
+    for run in _BASE64.findall(text.replace(b"\\/", b"/")):
+        for start in range(4):
+            part = run[start:]
+            yield base64.b64decode(part[: len(part) // 4 * 4])
 
 
 def _message(value: Any) -> bytes:
