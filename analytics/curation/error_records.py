@@ -11,7 +11,7 @@ DATA = "rawData"  # the field with what Firehose was sent, in base64
 _JSON = json.JSONDecoder()
 # What may stand between records. They may be a list, and begin with a byte order mark.
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
-# Where a record may begin after text that is no record.
+# Where a record may begin after text that is no record: after a newline, or where an object meets the next.
 _NEXT = re.compile(r"\n|(?<=\})(?=\s*\{)")
 
 
@@ -31,7 +31,7 @@ class ErrorRecord:
             return None
 
     def having(self, data: bytes) -> bytes:
-        """Return the text of this record with other data."""
+        """Return the text of this record with other data, as a line."""
         return json.dumps({**self.fields, DATA: base64.b64encode(data).decode()}).encode() + b"\n"
 
 

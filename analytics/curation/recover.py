@@ -19,7 +19,7 @@ from analytics.lake.layout import raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_texts
 
-ERRORS = "errors/"
+ERRORS = "errors/"  # followed by the entity
 HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
 
 
@@ -29,16 +29,17 @@ class NoPartition(ValueError):
 
 @dataclass(slots=True)
 class _SortedRows:
-    """An error object's rows by partition, and the records whose rows belong to none."""
+    """An error object's rows by partition, and the records that stay, because they have rows of none."""
 
     by_partition: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # (dt, hour): lines
-    staying: list[bytes] = field(default_factory=list)  # texts of records that stay
-    staying_rows: int = 0  # how many rows these have; a record without rows counts as one
+    staying_records: list[bytes] = field(default_factory=list)  # their texts
+    # How many rows these have. A record without rows counts as one, as does the object's unreadable part.
+    staying_rows: int = 0
 
     def take(self, record: ErrorRecord) -> None:
         """Sort a record's rows into their partitions. Rows of none stay, in the record's form."""
         if not (texts := row_texts(record.data or b"")):
-            self.staying.append(record.text)
+            self.staying_records.append(record.text)
             self.staying_rows += 1
             return
         rows_of_none = []
@@ -49,7 +50,8 @@ class _SortedRows:
                 rows_of_none.append(row + b"\n")
         if rows_of_none:
             is_unchanged = len(rows_of_none) == len(texts)
-            self.staying.append(record.text if is_unchanged else record.having(b"".join(rows_of_none)))
+            text = record.text if is_unchanged else record.having(b"".join(rows_of_none))
+            self.staying_records.append(text)
             self.staying_rows += len(rows_of_none)
 
 
@@ -60,18 +62,18 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
     been moved is deleted. Otherwise it keeps the other records. A repetition after a crash writes the same
     raw objects, or on another date (UTC) copies of them, whose rows are duplicates.
     """
-    moved = stay = 0
+    moved = staying = 0
     for stored in list(objects.list(ERRORS)):
         entity, _, name = stored.key.removeprefix(ERRORS).partition("/")
         if entity not in ENTITIES:
             say(stored.key, f"there is no entity {entity}")
-            stay += 1
+            staying += 1
             continue
-        with suppress(NoObject, ObjectChanged):  # another night moves it
+        with suppress(NoObject, ObjectChanged):  # somebody else has changed it: the next night looks again
             rows = _recover_object(objects, stored, f"recovered/{name}", today, say)
             moved += sum(map(len, rows.by_partition.values()))
-            stay += rows.staying_rows
-    return moved, stay
+            staying += rows.staying_rows
+    return moved, staying
 
 
 def _recover_object(
@@ -81,7 +83,8 @@ def _recover_object(
 
     Raises NoObject or ObjectChanged if somebody else moves or changes the object.
     """
-    entity, data = stored.key.split("/")[1], objects.get(stored.key)
+    _, entity, *_ = stored.key.split("/")
+    data = objects.get(stored.key)
     rows, unreadable, reasons = _SortedRows(), b"", list[str]()
     try:
         text = unzip(data)
@@ -91,17 +94,18 @@ def _recover_object(
         reasons.append(str(error))
     for record in error_records(text):
         rows.take(record)
+    # The rows are put before their records are deleted: a crash in between leaves both.
     for (dt, hour), lines in sorted(rows.by_partition.items()):
         objects.put(raw_prefix(entity, today.isoformat(), dt, hour) + name, b"".join(lines))
-    if rows.staying:
-        reasons.append(f"{len(rows.staying)} records have no row of a partition")
+    if rows.staying_records:
+        reasons.append(f"{len(rows.staying_records)} records have no row of a partition")
     if reasons:
         say(stored.key, "; ".join(reasons))
-    if not (rows.staying or unreadable):
+    if not (rows.staying_records or unreadable):
         objects.delete_if(stored.key, stored.etag)
     elif rows.by_partition:
-        rest = zip_like(data, b"".join(rows.staying)) if rows.staying else b""
-        objects.put_if(stored.key, rest + unreadable, stored.etag)
+        text = b"".join(rows.staying_records)
+        objects.put_if(stored.key, (zip_like(data, text) if text else b"") + unreadable, stored.etag)
     return rows
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_RESULT, run_key
 
-BEGIN_SECONDS_MAX = 100.0  # after a call's first item; no item begins later
-NIGHT_MAX = timedelta(hours=4)  # the state machine has six
+BEGIN_SECONDS_MAX = 100.0  # an item begins at most so long after a call's first one
+NIGHT_MAX = timedelta(hours=4)  # no item begins later; the state machine has six hours for the whole night
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
 
@@ -26,17 +26,17 @@ ENDED = "its function ended without an answer: too slow, or out of memory"
 class Kind(StrEnum):
     """What an item does; items are done in this order."""
 
-    LOAD = "load"  # an entity's curated files
-    FORGET = "forget"  # the rows of erased persons
-    MODEL = "model"  # build it
-    TEST = "test"  # run a model's tests
+    LOAD = "load"  # loads an entity's curated files
+    FORGET = "forget"  # deletes the rows of erased persons
+    MODEL = "model"  # builds a model
+    TEST = "test"  # runs a model's tests
 
 
 class State(StrEnum):
     """How far an item is."""
 
     WAITING = "waiting"
-    BEGUN = "begun"  # or its function ended during it
+    BEGUN = "begun"  # a call is doing it, or has ended without an answer
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"  # something that it needs failed, or the night was over
@@ -66,7 +66,7 @@ class WarehouseNight:
     run_id: str
     began: str  # an instant, ISO 8601
     full: bool  # whether all models are built anew
-    full_tests: bool  # whether all rows are tested
+    full_tests: bool  # whether all rows are tested, not only those that came since the tests held last
     items: list[Item]
     # The run since which there is nothing to do, so that the warehouse is not asked; "": it is asked
     quiet_since: str = ""
@@ -118,7 +118,7 @@ def work(
 
     do: does one item, and returns False if only a part of it is done and the rest has to wait.
     """
-    for item in night.of(State.BEGUN):
+    for item in night.of(State.BEGUN):  # the earlier call that began it has ended without an answer
         item.state, item.reason = State.FAILED, ENDED
     end = None
     for item in _in_order(night, needs, now):
@@ -133,7 +133,11 @@ def work(
 
 
 def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) -> Iterator[Item]:
-    """Yield each item that is to be done, and skip the others. Whoever takes an item changes its state."""
+    """Yield each item that is to be done, and skip the others.
+
+    The caller changes the state of each item before it takes the next one. An item that is still waiting
+    after that comes again.
+    """
     while waiting := night.of(State.WAITING):
         item = waiting[0]
         if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
