@@ -22,7 +22,8 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import plan
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.settings_history import SettingsHistory
-from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
+from analytics.restore.events_and_questions import FROM_ROWS, EventsAndQuestionsRestorer
+from analytics.restore.phones import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option
@@ -125,7 +126,7 @@ def restore(
     phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
     PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
     named = (*FROM_ROWS, "IdempotencyKeys")
-    OthersRestorer(before, _tables(stack, named), erased, keep).run(result, now)
+    EventsAndQuestionsRestorer(before, _tables(stack, named), erased, keep).run(result, now)
     report = report_of(result, until, restorer.lake.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))

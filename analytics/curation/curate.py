@@ -193,7 +193,7 @@ def _merge_rows(
         before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
     intake = Intake(objects, staging)
     intake.take(new)
-    rows = before.in_ + intake.rows
+    rows = before.in_ + intake.lines_read
     quarantined = before.quarantined + intake.quarantined
     sources = {**earlier.book.sources, **fresh}
 

@@ -1,7 +1,7 @@
 """Raw lines become staged rows or refused lines.
 
-The staging reads most lines by columns, and the intake each of the others by itself. Refused lines are stored
-as soon as their batch of objects has been read.
+The staging reads most lines by columns. The intake reads each of the others by itself. Refused lines are
+stored as soon as their batch of objects has been read.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,21 +33,24 @@ class Intake:
 
     objects: Objects
     staging: Staging
-    rows: int = 0  # how many lines were read, without blank ones and the frames of records
-    quarantined: int = 0  # how many of them were refused
+    # How many lines were read, without blank ones and the frames of records. An object's unreadable part
+    # counts as one line.
+    lines_read: int = 0
+    quarantined: int = 0  # how many of these lines were refused
     refused: list[str] = field(default_factory=list)  # the keys of raw objects with refused lines
     # Refused lines that are not stored yet, by the raw object's key
     _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _next_number: int = 0  # of the next line among all lines; it becomes the row's `n` (see Staging)
 
     def take(self, raw: Sequence[StoredObject]) -> None:
-        """Read raw objects, in the order of their keys, and store what is refused."""
+        """Stage the rows of raw objects, in the order of their keys, and store the refused lines.
+
+        Each entry of a quarantine file has `source`, `line` (from 1, or WHOLE_OBJECT), `reason` and the line.
+        """
         for place, raw_of_place in groupby(raw, lambda stored: raw_place(stored.key)):
             for batch in batches(self._texts(list(raw_of_place))):
-                if place:
-                    self._take_batch(batch, place)
-                else:
-                    self._refuse_batch(batch)
+                blank_lines = self._take_batch(batch, place) if place else self._refuse_batch(batch)
+                self.lines_read += len(batch.lines) - int(batch.frame.sum()) - blank_lines
                 del batch  # its memory is given back before the next one's is taken
                 self._store_refused()
         self._store_refused()
@@ -66,27 +69,32 @@ class Intake:
                 text = unzip(data)
             except Unreadable as error:
                 text = error.text
-                self.rows += 1
+                self.lines_read += 1
                 self._refuse(key, {"line": WHOLE_OBJECT, "reason": f"unreadable object: {error}"})
             yield key, text
 
-    def _take_batch(self, batch: Batch, place: Place) -> None:
-        """Stage the rows of a batch, and refuse the other lines. place: the hour of its objects."""
-        count, first = len(batch.lines), self._next_number
-        self._next_number += count
-        self.rows += count - int(batch.frame.sum())
-        unread = self.staging.add_lines(batch, place, first)
-        for at in range(0, len(unread), SINGLY_AT_ONCE):
-            self._take_singly(batch, place, first, unread[at : at + SINGLY_AT_ONCE])
+    def _take_batch(self, batch: Batch, place: Place) -> int:
+        """Stage the rows of a batch, and refuse the other lines. place: the hour of its objects.
 
-    def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
-        """Read each of these lines by itself. first: the number of the batch's first line."""
+        Returns how many lines are blank.
+        """
+        first = self._next_number
+        self._next_number += len(batch.lines)
+        unread = self.staging.add_lines(batch, place, first)
+        pieces = [unread[at : at + SINGLY_AT_ONCE] for at in range(0, len(unread), SINGLY_AT_ONCE)]
+        return sum(self._take_singly(batch, place, first, indices) for indices in pieces)
+
+    def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> int:
+        """Read each of these lines by itself; returns how many are blank.
+
+        first: the number of the batch's first line.
+        """
         entity, hour = self.staging.entity, str(place.hour)
-        rows, numbers = [], []
+        rows, numbers, blank_lines = [], [], 0
         for index in indices:
             line = batch.lines[index].as_py()
             if not line.strip():
-                self.rows -= 1
+                blank_lines += 1
                 continue
             try:
                 rows.append(read_row(line, entity, place.dt, hour))
@@ -98,22 +106,24 @@ class Intake:
             schema = arrow_schema(entity)
             columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
             self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(numbers))
+        return blank_lines
 
-    def _refuse_batch(self, batch: Batch) -> None:
-        """Refuse all lines of objects that lie under no hour."""
+    def _refuse_batch(self, batch: Batch) -> int:
+        """Refuse all lines of objects that lie under no hour; returns how many lines are blank."""
+        blank_lines = 0
         for index in np.flatnonzero(~batch.frame).tolist():
             line = batch.lines[index].as_py()
-            if line.strip():
-                key, number = batch.origin(index)
-                self.rows += 1
-                where = source_name(key).rpartition("/")[0]
-                self._refuse(
-                    key,
-                    {"line": number, "reason": f"it lies under no existing arrived=/dt=/hour=: {where}"}
-                    | _raw(line),
-                )
+            if not line.strip():
+                blank_lines += 1
+                continue
+            key, number = batch.origin(index)
+            folder = source_name(key).rpartition("/")[0]
+            reason = f"it lies under no existing arrived=/dt=/hour=: {folder}"
+            self._refuse(key, {"line": number, "reason": reason} | _raw(line))
+        return blank_lines
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
+        """Keep an entry of an object's quarantine file until _store_refused. key: the object's."""
         self._entries.setdefault(key, []).append({"source": key} | entry)
 
 
@@ -128,6 +138,7 @@ def _fetch(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str,
 
 
 def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
+    """Yield the keys of objects that are fetched together, in their order."""
     keys: list[str] = []
     size = 0
     for stored_object in raw:

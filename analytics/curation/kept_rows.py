@@ -1,28 +1,22 @@
-"""Curated rows in memory: which row of each key is kept, in which order, and the file that they become.
+"""Curated rows in memory: which row of each key is kept, and in which order.
 
 Sorting all rows by their whole keys takes nearly three times as long as this. Here the rows are sorted by a
 number made of the first bytes in which keys differ (a code). Only rows with equal codes are compared in full.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from analytics.curation.seals import SEAL_KEY, seal_of
 from analytics.lake.arrow import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
-ROW_GROUP_ROWS = 100_000
-ZSTD_LEVEL = 1  # the fastest
 SAMPLE_ROWS = 2_000  # of a column, by which its number of different values is judged
 FEW_VALUES = 50  # in a sample: a column with no more is sorted by ranks
-WORD, WINDOW = 8, 24  # the bytes of a code, and the bytes of a text from which they are chosen
+WORD, WINDOW = 8, 24  # bytes of a code, and bytes of a text from which the code's are chosen
 Codes = npt.NDArray[Any]  # integers, one a row, in the order of the rows' values
 
 
@@ -43,7 +37,7 @@ def concat_tables(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
 def newest_versions(entity: Entity, rows: pa.Table) -> Indices:
     """Return the indices of rows to keep, sorted: each key's newest version, among equals the first.
 
-    rows: one chunk a column, the entity's columns and `n`, the place in which each came.
+    rows: one chunk a column, the entity's columns and `n`, a number that says in which order they came.
     """
     if not rows.num_rows:
         return np.zeros(0, np.int64)
@@ -75,6 +69,7 @@ def _rough_order(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[n
         return order, codes[1:] == codes[:-1]
     codes = _codes(second)
     order = np.argsort(codes)
+    # A stable sort after the sort by codes: together they sort by rank, and within a rank by code.
     order = order[np.argsort(ranks[order], kind="stable")]
     ranks, codes = ranks[order], codes[order]
     return order, (ranks[1:] == ranks[:-1]) & (codes[1:] == codes[:-1])
@@ -95,7 +90,7 @@ def _ranks(column: pa.Array) -> Codes | None:
 
 
 def _full_order(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """Return the indices of some rows, sorted by key and newest version, and whether each begins its key."""
+    """Return indices sorted by key, each key's newest version first, and whether each row begins its key."""
     names = list(dict.fromkeys([*entity.key, *([entity.version] if entity.version else []), "n"]))
     chosen = rows.select(names).take(as_array(indices))
     by: list[tuple[str, str]] = [(name, "ascending") for name in entity.key]
@@ -118,8 +113,8 @@ def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
 def _codes(column: pa.Array) -> Codes:
     """Return a code for each value. Of two values, the larger one never has the smaller code.
 
-    The code of a text has the first WORD bytes, behind the prefix common to all texts, in which any texts
-    differ.
+    The code of a text leaves out the prefix that all texts share. Of the next WINDOW byte positions it takes
+    the first WORD at which not all texts are equal, and reads these bytes as one big-endian number.
     """
     if not pa.types.is_string(column.type):
         return raw_values(column, np.int32 if pa.types.is_date(column.type) else np.int64)
@@ -148,43 +143,3 @@ def _common_prefix(column: pa.Array) -> int:
     low, high = low.encode(), high.encode()
     size = min(len(low), len(high))
     return next((at for at in range(size) if low[at] != high[at]), size)
-
-
-def groups(rows: pa.Table, order: Indices) -> Iterator[pa.Table]:
-    """Yield rows in an order, as row groups: at least one, all of one size."""
-    count = max(1, -(-len(order) // ROW_GROUP_ROWS))
-    for indices in np.array_split(order, count):
-        yield rows.take(as_array(indices))
-
-
-def write_groups(
-    path: Path, groups: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
-) -> None:
-    """Write row groups, at least one, as a sealed Parquet file. metadata is called after the last group."""
-    first = next(groups)
-    with (
-        path.open("wb") as file,
-        pq.ParquetWriter(
-            file,
-            first.schema,
-            compression="zstd",
-            compression_level=ZSTD_LEVEL,
-            use_dictionary=_repetitive(first),
-            store_schema=False,
-        ) as writer,
-    ):
-        writer.write_table(first, ROW_GROUP_ROWS)
-        del first
-        for group in groups:
-            writer.write_table(group, ROW_GROUP_ROWS)
-            del group
-        file.flush()
-        writer.add_key_value_metadata({**metadata(), SEAL_KEY: seal_of(path)})
-
-
-def _repetitive(rows: pa.Table) -> list[str]:
-    """Return the columns that a dictionary makes smaller: those in which few values differ."""
-    sample = rows.slice(0, SAMPLE_ROWS)
-    return [
-        name for name in rows.column_names if 2 * pc.count_distinct(sample[name]).as_py() <= len(sample) + 2
-    ]

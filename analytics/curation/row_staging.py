@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.curation import kept_rows
+from analytics.curation import kept_rows, row_groups
 from analytics.curation.column_reader import read_columns
 from analytics.curation.raw_lines import Batch
 from analytics.lake.arrow import Indices, array_of, arrow_schema, as_array, flag_array
@@ -51,7 +51,7 @@ class Staging:
         file = pq.ParquetFile(path)
         stored = set(file.schema_arrow.names)
         names = [name for name in self._schema.names if name in stored]
-        for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
+        for batch in file.iter_batches(row_groups.ROW_GROUP_ROWS, columns=names):
             self.add_earlier_table(with_todays_columns(batch, self.entity))
 
     def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
@@ -104,14 +104,14 @@ class Staging:
                 count += rows.num_rows
                 yield rows
 
-        kept_rows.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
+        row_groups.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
         return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
         """Yield the rows that are kept, sorted, as row groups."""
         rows = kept_rows.concat_tables(self._parts, self._schema)
         order = kept_rows.newest_versions(self.entity, rows)
-        yield from kept_rows.groups(rows.drop_columns(["n"]), order)
+        yield from row_groups.groups(rows.drop_columns(["n"]), order)
 
     def _newest_on_disk(self) -> Iterator[pa.Table]:
         """Yield those of the rows on disk that are kept, batch by batch, as DuckDB has sorted them."""
@@ -124,7 +124,7 @@ class Staging:
         db.execute("SET threads = 1")
         db.execute(f"SET temp_directory = '{self.folder / 'sorted'}'")
         last = self._schema.empty_table()  # the last row of the batch before: the next may have its key
-        for batch in db.sql(sql).to_arrow_reader(kept_rows.ROW_GROUP_ROWS):
+        for batch in db.sql(sql).to_arrow_reader(row_groups.ROW_GROUP_ROWS):
             rows = pa.concat_tables([last, pa.Table.from_batches([batch]).cast(self._schema)])
             is_first = kept_rows.begins_key(self.entity, rows)
             is_first[: last.num_rows] = False

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation.kept_rows import ROW_GROUP_ROWS
+from analytics.curation.row_groups import ROW_GROUP_ROWS
 from analytics.curation.row_staging import Staging, with_todays_columns
 from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout

@@ -1,12 +1,12 @@
 """The persons whom the lake is to forget, by the names that they have in it.
 
-A person waits while the erasure is under way. After that a tombstone refuses rows of the person that come
-nevertheless.
+A person is waiting while the erasure is under way. After that, a tombstone refuses rows of the person that
+still come, such as those of a device that was offline.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
 
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.entities import ENTITIES
@@ -25,8 +25,8 @@ KINDS = {
 }
 # By kind of name: what is hashed of a name for a tombstone.
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# By entity: the column that says when a row came to be, if that is not the time of what it is about. A lifted
-# tombstone refuses rows that came to be before it was lifted. The date of a day says nothing about that.
+# By entity: the column that says when a row was made, if that is not the entity's time. A lifted tombstone
+# refuses rows that were made before it was lifted. A day's date does not say when the day's row was made.
 MOMENTS = {"daily_activity": "created_at"}
 
 
@@ -46,13 +46,15 @@ class AllErasees:
     due: frozenset[str]  # the ids of the erasures for which a pass over everything is due
     unfinished: frozenset[str] = frozenset()  # the ids of all erasures that are not finished
     tombstones: Tombstones | None = None
-    _refused: dict[str, Tombstone | None] = field(default_factory=dict)  # answers of tombstone_of, by name
+    _refused: dict[str, Tombstone | None] = field(
+        default_factory=dict
+    )  # answers of tombstone_of, by name: a pass asks for each row
 
     @classmethod
     def of(
-        cls, unfinished: Iterable[Erasure], now: Any, tombstones: Tombstones | None = None
+        cls, unfinished: Iterable[Erasure], now: datetime, tombstones: Tombstones | None = None
     ) -> "AllErasees":
-        """Return who waits among the erasures that are not finished. now: of the pass."""
+        """Return who waits among the erasures that are not finished. now: when the pass begins."""
         erasures = list(unfinished)
         in_lake = [erasure for erasure in erasures if erasure.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
@@ -91,5 +93,5 @@ class AllErasees:
 
 
 def moment_of(entity: str) -> str:
-    """Return the column that says when a row came to be."""
+    """Return the column that says when a row of an entity was made."""
     return MOMENTS.get(entity, ENTITIES[entity].occurred)

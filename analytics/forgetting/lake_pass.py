@@ -23,8 +23,9 @@ from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, write_anew
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.other_objects import Named, OtherObjects
+from analytics.forgetting.person_lines import Finder
 from analytics.forgetting.progress import Progress
-from analytics.forgetting.raw_objects import Finder, RawObjects
+from analytics.forgetting.raw_objects import RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
 from analytics.lake.layout import Place

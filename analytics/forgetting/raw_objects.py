@@ -10,95 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.platform.objects import ForgettingObjects, NoObject
+from analytics.curation.error_records import DATA, ErrorRecord, error_records
 from analytics.curation.raw_lines import Unreadable, unzip, zip_like
-from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.curation.refused_lines import line_of
+from analytics.forgetting.person_lines import Finder
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
 from analytics.lake.listing import raw_objects_of_dates
-from rules.lake.packed_records import row_text, row_texts
-from rules.lake.residue import PERSONS
+from rules.lake.packed_records import row_texts
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Returns whether a row leaves that is of one of the persons looked for.
-Goes = Callable[[Mapping[str, Any]], bool]
 # Called before an object is changed: with its key and ETag, and how many lines of each person it has.
 Note = Callable[[str, Mapping[str, int]], None]
-# Returns a text without some persons' lines, and how many each had.
-Without = Callable[[bytes], tuple[bytes, Counter[str]]]
+# Returns a text without some persons' lines, and how many lines of each were removed.
+RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
-
-
-def every_row(_row: Mapping[str, Any]) -> bool:
-    """Return True: every row of the persons leaves."""
-    return True
-
-
-class Finder:
-    """Finds lines of an entity whose rows are of some persons."""
-
-    def __init__(self, entity: str, names: Collection[str], goes: Goes = every_row, column: str = "") -> None:
-        """Find lines of persons who have these names in a column of the entity's rows.
-
-        column: "" stands for the column of PERSONS.
-        """
-        self._column, self._names, self._goes = column or PERSONS[entity], frozenset(names), goes
-        self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have it
-        for name in names:
-            for ascii_only in (True, False):
-                self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
-        pattern = b"|".join(map(re.escape, sorted(self._name_of)))
-        self._any = re.compile(pattern) if pattern else None
-
-    def may_be_in(self, text: bytes) -> bool:
-        """Whether a text has any of the names."""
-        return self._any is not None and self._any.search(text) is not None
-
-    def named(self, text: bytes) -> Counter[str]:
-        """Return whom a text names, and how often."""
-        return Counter(self._name_of[match] for match in self._any.findall(text)) if self._any else Counter()
-
-    def whose(self, line: bytes) -> str | None:
-        """Return the person of a line that leaves; None for a line that stays.
-
-        A line that is no row of anybody leaves if it has one of the names in it.
-        """
-        match = self._any.search(line) if self._any else None
-        if match is None:
-            return None
-        try:
-            row = json.loads(row_text(line))
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict) or not isinstance(row.get(self._column), str):
-            return self._name_of[match[0]]
-        person: str = row[self._column]
-        return person if person in self._names and self._goes(row) else None
-
-    def without(
-        self, text: bytes, read: Callable[[bytes], bytes] | None = None
-    ) -> tuple[bytes, Counter[str]]:
-        """Return a text without the lines that leave, and how many each person had.
-
-        read: returns the raw line that a line of the text holds; None: each line is a raw line itself.
-        """
-        gone: Counter[str] = Counter()
-        if read is None and not self.may_be_in(text):
-            return text, gone
-        kept = []
-        for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
-            if person := self.whose(read(line) if read else line):
-                gone[person] += 1
-            else:
-                kept.append(line)
-        return b"".join(kept), gone
-
-
-def in_base64(text: bytes) -> Iterator[bytes]:
-    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
-    for run in _BASE64.findall(text.replace(b"\\/", b"/")):
-        for start in range(4):
-            part = run[start:]
-            yield base64.b64decode(part[: len(part) // 4 * 4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +39,7 @@ class RawObjects:
             self._clean(key, finder.without, finder)
 
     def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
-        """Clean the raw objects to which no curated file leads, because they are not curated, or not whole.
+        """Clean the raw objects to which no curated file leads: they are not curated, or lie under no hour.
 
         failed: partitions that could not be curated.
         """
@@ -138,35 +63,40 @@ class RawObjects:
         for stored in list(self.objects.list(prefix)):
             self._clean(stored.key, lambda text: _without_records(text, finder), finder)
 
-    def _clean(self, key: str, without: Without, finder: Finder) -> None:
+    def _clean(self, key: str, remove_lines: RemoveLines, finder: Finder) -> None:
+        """Put an object again without some persons' lines, and delete its former versions.
+
+        A raw object stays even if it has no line left, because its curated file names it as a source.
+        """
         with suppress(NoObject):
             data = self.objects.get(key)
-            left, gone = _clean_object(data, without, finder)
-            if gone:
-                self.note(f"{key} {self.objects.etag(key)}", gone)
-                if left or key.startswith(RAW):
-                    self.objects.put(key, left or zip_like(data, b""))
+            cleaned, removed = _cleaned_object(data, remove_lines, finder)
+            if removed:
+                self.note(f"{key} {self.objects.etag(key)}", removed)
+                if cleaned or key.startswith(RAW):
+                    self.objects.put(key, cleaned or zip_like(data, b""))
                 else:
                     self.objects.delete([key])
         self.objects.forget_former(key)
 
 
-def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return an object without some persons' lines, and how many each had; b"" if no line is left.
+def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> tuple[bytes, Counter[str]]:
+    """Return an object without some persons' lines, and how many lines of each were removed.
 
-    A part that cannot be unzipped goes if it names one of them. The other lines that can be read of it stay.
+    The object is b"" if no line stays. A part that cannot be unzipped is removed if it names one of the
+    persons. Then the other lines that can be read of it stay.
     """
-    rest = b""
     try:
-        text, gone = without(unzip(data))
+        text, removed = remove_lines(unzip(data))
+        unreadable = b""
     except Unreadable as error:
-        text, gone = without(error.text)
-        seen, of_seen = without(error.seen)
-        if named := of_seen or finder.named(error.rest):
-            text, gone = b"\n".join(lines for lines in (text, seen) if lines), gone + named
-        else:
-            rest = error.rest
-    return (zip_like(data, text) if text else b"") + rest, gone
+        text, removed = remove_lines(error.text)
+        unreadable = error.rest
+        seen_text, removed_from_seen = remove_lines(error.seen)
+        if named := removed_from_seen or finder.named(unreadable):
+            text, removed = b"\n".join(lines for lines in (text, seen_text) if lines), removed + named
+            unreadable = b""
+    return (zip_like(data, text) if text else b"") + unreadable, removed
 
 
 def _refused_line(entry: bytes) -> bytes:
@@ -178,32 +108,43 @@ def _refused_line(entry: bytes) -> bytes:
 
 
 def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return the text of an error object without some persons' rows, and how many each had."""
-    gone: Counter[str] = Counter()
-    kept = [_without_rows(record, finder, gone) for record in error_records(text)]
-    return b"".join(kept) if gone else text, gone
+    """Return the text of an error object without some persons' rows, and how many of each were removed."""
+    removed: Counter[str] = Counter()
+    staying_texts = []
+    for record in error_records(text):
+        record_text, removed_from_record = _without_rows(record, finder)
+        staying_texts.append(record_text)
+        removed.update(removed_from_record)
+    return b"".join(staying_texts) if removed else text, removed
 
 
-def _without_rows(record: ErrorRecord, finder: Finder, gone: Counter[str]) -> bytes:
-    """Return a record without some persons' rows and messages that name them; b"" if nothing is left.
+def _without_rows(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[str]]:
+    """Return a record without some persons' rows, and without messages that name them; b"" if no row stays.
 
-    gone: counts the rows that each had.
+    Also returns how many rows of each were removed. A record without rows counts as one.
     """
     if record.data is None:
-        named = finder.named(record.text) + finder.named(b"\n".join(in_base64(record.text)))
-        gone.update(named.keys())
-        return b"" if named else record.text
-    text, of_rows = finder.without(record.data)
+        named = finder.named(record.text) + finder.named(b"\n".join(_decoded_runs(record.text)))
+        return b"" if named else record.text, Counter(named.keys())
+    text, removed_rows = finder.without(record.data)
     fields, named = dict[str, Any](), Counter[str]()
     for name, value in record.fields.items():
         in_message = Counter[str]() if name == DATA else finder.named(_message(value))
         named += in_message
         if not in_message:
             fields[name] = value
-    if not (of_rows or named):
-        return record.text
-    gone.update(of_rows or named.keys())
-    return ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
+    if not (removed_rows or named):
+        return record.text, removed_rows
+    cleaned = ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
+    return cleaned, removed_rows or Counter(named.keys())
+
+
+def _decoded_runs(text: bytes) -> Iterator[bytes]:
+    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
+    for run in _BASE64.findall(text.replace(b"\\/", b"/")):
+        for start in range(4):
+            part = run[start:]
+            yield base64.b64decode(part[: len(part) // 4 * 4])
 
 
 def _message(value: Any) -> bytes:

@@ -31,14 +31,14 @@ GROUP = f"SUBSTRING(MD5(user_id), 1, {SHARE_DIGITS})"
 # DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
 # the sums would be equal.
 SUMS = f"""
-SELECT {GROUP} AS bucket, COUNT(*) AS users,
+SELECT {GROUP} AS user_group, COUNT(*) AS users,
   SUM(COALESCE(current_streak, 0)) AS current_days, SUM(COALESCE(longest_streak, 0)) AS longest_days,
   SUM(COALESCE(active_days, 0)) AS active_days, SUM(COALESCE(total_bestie_points, 0)) AS earned,
   SUM(COALESCE(balance, 0)) AS balance, SUM(LENGTH(COALESCE(freezes_spent, ''))) AS spent,
   SUM(COALESCE(last_activity_date - CAST('1970-01-01' AS DATE), 0)) AS last_days
 FROM {{table}} GROUP BY {GROUP}
 """  # noqa: S608 (no input)
-WAREHOUSE_USERS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{buckets}})"  # noqa: S608 (no input)
+WAREHOUSE_USERS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{groups}})"  # noqa: S608 (no input)
 Row = tuple[Any, ...]
 Rows = list[dict[str, Any]]
 
@@ -70,7 +70,7 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
 def _users_statement(table: str, groups: Iterable[str]) -> str:
     """Return the statement that reads the users of some groups."""
     return WAREHOUSE_USERS.format(
-        columns=", ".join(COLUMNS), table=table, buckets=", ".join(map(literal, groups))
+        columns=", ".join(COLUMNS), table=table, groups=", ".join(map(literal, groups))
     )
 
 
@@ -84,6 +84,7 @@ def _differing_users(
 ) -> tuple[list[str], dict[str, Row]]:
     """Return the first groups of a share whose sums differ, and their users as the lake has them."""
     db = connect()
+    # The share also has users of whom the lake knows settings alone. The warehouse's model leaves them out.
     has_figures = pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
     with arrow_table(db, OURS, table.filter(has_figures)):
         lake_sums = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())

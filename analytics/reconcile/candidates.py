@@ -21,7 +21,8 @@ from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.streak import is_possible_streak
 
-SEGMENTS = 8
+SEGMENTS = 8  # parts of a table that are scanned side by side
+THREADS = 8
 DAYS_AT_ONCE = 1000
 PartT = TypeVar("PartT")
 ResultT = TypeVar("ResultT")
@@ -71,7 +72,7 @@ def scan_profiles(
 
 def in_parallel(work: Callable[[PartT], ResultT], parts: Iterable[PartT]) -> list[ResultT]:
     """Do the work for each part, in threads; returns the results in the order of the parts."""
-    with ThreadPoolExecutor(SEGMENTS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(work, parts))
 
 

@@ -30,13 +30,14 @@ from rules.turns import slices_due, turn_digits
 
 LEAD = "lead_organization_id"
 STATES = tuple(state_column(each) for each in Input)  # the inputs of features
+# The states are compared as one digest (of STATES_TEXT), so that the warehouse does not send long texts.
 COMPARED_COLUMNS = tuple(
     field.name for field in LEAD_FEATURES.fields if field.name not in (LEAD, "changed_at", "leaves", *STATES)
 )
 STATES_TEXT = " || '|' || ".join(f"COALESCE(live.{state}, '')" for state in STATES)
-# In ROWS, of_change says whether the newest change of identity that moved a lead has it in the group of its
-# root. NULL: the lake lacks that change. An item that was lost and made anew has no topology, but its earlier
-# rows have.
+# ROWS has the newest rows of the leads of some slices. is_in_group: 1 if the newest change of identity that
+# moved the lead has it in the group of its root; 0 if not; NULL if the lake lacks that change. An item that
+# was lost and made anew has no topology (the number of that change), so the earlier rows are asked for it.
 OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
 NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
 GROUP = f"""SPLIT_PART(SUBSTRING(changes.change_groups, STRPOS(
@@ -45,7 +46,7 @@ ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{column}" for column in COMPARE
     MD5({STATES_TEXT}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
     CASE WHEN changes.change_number IS NULL THEN NULL
         WHEN STRPOS(changes.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
-            AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS of_change
+            AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS is_in_group
 FROM staging.lead_features AS live
 LEFT JOIN (
     SELECT {LEAD}, MAX(topology) AS number FROM lake.lead_features
@@ -54,8 +55,8 @@ LEFT JOIN (
 LEFT JOIN staging.lead_events AS changes
     ON changes.change_number = moved.number AND STRPOS(changes.change_groups, '"' || live.{LEAD} || '"') > 0
 WHERE SUBSTRING(MD5(live.{LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
-ITEM = "item"  # in place of attributes: all of it
-# Where one of these differs, it is about which leads are one. That does not follow from a lead's events.
+ITEM = "item"  # stands for all attributes
+# These say which leads are one. That does not follow from a lead's events.
 IDENTITY_COLUMNS = {"merged_into", "topology"}
 OF_GROUPS = "table and lake do not agree on whose leaf it is"
 NO_CHANGE = "no change of identity says whose leaf it is"
@@ -74,21 +75,21 @@ class LeadItems:
     def wrong_items(self, now: datetime) -> Iterator[dict[str, Any]]:
         """Yield the leads whose turn it is and whose items are not as they were written.
 
-        Of each: `lead_organization_id`; `different`, the attributes, separated by blanks; and `doubt`, why it
-        must not be made anew, or "". An item that is newer than the lake's row is not compared. Raises
-        StatementFailed.
+        Each has `lead_organization_id`; `different`, the names of the differing attributes, separated by
+        blanks; and `doubt`, why the item must not be made anew, or "". An item that is newer than the lake's
+        row is not compared. Raises StatementFailed.
         """
-        due = slices_due(self._last_compared(now.date()), now.date())
-        digits = ", ".join(map(literal, turn_digits(due)))
-        if not due:
+        due = slices_due(self._last_compared_on(now.date()), now.date())
+        if not due:  # they were compared today already
             return
+        digits = ", ".join(map(literal, turn_digits(due)))
         for rows in chunks(self.warehouse.rows(ROWS.format(digits=digits)), READ_MAX):
             items = self.store.stored(str(row[LEAD]) for row in rows)
             for row in rows:
                 lead = str(row[LEAD])
                 if different := self._different(row, items.get(lead)):
-                    is_of_groups = bool(IDENTITY_COLUMNS & {*different}) or row["merged_into"] is not None
-                    doubt = OF_GROUPS if is_of_groups else ""
+                    is_about_groups = bool(IDENTITY_COLUMNS & {*different}) or row["merged_into"] is not None
+                    doubt = OF_GROUPS if is_about_groups else ""
                     yield {LEAD: lead, "different": " ".join(different), "doubt": doubt}
                 elif not _has_change(row, now):
                     yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
@@ -98,25 +99,25 @@ class LeadItems:
         self.objects.put(LEADS_COMPARED, json.dumps({"compared_on": now.date().isoformat()}).encode())
 
     def _different(self, row: Row, item: Item | None) -> list[str]:
-        """Return the attributes of an item that are not as its row says; ITEM stands for all of it."""
-        if item is None:  # the table has no events either of a lead that was erased
+        """Return the names of an item's attributes that are not as its row says; ITEM stands for all."""
+        if item is None:  # rightly so, if the lead was erased: then the table has no events of it either
             return [ITEM] if any(True for _ in self.events.of_leaves([str(row[LEAD])])) else []
         if not is_readable(item):
             return [ITEM]
         features = feature_item_from(item)
         if set(features.pending) - self.store.members(features.lead_organization_id, features.pending):
             return ["pending"]
-        if features.version > row["version"]:
+        if features.version > row["version"]:  # the lake does not have its row yet
             return []
         item_row = row_of(LEAD_FEATURES, decode_item(item), datetime.now(UTC))
         different = [name for name in COMPARED_COLUMNS if as_text(item_row.get(name)) != as_text(row[name])]
-        if "version" in different:
+        if "version" in different:  # the row is of another version, so other values differ rightly
             return [name for name in different if name in ("version", *IDENTITY_COLUMNS)]
         states = "|".join(item_row.get(state, "") for state in STATES)
         is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
         return different + ([] if is_same else ["inputs"])
 
-    def _last_compared(self, today: date) -> date:
+    def _last_compared_on(self, today: date) -> date:
         """Return when leads were compared last; yesterday if never, so that a first night takes one slice."""
         try:
             return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
@@ -125,15 +126,16 @@ class LeadItems:
 
 
 def _has_change(row: Row, now: datetime) -> bool:
-    """Whether a change of identity made a lead what it is, as far as the lake can tell.
+    """Whether a change of identity put a lead into the group that it is in, as far as the lake can tell.
 
-    Changes and items reach the lake by two streams, and old events may leave it. The changes of a person who
-    was erased are gone, also those that have parted other leads from that person's.
+    The lake cannot tell in three cases. Changes and items reach it by two streams, so the change may come
+    later than the item. Old events may leave it. And the changes of a person who was erased are gone, also
+    those that have parted other leads from that person's.
     """
     topology, oldest, newest = row["topology"] or 0, row["oldest_change"], row["newest_change"]
     is_ahead = newest is not None and topology > newest
-    if row["of_change"] is not None and not is_ahead:
-        return bool(row["of_change"])
+    if row["is_in_group"] is not None and not is_ahead:
+        return bool(row["is_in_group"])
     is_in_flight = as_text(row["changed_at"]) >= stamp(now - LAKE_LAG)
     has_left = topology > 0 and (oldest is None or topology < oldest)
     return is_in_flight or has_left or (row["merged_into"] is None and not is_ahead)

@@ -13,7 +13,7 @@ from analytics.curation import spark_job
 from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
-from analytics.reconcile import answer_stats
+from analytics.reconcile import answer_findings
 from analytics.reconcile.shares.findings import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
@@ -60,7 +60,7 @@ class Report(TypedDict):
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
     ledger_and_lake: list[Any]  # (user, what): they disagree
-    answer_stats: dict[str, Any]  # see answer_stats.short_result
+    answer_stats: dict[str, Any]  # see answer_findings.short_result
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
     leads: list[Any]  # whose features are not what their events say: lead, features, outcome
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
@@ -96,7 +96,7 @@ def gather(
         "root": findings["root"],
         "differences": findings["differences"][:LISTED_MAX],
         "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
-        "answer_stats": answer_stats.short_result(objects, run_id, LISTED_MAX),
+        "answer_stats": answer_findings.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
         "failed_tests": failed_tests,
@@ -237,7 +237,7 @@ def markdown(report: Report) -> str:
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*table) for table in answer_stats.tables(report["answer_stats"])),
+        *(_table(*table) for table in answer_findings.tables(report["answer_stats"])),
         _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),

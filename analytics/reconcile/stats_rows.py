@@ -1,7 +1,7 @@
 """Compares the stats of people who answer with their newest rows in the lake.
 
 Each write of stats has a version of its own and makes one row. A night reads the rows of the last days, and
-the rows of dates that have a turn (rules.turns.dates_due). It compares the stats that were written on one of
+those of the dates whose turn it is (rules.turns.dates_due). It compares the stats that were written on one of
 these dates.
 """
 
@@ -50,16 +50,17 @@ class StatsRows:
 
     @classmethod
     def read(
-        cls, objects: Objects, before: datetime | None, now: datetime, everybody: bool = False
+        cls, objects: Objects, last_compared_at: datetime | None, now: datetime, everybody: bool = False
     ) -> "StatsRows":
-        """Read the rows that have a turn. everybody: read all rows.
+        """Read the rows of the last days and of the dates whose turn it is. everybody: read all rows.
 
-        before: when stats were compared last; None: never, so all rows have a turn.
+        last_compared_at: None: stats were never compared, so it is the turn of all dates.
         """
         # The first night calls no row lost, because nothing tells since when the lake has rows.
-        since = before - LAKE_LOST if before else now
+        since = last_compared_at - LAKE_LOST if last_compared_at else now
         dates = {file: date.fromisoformat(date_of(file)) for file in curated_files(objects, ENTITY)}
-        due = dates_due(set(dates.values()), before and before.date(), now.date())
+        last_compared_on = last_compared_at.date() if last_compared_at else None
+        due = dates_due(set(dates.values()), last_compared_on, now.date())
         files = [file for file, day in dates.items() if everybody or day >= since.date() or day in due]
         db = connect()
         with arrow_table(db, "stats", reader(objects, ENTITY, COLUMNS, files=files)):

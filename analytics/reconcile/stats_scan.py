@@ -1,7 +1,7 @@
 """A pass over the table UserStats, which shows who has stats, and under which hashes.
 
-A person's hash changes with the key of hashes. Then the stats move to the new hash, and the older item only
-says where they are.
+A person's hash changes with the key of hashes. Then the stats move to the new hash, and the item under the
+older hash only says where they are.
 """
 
 from dataclasses import dataclass, field
@@ -19,16 +19,15 @@ class StatsScan:
 
     people: int = 0  # how many have stats
     chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be looked at closely
-    claimed: set[str] = field(default_factory=set)  # pseudonyms of all hashes that any item names
+    known_pseudonyms: set[str] = field(default_factory=set)  # of all hashes that any item names
     moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes whose stats moved there
     listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes that its stats list
-    circling: set[str] = field(default_factory=set)  # one hash of those whose stats have moved in a circle
 
-    def look(self, item: Item, is_chosen: bool) -> None:
+    def add_item(self, item: Item, is_chosen: bool) -> None:
         """Add an item. is_chosen: whether to look at it closely, if it has stats."""
         fingerprint_hash = item["fingerprint_hash"]["S"]
         hashes = hashes_of(fingerprint_hash, item)
-        self.claimed.update(map(pseudonym, hashes))
+        self.known_pseudonyms.update(map(pseudonym, hashes))
         if is_moved(item):
             self.moves.setdefault(str(decode_item(item)["moved_to"]), set()).add(fingerprint_hash)
             return
@@ -38,26 +37,31 @@ class StatsScan:
         if is_chosen:
             self.chosen.add(fingerprint_hash)
 
-    def add(self, other: "StatsScan") -> None:
+    def merge(self, other: "StatsScan") -> None:
         """Add what another part of the table showed."""
         self.people += other.people
         self.chosen |= other.chosen
-        self.claimed |= other.claimed
+        self.known_pseudonyms |= other.known_pseudonyms
         self.listed |= other.listed
         for new, older in other.moves.items():
             self.moves.setdefault(new, set()).update(older)
 
     def choose_unlisted(self) -> None:
         """Choose also stats that do not list a hash whose stats have moved to them: one of both is wrong."""
-        moved: set[str] = set().union(*self.moves.values())
-        homes = self.moves.keys() - moved
-        self.chosen |= {home for home in homes if self.moved_to(home) - self.listed.get(home, set())}
-        # Moves that lead to no home lead in a circle. Once one hash of the circle has its stats back, the
-        # others have a home.
-        homeless = moved.difference(*map(self.moved_to, homes))
-        self.circling = set(sorted(homeless)[:1])
+        for home in self._homes():
+            if self.moved_from(home) - self.listed.get(home, set()):
+                self.chosen.add(home)
 
-    def moved_to(self, fingerprint_hash: str) -> set[str]:
+    def hash_in_circle(self) -> set[str]:
+        """Return the first of the hashes whose stats have moved in a circle; an empty set if there is none.
+
+        One is enough: once it has its stats back, the moves of the others lead to it.
+        """
+        # Moves that lead to no home lead in a circle.
+        homeless = self._moved_hashes().difference(*map(self.moved_from, self._homes()))
+        return set(sorted(homeless)[:1])
+
+    def moved_from(self, fingerprint_hash: str) -> set[str]:
         """Return the older hashes whose stats have moved to a hash, in one step or several."""
         all_older: set[str] = set()
         waiting = [fingerprint_hash]
@@ -66,6 +70,14 @@ class StatsScan:
             all_older |= older
             waiting += older
         return all_older
+
+    def _homes(self) -> set[str]:
+        """Return the hashes to which stats have moved, and from which they have not moved on."""
+        return self.moves.keys() - self._moved_hashes()
+
+    def _moved_hashes(self) -> set[str]:
+        """Return the hashes whose stats have moved to another."""
+        return set().union(*self.moves.values())
 
 
 def is_moved(item: Item) -> bool:

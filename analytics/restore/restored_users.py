@@ -24,8 +24,8 @@ from rules.lake.table_items import item_of
 
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
 EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
-# Entries come first, because they say which events are applied. Events come last, so that what processes
-# their stream finds everything else.
+# The order in which tables are written. Entries come first, because they say which events are applied. Events
+# come last, so that the function that processes their stream finds everything else.
 ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
 
 
@@ -44,15 +44,16 @@ def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: date
     """Return what the tables must hold of a user.
 
     stored: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
-    Where table and lake differ about an account, nothing of it is rebuilt.
+    If table and lake contradict each other about an account, nothing of it is rebuilt.
     """
     user = RebuiltUser(rows.user_id)
     from_lake, gap = entries_of(rows.ledger)
-    entries, wrong = merged_entries(from_lake, stored)
-    if wrong:
-        reason = f"{wrong}: nothing of the account is written; --replace {LEDGER} takes the lake's"
+    entries, contradiction = merged_entries(from_lake, stored)
+    if contradiction:
+        reason = f"{contradiction}: nothing of the account is written; --replace {LEDGER} takes the lake's"
         user.lacks.append(Lack(LEDGER, rows.user_id, reason))
         return user
+    # The lake's entries end at their first gap, unless the table has the entries that follow.
     if gap and len(entries) == len(from_lake):
         user.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
     user.items[LEDGER] = [entry_item(entry) for entry in entries]
@@ -72,9 +73,9 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
     """Yield stored entries whose marks are wrong, such as two that are both marked as the newest."""
     marks = {entry.seq: (entry.active, entry.reversed_by) for entry in entries}
     for entry in stored:
-        active, by = marks[entry.seq]
-        if entry.active != active or (by is not None and entry.reversed_by != by):
-            yield entry_item(replace(entry, active=active, reversed_by=by))
+        active, reversed_by = marks[entry.seq]
+        if entry.active != active or (reversed_by is not None and entry.reversed_by != reversed_by):
+            yield entry_item(replace(entry, active=active, reversed_by=reversed_by))
 
 
 def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
@@ -92,7 +93,11 @@ def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], sh
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
-    """Yield redemptions that the ledger has, and how many of each reward the user has."""
+    """Yield the items of redemptions that the ledger has, and those that count a reward of the user.
+
+    Only a redemption's item has `fulfilment`. An item without its entry, and an entry without its item, is a
+    lack.
+    """
     redeemed = {
         entry.created_at for entry in entries if entry.draft.kind is EntryKind.REDEEM and entry.draft.brand
     }
@@ -111,7 +116,10 @@ def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -
 def _claims(
     user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
-    """Yield claims that have not expired, but for those of lost entries, which would say that they exist."""
+    """Yield the claims that have not expired, but for those of lost entries.
+
+    Such a claim would say that its entry exists. It is a lack.
+    """
     places = {entry.created_at for entry in entries}
     newest = entries[-1].created_at if entries else ""
     for stored in (item_of(row["item"]) for row in rows):
@@ -179,6 +187,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
 
 
 def _settings_of_row(row: Row) -> dict[str, Any]:
+    """Return the settings that a row of the entity streaks has, as attributes of a profile's item."""
     settings = {
         "version": row["version"],
         "streak_updated_at": stamp(row["updated_at"]),

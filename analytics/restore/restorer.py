@@ -37,13 +37,13 @@ class RestoreReport:
     """What a restore has done."""
 
     users: int = 0
-    erased: int = 0  # how many persons were not brought back
+    erased: int = 0  # how many erased persons were not brought back
     phones: int = 0  # how many the lake has
     lead_events: int = 0  # how many the lake has, without those of erased leads
     erased_events: int = 0  # how many events of erased leads were not brought back
-    repaired: int = 0
+    repaired: int = 0  # how many accounts the nightly comparison has repaired
     written: Counter[str] = field(default_factory=Counter)  # items by table
-    lacks: list[Lack] = field(default_factory=list)
+    lacks: list[Lack] = field(default_factory=list)  # what could not be brought back
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Restorer:
     accounts: AccountStore
     reconciler: Reconciler
     cache: EngagementCache
-    erased: Tombstones  # is asked afresh
+    erased: Tombstones  # read anew once the lake's tombstones are written
     keep: Collection[str] = ()  # tables that are not written
     replaced: Collection[str] = ()  # tables that get what the lake has and nothing else
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
         """Restore everybody. It is safe to repeat. Raises AccountContended."""
         report = RestoreReport()
-        seen = self._restore_ownerless(report)
+        partitions = self._restore_ownerless(report)
         self.erased.look()
         with closing(self.lake.users()) as users:
             for rows in users:
@@ -70,12 +70,12 @@ class Restorer:
                 if tombstone and tombstone.stands:
                     report.erased += 1
                     continue
-                seen.add(rows.user_id)
-                self._user(rows_since_lifted(rows, tombstone), report, now)
+                partitions.add(rows.user_id)
+                self._restore_user(rows_since_lifted(rows, tombstone), report, now)
                 report.users += 1
                 progress(report)
-        for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):
-            report.written[table] += self._remove_others(table, seen)
+        for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):  # a tombstone is never taken back
+            report.written[table] += self._remove_others(table, partitions)
         return report
 
     def _restore_ownerless(self, report: RestoreReport) -> set[str]:
@@ -84,12 +84,12 @@ class Restorer:
         for store, rows in groupby(self.lake.ownerless_items(), key=lambda row: str(row["store"])):
             table = self.tables[store]
             items = [item_of(row["item"]) for row in rows]
-            for partition, of_partition in groupby(items, key=table.partition_of):
-                report.written[store] += self._write(store, partition, list(of_partition))
+            for partition, partition_items in groupby(items, key=table.partition_of):
+                report.written[store] += self._write(store, partition, list(partition_items))
                 partitions.add(partition)
         return partitions
 
-    def _user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
+    def _restore_user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
         """Restore one user's items, and let the comparison look at the account."""
         stored: list[Entry] = []
         if LEDGER not in self.replaced:
@@ -121,12 +121,12 @@ class Restorer:
         if self.cache.is_configured and self.cache.forget(user.user_id, now):
             self.cache.write_through([self.accounts.profile(user.user_id)])
 
-    def _remove_others(self, table: str, seen: Collection[str]) -> int:
-        """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""
+    def _remove_others(self, table: str, partitions: Collection[str]) -> int:
+        """Delete the items of all other partition keys; returns how many. Leads' claims stay."""
         deleted = 0
         for item in self.tables[table].all_items():
             partition = self.tables[table].partition_of(item)
-            if partition not in seen and OTHERS.isdisjoint(partition):
+            if partition not in partitions and OTHERS.isdisjoint(partition):
                 self.tables[table].delete(item)
                 deleted += 1
         return deleted
@@ -135,8 +135,8 @@ class Restorer:
 def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
     """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
 
-    Stored items stay. Items of persons who were erased are refused. If a person came again, only items that
-    say that they are younger are copied.
+    Stored items stay. Items of persons who were erased are refused. Of a person who signed up again after the
+    erasure, only items with a later time are copied.
     """
     put = refused = 0
     for items in chunks(source.all_items(), COPIED_AT_ONCE):
@@ -164,13 +164,14 @@ def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
         return rows
     lifted = unstamp(tombstone.lifted_at)
 
-    def later(some_rows: Iterable[Row], column: str) -> list[Row]:
-        return [row for row in some_rows if row[column] >= lifted]
-
     return LakeRows(
         rows.user_id,
         [row for row in rows.ledger if row["kind"] == EntryKind.OPEN or row["created_at"] >= lifted],
-        later(rows.events, "created_at"),
-        later(rows.streaks, "updated_at"),
-        {store: later(items, "changed_at") for store, items in rows.items.items()},
+        _rows_since(lifted, rows.events, "created_at"),
+        _rows_since(lifted, rows.streaks, "updated_at"),
+        {store: _rows_since(lifted, items, "changed_at") for store, items in rows.items.items()},
     )
+
+
+def _rows_since(instant: datetime, rows: Iterable[Row], column: str) -> list[Row]:
+    return [row for row in rows if row[column] >= instant]

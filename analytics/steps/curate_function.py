@@ -45,15 +45,16 @@ def _parts() -> tuple[Objects, Catalog]:
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
     """{"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> what names the plan.
 
-    from, to: dates. entities: names. days: dates by entity, and no others. rebuild: make the files of these,
-    or all, anew. Returns run_id, tasks (how many), is_handed_over (to the Spark job), tasks_key, batches_key.
+    from, to: dates. entities: names. days: by entity the only dates to curate. rebuild: make the files anew,
+    of all dates unless from, to or days limit them. Returns run_id, tasks (how many), is_handed_over (whether
+    the Spark job is to do them), tasks_key and batches_key.
     """
     objects, catalog = _parts()
     catalog.ensure()
     today = clock.now().date()
-    moved, stay = recover(objects, today, partial(run_notes.note_odd_object, objects, event["run_id"]))
+    moved, staying = recover(objects, today, partial(run_notes.note_odd_object, objects, event["run_id"]))
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
-    metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
+    metrics.add_metric("UnplacedRows", MetricUnit.Count, staying)
     rebuild, days = event.get("rebuild") is True, event.get("days") or {}
     planned = plan(
         objects,
@@ -77,7 +78,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
-    """Note for the report that raw objects of some days are deleted, though these are to be made anew."""
+    """Note for the report that raw objects of some days, which are to be made anew, are deleted by now."""
     retention_days = settings.read_settings(CurateSettings).raw_retention_days
     first_kept = (today - timedelta(days=retention_days)).isoformat()
     if retention_days and (event.get("from") or FIRST) < first_kept:
@@ -85,7 +86,7 @@ def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """A batch of the plan -> the batch with those of its tasks that failed, and the sum of the files' counts.
+    """A batch of the plan -> the batch with only the tasks that failed, and the sum of the files' counts.
 
     A task that fails does not disturb the others.
     """
@@ -114,10 +115,10 @@ def _give_up(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"run_id", "watermark", "failed"}. The next run does not plan again what is curated.
+    """{"run_id"} -> {"run_id", "watermark", "failed"}: the next run plans only what is not curated.
 
-    What the warehouse lacks of it is noted before, unless the warehouse's own step has begun, and does so.
-    failed: how many tasks were given up.
+    First the places that the warehouse lacks are noted. The warehouse's own step notes them, too, so this is
+    left out if that step has begun. failed: how many tasks were given up.
     """
     objects, run_id = _parts()[0], event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:

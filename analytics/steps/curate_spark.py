@@ -25,9 +25,9 @@ def arguments(words: list[str]) -> dict[str, str]:
 
 
 def run(context: Any, given: Mapping[str, str]) -> dict[str, int]:
-    """Curate on the workers of a Spark context; returns the sum of the files' counts. given: `arguments`.
+    """Curate on the workers of a Spark context; returns the sum of the files' counts. given: see `arguments`.
 
-    A nightly run's task that fails is left to the run; one of a range fails the job.
+    If a task of a nightly run fails, the run tries it again. If a task of a range fails, the job fails.
     """
     from analytics.lake.bookkeeping import Counts
 
@@ -55,6 +55,7 @@ def _of_run(lake: str, run_id: str) -> list[Any]:
 
 
 def _of_dates(given: Mapping[str, str]) -> list[Any]:
+    """Return the tasks of a range of dates."""
     from adapters.platform.objects import objects_at
     from analytics.curation.plan import plan
 

@@ -38,7 +38,7 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ForgetSteps:
-    """The steps, with what they use."""
+    """Both steps, with what they use."""
 
     objects: ForgettingObjects
     jobs: ErasureJobs
@@ -50,7 +50,8 @@ class ForgetSteps:
     ) -> dict[str, Any]:
         """{"run_id", "tasks_key"} -> {"is_left", "erasures"}.
 
-        is_left: whether another call is to go on. erasures: for how many the night is a pass over everything.
+        is_left: whether another call is to go on. erasures: for how many erasures the night is a pass over
+        everything.
         """
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
@@ -77,6 +78,7 @@ class ForgetSteps:
         """{"run_id"} -> {"passed"}: for how many erasures the night has passed over everything."""
         progress = Progress.read(self.objects, event["run_id"])
         if progress is None or not (progress.is_done and progress.warehouse):
+            # Either the lake or the warehouse may still have somebody, so the night does not count.
             return {"passed": 0}
         passed = 0
         for erasure_id in progress.due:

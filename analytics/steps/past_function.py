@@ -49,16 +49,17 @@ class PastQuery:
 def newest_events(
     objects: RangedObjects, query: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return events as table attributes, newest first, and a stamp. Of later events none is missing.
+    """Return events as table attributes, newest first, and a stamp that says how far back was looked.
 
-    Raises NoObject if somebody puts a file in the place of others meanwhile. Asking again helps.
+    Raises NoObject if a nightly run replaces files meanwhile. Asking again helps.
     """
     rows: list[dict[str, Any]] = []
     for number, stored in enumerate(_files(objects, query)):
         if len(rows) >= query.limit:
             break
         if number and not has_time():  # one file is read at least, so a caller who asks again gets on
-            return rows, _span_of(stored)[1]
+            _, end = _span_of(stored)
+            return rows, end
         rows += _events_of_file(objects, stored, query)
     return rows[: query.limit], query.since
 

@@ -31,9 +31,9 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
-from analytics.reconcile.answer_stats import reconcile_answers
 from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,
@@ -48,7 +48,7 @@ from analytics.reconcile.run_report import (
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.stats_reconciler import StatsReconciler
-from analytics.warehouse.night import LastWarehouseRun, settle
+from analytics.warehouse.last_run import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")

@@ -27,8 +27,9 @@ logger = Logger(service="retention")
 metrics = Metrics(namespace="Streakline", service="retention")
 # After that a call begins nothing more. The function has 900 s.
 SECONDS_MAX = 600.0
-CALLS_MAX = 18  # of a night, which must come to its report; the next one goes on
-NAME = "retain.json"
+# So many calls of a night at most, because the night must come to its report. The next night goes on.
+CALLS_MAX = 18
+NAME = "retain.json"  # of the run's file with the state
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,15 @@ class RetainSteps:
     """The step, with what it uses."""
 
     objects: Objects
-    rules: Sequence[RetentionRule]  # by a rule of 0 days nothing leaves
+    rules: Sequence[RetentionRule]  # a rule of 0 days is off
 
     def retain(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> dict[str, Any]:
-        """{"run_id", "tasks_key"} -> {"is_left", "left", "stayed"}: whether another call is to go on.
+        """{"run_id", "tasks_key"} -> {"is_left", "left", "stayed"}.
 
-        left, stayed: of all calls of the run; runs/{run_id}/retain.json has them by name.
+        is_left: whether another call is to go on. left, stayed: the sums of RemovalCounts over all calls of
+        the run; runs/{run_id}/retain.json has them by the names of the rules.
         """
         run_id, is_left = event["run_id"], False
         calls, removals = self._state(run_id)
@@ -51,7 +53,8 @@ class RetainSteps:
         fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if active_rules else []
         for rule in active_rules:
             work = RetentionPass(self.objects, rule, run_id, now.date(), fresh, has_time)
-            is_left = not work.run() or is_left
+            is_whole = work.run()
+            is_left = is_left or not is_whole
             removals[rule.name] = removals.get(rule.name, RemovalCounts()) + work.removals
         if active_rules:
             by_name = {name: asdict(counts) for name, counts in removals.items()}

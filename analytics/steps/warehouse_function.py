@@ -23,19 +23,10 @@ from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
+from analytics.warehouse.last_run import SUNDAY, LastWarehouseRun, version
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
-from analytics.warehouse.night import (
-    SUNDAY,
-    Item,
-    Kind,
-    LastWarehouseRun,
-    State,
-    WarehouseNight,
-    items_of,
-    version,
-    work,
-)
+from analytics.warehouse.night import Item, Kind, State, WarehouseNight, items_of, work
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
     CompactableWarehouse,
@@ -57,33 +48,34 @@ NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSteps:
-    """What each kind of item does."""
+    """The step, with what it uses."""
 
     warehouse: Warehouse
     objects: Objects
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
-    opened: Callable[[], Iterable[Erasure]] = tuple  # erasures under way
-    version: str = ""  # of what fills the warehouse (quiet_nights.version)
+    opened: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
+    version: str = ""  # of what fills the warehouse (last_run.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
-        """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}: for the next call; so far.
+        """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}.
 
-        full: build all models anew, and test all rows. everybody: whatever has come, the warehouse is asked,
-        because all is to be compared. Raises what the warehouse raises if it is away.
+        full: build all models anew, and test all rows. everybody: ask the warehouse even if nothing has come,
+        because all users are to be compared. left: how many items are left for the next call. failed: how
+        many have failed so far. Raises what the warehouse raises if it is away.
         """
-        begun = WarehouseNight.read(self.objects, event["run_id"])
-        night = begun or self._begin(event, now)
+        earlier_night = WarehouseNight.read(self.objects, event["run_id"])
+        night = earlier_night or self._begin(event, now)
         left = 0
         if night.items:
             with self.warehouse.kept_open():
-                if not begun:
+                if not earlier_night:
                     prepare(self.warehouse)
                 left = work(
                     night,
                     partial(_needs, models(self.grace_days)),
-                    _Calls(self, night).do,
+                    _Call(self, night).do,
                     self.objects,
                     clock.now,
                 )
@@ -92,20 +84,18 @@ class WarehouseSteps:
         else:
             night.save(self.objects)
         if not left:
-            self._forgotten(night)
+            self._note_forgotten(night)
         return {"left": left, "failed": len(night.of(State.FAILED))}
 
-    def _forgotten(self, night: WarehouseNight) -> None:
-        """Note that the warehouse has nobody any more whom the night was to forget.
+    def _note_forgotten(self, night: WarehouseNight) -> None:
+        """Note that the warehouse has nobody any more whom the night was to forget, if that is so.
 
         A model that was not built may still hold somebody's words, such as a source that nobody else has.
         """
         progress = Progress.read(self.objects, night.run_id)
-        if (
-            progress is None
-            or not progress.is_done
-            or any(item.kind in NEEDED_TO_FORGET and item.state is not State.DONE for item in night.items)
-        ):
+        if progress is None or not progress.is_done:
+            return
+        if any(item.kind in NEEDED_TO_FORGET and item.state is not State.DONE for item in night.items):
             return
         if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
             self.warehouse.compact()
@@ -113,7 +103,7 @@ class WarehouseSteps:
         progress.save(self.objects)
 
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
-        """Return the night with its items: none if the warehouse needs not be asked."""
+        """Return a new night with its items. It has none if the warehouse need not be asked."""
         run_id, full = event["run_id"], event.get("full") is True
         night = WarehouseNight(run_id, now.isoformat(), full, full or now.weekday() == SUNDAY, [])
         if isinstance(self.warehouse, NoWarehouse):
@@ -134,7 +124,7 @@ class WarehouseSteps:
 
 
 def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
-    """Return the models without which an item makes no sense: of a test, also those it compares with."""
+    """Return the models without which an item makes no sense; for a test, also those it compares with."""
     if item.kind is Kind.FORGET:
         return []
     if item.kind is Kind.MODEL:
@@ -144,8 +134,8 @@ def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Calls:
-    """One call's work. Earlier builds are read once for all models, and once for all tests."""
+class _Call:
+    """Does the items of one call. Earlier builds are read once for all models, and once for all tests."""
 
     steps: WarehouseSteps
     night: WarehouseNight
@@ -176,12 +166,13 @@ class _Calls:
         notes = run_notes.read_unloaded(steps.objects)
         lacking = {place for places in notes.values() for place in places if place.entity == entity}
         oldest_days = sorted({place.dt for place in lacking})[:DAYS_MAX]
-        oldest = {place for place in lacking if place.dt in oldest_days}
+        oldest_places = {place for place in lacking if place.dt in oldest_days}
         loader = Loader(steps.warehouse, steps.objects, steps.lake, steps.role_arn)
-        files = loader.load(self.night.run_id, sorted(oldest, key=str))
-        run_notes.strike_out_unloaded(steps.objects, notes, oldest)
+        files = loader.load(self.night.run_id, sorted(oldest_places, key=str))
+        # A place is struck out after its load: if the call ends in between, the place is loaded once more.
+        run_notes.strike_out_unloaded(steps.objects, notes, oldest_places)
         metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
-        return len(oldest) == len(lacking)
+        return len(oldest_places) == len(lacking)
 
     def _forget(self) -> bool:
         """Delete the rows of erased persons. Raises RuntimeError if they may still come from the lake."""
@@ -207,8 +198,8 @@ class _Calls:
         return failures
 
 
-def limit(config: WarehouseSettings) -> None:
-    """Set the daily limit of a workgroup of ours, before anything is computed in it."""
+def set_daily_limit(config: WarehouseSettings) -> None:
+    """Set the daily limit of a workgroup of this stack, before anything is computed in it."""
     if config.warehouse_workgroup_arn:
         redshift = client("redshift-serverless")
         ensure_daily_limit(redshift, config.warehouse_workgroup_arn, config.warehouse_daily_rpu_hours)
@@ -218,7 +209,7 @@ def limit(config: WarehouseSettings) -> None:
 def _steps() -> WarehouseSteps:
     config = settings.read_settings(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
-    limit(config)
+    set_daily_limit(config)
     jobs = ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table)
     url, grace_days = config.warehouse_url, config.campaign_grace_days
     filled_by = version(url, grace_days)

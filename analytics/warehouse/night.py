@@ -4,52 +4,39 @@ An item that fails hinders only those that need it. The state of all items is st
 (runs/{run_id}/warehouse.json) before each one, so a call of the function does what its time allows, and the
 next call goes on. An item begins only in a call's first 100 s, so it has 13 minutes. If an item ends its
 function, the next call finds it begun, reports it as failed, and does not try it again.
-
-The warehouse wakes when it is asked, and costs money then. So state/warehouse.json notes the run that asked
-last. A night does not ask if that run left nothing to do and nothing has come since: a model depends on rows
-alone, and on no date. Slices of leads and users are compared by turns, each once in 28 nights, so after as
-many nights the warehouse is asked again.
 """
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
-from rules.turns import NIGHTS
+from analytics.lake.layout import WAREHOUSE_RESULT, run_key
 
-BEGIN_SECONDS_MAX = 100.0  # after a call's first item; no item begins later
-NIGHT_MAX = timedelta(hours=4)  # the state machine has six
+BEGIN_SECONDS_MAX = 100.0  # an item begins at most so long after a call's first one
+NIGHT_MAX = timedelta(hours=4)  # no item begins later; the state machine has six hours for the whole night
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
-SUNDAY = 6
-QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
-PACKAGED = Path(__file__).resolve().parents[2]
-MADE_BY = ("analytics", "rules", "sql")  # the folders that tables, models and tests follow from
 
 
 class Kind(StrEnum):
     """What an item does; items are done in this order."""
 
-    LOAD = "load"  # an entity's curated files
-    FORGET = "forget"  # the rows of erased persons
-    MODEL = "model"  # build it
-    TEST = "test"  # run a model's tests
+    LOAD = "load"  # loads an entity's curated files
+    FORGET = "forget"  # deletes the rows of erased persons
+    MODEL = "model"  # builds a model
+    TEST = "test"  # runs a model's tests
 
 
 class State(StrEnum):
     """How far an item is."""
 
     WAITING = "waiting"
-    BEGUN = "begun"  # or its function ended during it
+    BEGUN = "begun"  # a call is doing it, or has ended without an answer
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"  # something that it needs failed, or the night was over
@@ -79,7 +66,7 @@ class WarehouseNight:
     run_id: str
     began: str  # an instant, ISO 8601
     full: bool  # whether all models are built anew
-    full_tests: bool  # whether all rows are tested
+    full_tests: bool  # whether all rows are tested, not only those that came since the tests held last
     items: list[Item]
     # The run since which there is nothing to do, so that the warehouse is not asked; "": it is asked
     quiet_since: str = ""
@@ -131,7 +118,7 @@ def work(
 
     do: does one item, and returns False if only a part of it is done and the rest has to wait.
     """
-    for item in night.of(State.BEGUN):
+    for item in night.of(State.BEGUN):  # the earlier call that began it has ended without an answer
         item.state, item.reason = State.FAILED, ENDED
     end = None
     for item in _in_order(night, needs, now):
@@ -146,7 +133,11 @@ def work(
 
 
 def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) -> Iterator[Item]:
-    """Yield each item that is to be done, and skip the others. Whoever takes an item changes its state."""
+    """Yield each item that is to be done, and skip the others.
+
+    The caller changes the state of each item before it takes the next one. An item that is still waiting
+    after that comes again.
+    """
     while waiting := night.of(State.WAITING):
         item = waiting[0]
         if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
@@ -179,52 +170,3 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     except Exception as error:  # noqa: BLE001 (whatever it is, the other items go on)
         item.state, item.reason = State.FAILED, f"{type(error).__name__}: {error}"[:REASON_MAX]
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
-
-
-@dataclass(slots=True)
-class LastWarehouseRun:
-    """The newest run that has asked the warehouse (state/warehouse.json)."""
-
-    run_id: str
-    at: str  # when it began, ISO 8601
-    version: str  # of the code (see `version`)
-    is_settled: bool = False  # whether it left nothing to be done
-    are_all_tested: bool = False  # whether the tests were of all rows
-    curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
-
-    @classmethod
-    def read(cls, objects: Objects) -> "LastWarehouseRun | None":
-        """Return the stored note; None if no run has asked yet."""
-        try:
-            return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
-        except NoObject:
-            return None
-
-    def save(self, objects: Objects) -> None:
-        """Store the note."""
-        objects.put(WAREHOUSE_ASKED, json.dumps(asdict(self)).encode())
-
-    def is_of(self, version: str, today: date) -> bool:
-        """Whether the warehouse is still as this run has left it, as far as code and dates can tell."""
-        is_tested = self.are_all_tested or today.weekday() != SUNDAY
-        is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
-        return self.is_settled and self.version == version and is_tested and is_young
-
-
-def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
-    """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
-    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
-    if last and night and last.run_id == run_id:
-        last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
-        last.save(objects)
-
-
-@cache
-def version(url: str, grace_days: int) -> str:
-    """Return a digest of the code that fills a warehouse, of its URL, and of the grace days of campaigns."""
-    digest = hashlib.sha256(f"{url} {grace_days}".encode())
-    for folder in MADE_BY:
-        for path in sorted((PACKAGED / folder).rglob("*")):
-            if path.suffix in (".py", ".sql", ".yml"):
-                digest.update(f"\0{path.relative_to(PACKAGED)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()

@@ -1,21 +1,22 @@
-"""Streaks and achievements that a candidate adds, changes or drops: who has them, and who would have them.
+"""Counts who has the streaks and achievements that a candidate changes, and who would have them.
 
-The others are left out. The rules that answer live work these out twice: over the history as it is, by the
-versions of the book that exist; and over the history as it would be, by the versions that there would be
-(Timeline.predicted).
+goal_changes.py says which they are. The rules that answer live work them out twice: over the history as it
+is, by the versions of the book that exist; and over the history as it would be, by the versions that there
+would be (Timeline.predicted).
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from analytics.what_if.figures import Figures, GoalChange
+from analytics.what_if.goal_changes import achievement_changes, streak_changes
 from analytics.what_if.timeline import Terms, Timeline
 from analytics.what_if.user_fold import Row, UserFold
-from rules.book.book import Book, Books
-from rules.book.goal_rules import AchievementRule, ConditionKind, StreakPeriod
+from rules.book.book import Books
+from rules.book.goal_rules import ConditionKind, StreakPeriod
 from rules.book.point_rules import COUNTED
 from rules.engagement.achievements import (
     StreakHistory,
@@ -41,9 +42,9 @@ class GoalWorld:
 
     name: str  # BEFORE or AFTER
     books: Books
-    changes: tuple[GoalChange, ...]  # those that the book in force has
-    period_of: Mapping[str, StreakPeriod]  # by name, of all streaks that the changes are or need
-    event_types: frozenset[str] | None  # the changes are about events of these types; None: of all types
+    changes: tuple[GoalChange, ...]  # those whose streak or achievement the book in force has
+    period_of: Mapping[str, StreakPeriod]  # by name, of all streaks that the changes are about or need
+    event_types: frozenset[str] | None  # the types of events that count for the changes; None: all types
 
     def concerns(self, user: UserFold) -> bool:
         """Whether a user may have any of these streaks and achievements."""
@@ -64,15 +65,16 @@ class Goals:
         """
         self.timeline, self.now, self._of_users = timeline, now, of_users
         old, new = timeline.real_at(now), timeline.candidate
-        figures.streaks = list(_streak_changes(old, new)) if new else []
-        figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
+        figures.streaks = list(streak_changes(old, new)) if new else []
+        figures.achievements = list(achievement_changes(old, new, figures.streaks)) if new else []
         changes = [*figures.streaks, *figures.achievements]
         self._before = _world(BEFORE, timeline.real, now, changes)
         self._after = _world(AFTER, timeline.predicted, now, changes)
+        # Answers of _measure by its arguments: many events have the same.
         self._measured: dict[tuple[Any, ...], str | None] = {}
 
     @property
-    def summed(self) -> set[str]:
+    def summed_types(self) -> set[str]:
         """The event types with a property that a version of the predicted books sums."""
         books = [version.book for version in self.timeline.predicted.versions] if self._after.changes else []
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
@@ -104,13 +106,14 @@ class Goals:
                     figures = streak.length, streak.longest, streak.reached
                     self._note(world, change, user.user_id, figures)
         achievements = {change.name: change for change in world.changes if change.per is None}
-        if achievements:
-            declared = declared_achievements(world.books, self.now)
-            periods = {name: known.until(name, per, today) for name, per in world.period_of.items()}
-            streaks = StreakHistory(periods, cover, world.books)
-            rules = {name: declared[name] for name in achievements}
-            for name in achievement_positions(rules, UserHistory(entries), streaks):
-                self._note(world, achievements[name], user.user_id, (1, 1, 1))
+        if not achievements:
+            return
+        declared = declared_achievements(world.books, self.now)
+        periods = {name: known.until(name, per, today) for name, per in world.period_of.items()}
+        streaks = StreakHistory(periods, cover, world.books)
+        rules = {name: declared[name] for name in achievements}
+        for name in achievement_positions(rules, UserHistory(entries), streaks):
+            self._note(world, achievements[name], user.user_id, (1, 1, 1))  # it is reached, once and for good
 
     def _note(self, world: GoalWorld, change: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
         """Count that a user has a streak or an achievement. figures: see GoalFigures."""
@@ -124,7 +127,7 @@ class Goals:
             self._of_users[world.name, change.name, user] = figures
 
     def _measures(self, row: Row, terms: Terms) -> str | None:
-        """Return what an event adds to streaks by its ruling."""
+        """Return what an event adds to streaks, as an entry of the ledger says it. terms: with its ruling."""
         if not terms.ruling.is_new:
             return row.measures
         key = (terms.ruling.version, row.event_type, row.measures, row.properties)
@@ -135,9 +138,10 @@ class Goals:
     def _measure(
         self, version: int | None, kind: str, stored: str | None, properties: str | None
     ) -> str | None:
-        """Return what an event adds by the book of a version; None stands for the candidate.
+        """Return what an event of a kind adds by the book of a version; None stands for the candidate.
 
-        stored: what the event's entry says. It counts if the lake does not have the event's properties.
+        stored: what the event's entry says. It counts if the lake does not have the event's properties: what
+        the book no longer measures is taken out.
         """
         candidate, real = self.timeline.candidate, self.timeline.real
         book = candidate if version is None else real.numbered(version).book
@@ -156,6 +160,7 @@ def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
 
 
 def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
+    """Return the entry that an event makes on a day."""
     return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
 
 
@@ -177,37 +182,8 @@ def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]
     return GoalWorld(name, books, (*streaks, *achievements), period_of, event_types)
 
 
-def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
-    for name in sorted(old.streaks.keys() | new.streaks.keys()):
-        was, is_now = old.streaks.get(name), new.streaks.get(name)
-        if was != is_now:
-            per = (new.streaks.get(name) or old.streaks[name]).per
-            yield GoalChange(name, _change(was, is_now), per.value)
-
-
-def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) -> Iterator[GoalChange]:
-    """Yield the achievements that differ, or have a condition of a streak that differs.
-
-    Titles are not compared, because the lake has none.
-    """
-    moved = {streak.name for streak in streaks}
-    for name in sorted(old.achievements.keys() | new.achievements.keys()):
-        was, is_now = (_without_title(book.achievements.get(name)) for book in (old, new))
-        conditions = [condition for rule in (was, is_now) if rule for condition in rule.conditions]
-        if was != is_now or any(condition.streak in moved for condition in conditions):
-            titled = new.achievements.get(name) or old.achievements[name]
-            yield GoalChange(name, _change(was, is_now), title=titled.title)
-
-
-def _without_title(rule: AchievementRule | None) -> AchievementRule | None:
-    return rule and replace(rule, title="")
-
-
-def _change(was: object, is_now: object) -> str:
-    return "new" if was is None else "removed" if is_now is None else "changed"
-
-
 def _read_object(text: str | None) -> Any:
+    """Return the object that a JSON text stands for; {} if it stands for none."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

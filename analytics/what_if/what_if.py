@@ -102,7 +102,7 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
         for user in doubtful_users(objects) | with_skipped:
             settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
     replay = Replay(timeline, settings, todays, question.now, question.keep_days)
-    summed = Goals(timeline, question.now, Figures(), None).summed
+    summed = Goals(timeline, question.now, Figures(), None).summed_types
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), replay, broken, summed)
         total = replayed(replay, Path(name), parts)

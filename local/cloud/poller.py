@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from local.cloud.shards import ShardReader, iterator_of, read_records, shards_of
+from local.cloud.shard_reader import ShardReader
+from local.cloud.shards import iterator_of, read_records, shards_of
 from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,

@@ -109,7 +109,7 @@ def add(
     if definition.from_browser is not None and not hook.origins:
         raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
     _hooks(stack).create(hook)
-    time.sleep(REREAD_SECONDS)
+    _await_readers()
     return {"url": _url(stack, hook), **secret_view}
 
 
@@ -144,7 +144,7 @@ def rotate(
     check_key, secret_view = _secret(sources.source_named(source), secret_file)
     after = rotate_hook(hook, check_key, clock.now(), timedelta(hours=overlap_hours))
     store.replace(after)
-    time.sleep(REREAD_SECONDS)
+    _await_readers()
     ends = [secret.until for secret in after.secrets[1:]]
     return {"url": _url(stack, hook), **secret_view, "old_secret_until": ends[0] if ends else None}
 
@@ -161,6 +161,15 @@ def remove(stack: Stack, organization: str, source: str) -> Any:
 
 def _hooks(stack: Stack) -> HookStore:
     return HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
+
+
+def _await_readers() -> None:
+    """Wait until a change counts in every process of the API.
+
+    A process reads a hook again for a request that does not fit what it remembers, but once in REREAD_SECONDS
+    at most. So whoever is given the address or secret before that might be refused.
+    """
+    time.sleep(REREAD_SECONDS)
 
 
 def _secret(definition: Source, file: str | None) -> tuple[str, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """What `streakline status` says of a deployment: what is wrong, what causes it, and what to do.
 
-It reads nothing itself: local/operate/status.py does.
+It reads nothing itself: stack_status.py and laptop_status.py do.
 """
 
 from collections.abc import Iterator, Mapping

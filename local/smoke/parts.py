@@ -8,7 +8,7 @@ from adapters.platform.items import encode_item
 from adapters.settings.choices import currency_of
 from ingest.web.caller import ADMIN
 from local.api import Api
-from local.operate.status import alarm_states
+from local.operate.stack_status import alarm_states
 from local.replay import aggregated_records, plain_records
 from local.smoke.steps import Event, StepSkipped, Subject, TooLate, ask, await_profile, must, profile
 from rules.questions.questions import question_ids

@@ -20,7 +20,7 @@ from local.api import Api
 from local.cloud import patience
 from local.cloud.tokens import token
 from local.event_sources import Purchase, synthetic_crowd
-from local.operate import status
+from local.operate import stack_status
 from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
@@ -63,7 +63,7 @@ def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -
 
 
 def test_status_tells_what_runs_and_waits(live: Stack) -> None:
-    seen = status.look_at_stack(live)
+    seen = stack_status.look_at_stack(live)
     assert seen.unseen == {}
     assert all(each.runs for each in seen.parts), seen.parts
     told = as_json(seen)
@@ -83,7 +83,7 @@ def test_a_function_that_is_stopped_and_a_queue_that_nobody_reads_are_named(live
     client.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=0)
     client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     try:
-        found = [each.what for each in problems(status.look_at_stack(live))]
+        found = [each.what for each in problems(stack_status.look_at_stack(live))]
     finally:
         client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
         client.delete_function_concurrency(FunctionName=function)

@@ -20,7 +20,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.restore.other_tables import OthersRestorer, question_item
+from analytics.restore.events_and_questions import EventsAndQuestionsRestorer, question_item
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
@@ -97,7 +97,7 @@ class Lost:
             name: ItemTable(client or self.dynamodb, name, keys_of(name))
             for name in ("Event", "Questions", "IdempotencyKeys")
         }
-        OthersRestorer(lake, tables, erased, **more).run(told, now)
+        EventsAndQuestionsRestorer(lake, tables, erased, **more).run(told, now)
         return told
 
 

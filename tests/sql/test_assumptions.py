@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from local.smoke.lake import ASSUMPTIONS, GUIDE, check_assumptions
+from local.smoke.redshift_assumptions import ASSUMPTIONS, GUIDE, check_assumptions
 from tests.sql.conftest import Lake
 from tests.support.redshift_rules import problems
 
@@ -24,7 +24,7 @@ def test_they_hold_through_the_data_api(told: Lake) -> None:
 def test_on_a_laptop_those_hold_that_duckdb_can_settle(told: Lake) -> None:
     held, others = check_assumptions(told.duck)
     assert others == {}
-    assert held == [assumption.name for assumption in ASSUMPTIONS if assumption.on_laptop is None]
+    assert held == [assumption.name for assumption in ASSUMPTIONS if assumption.not_on_duckdb is None]
 
 
 def test_an_answer_that_is_not_as_documented_is_named(told: Lake) -> None:

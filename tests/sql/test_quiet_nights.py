@@ -18,10 +18,11 @@ from analytics.lake import run_notes
 from analytics.lake.layout import Place
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
 from analytics.reconcile.shares.findings import Findings
-from analytics.steps.warehouse_function import WarehouseSteps, _Calls
-from analytics.warehouse import night as quiet_nights
+from analytics.steps.warehouse_function import WarehouseSteps, _Call
+from analytics.warehouse import last_run
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
+from analytics.warehouse.last_run import LastWarehouseRun, settle
+from analytics.warehouse.night import Item, Kind, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from rules.turns import NIGHTS
 from tests.sql.test_function import planned
@@ -81,14 +82,14 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     made = Nights(objects, Watched(DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)))
     monkeypatch.setattr(clock, "now", lambda: made.now)
 
-    def do(calls: _Calls, item: Item) -> bool:
+    def do(calls: _Call, item: Item) -> bool:
         made.fails(item)
         if item.kind is Kind.LOAD:
             notes = run_notes.read_unloaded(objects)
             run_notes.strike_out_unloaded(objects, notes, {each for some in notes.values() for each in some})
         return True
 
-    monkeypatch.setattr(_Calls, "do", do)
+    monkeypatch.setattr(_Call, "do", do)
     return made
 
 
@@ -235,14 +236,14 @@ def test_of_two_nights_at_once_the_one_that_began_later_settles(nights: Nights) 
 
 
 def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in quiet_nights.MADE_BY:
+    for folder in last_run.MADE_BY:
         shutil.copytree(
-            quiet_nights.PACKAGED / folder,
+            last_run.PACKAGED / folder,
             tmp_path / folder,
             ignore=lambda _, names: {"__pycache__"} & {*names},
         )
-    monkeypatch.setattr(quiet_nights, "PACKAGED", tmp_path)
-    found = partial(quiet_nights.version.__wrapped__, grace_days=7)
+    monkeypatch.setattr(last_run, "PACKAGED", tmp_path)
+    found = partial(last_run.version.__wrapped__, grace_days=7)
     before = found("redshift://a/b")
     assert found("redshift://a/b") == before
     assert found("redshift://a/c") != before

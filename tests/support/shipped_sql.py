@@ -107,6 +107,6 @@ def _of_reports() -> Iterator[tuple[str, str]]:
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
-                given |= {"columns": "balance", "buckets": "'abc'", "digits": "'0a1'"}
+                given |= {"columns": "balance", "groups": "'abc'", "digits": "'0a1'"}
                 given |= {"lead": "'l'", "leaves": "'l'", "until": "'2026-01-31'"}
                 yield f"{module.__name__} {name}", text.format(**given)

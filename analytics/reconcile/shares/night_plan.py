@@ -38,7 +38,7 @@ class NightPlan:
     at: datetime  # up to when
     everybody: bool  # whether to look closely at all users
     span: tuple[date, date] | None  # first and last activity date; None: those that have changed
-    before: list[datetime | None]  # when each share was compared last; None: never
+    last_compared_at: list[datetime | None]  # for each share, by its number; None: never
 
     @classmethod
     def of(cls, objects: Objects, now: datetime, shares: int, event: Mapping[str, Any]) -> "NightPlan":
@@ -59,17 +59,19 @@ class NightPlan:
         if values["span"]:
             first, last = values["span"]
             span = (date.fromisoformat(first), date.fromisoformat(last))
-        before = [text and datetime.fromisoformat(text) for text in values["before"]]
+        last_compared_at = [text and datetime.fromisoformat(text) for text in values["last_compared_at"]]
         at = datetime.fromisoformat(values["at"])
-        return cls(values["run_id"], at, values["everybody"], span, before)
+        return cls(values["run_id"], at, values["everybody"], span, last_compared_at)
 
     @property
     def shares(self) -> int:
         """How many shares all users are compared in."""
-        return len(self.before)
+        return len(self.last_compared_at)
 
     def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
         """Note that all ledgers whose turn it was have been compared, but for the shares that failed."""
-        compared = [before if number in failed else self.at for number, before in enumerate(self.before)]
-        values = {"compared_at": [instant and instant.isoformat() for instant in compared]}
+        compared_at = [
+            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
+        ]
+        values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
         objects.put(LEDGERS_COMPARED, json.dumps(values).encode())

@@ -1,7 +1,7 @@
 """The reconciliation of one share of the users.
 
 First profiles and days are compared with the lake, which is cheap and finds the suspects. Then each suspect
-is looked at closely, or by the ledger alone. At last lapsed streaks leave the leaderboard's index. If a call
+is looked at closely, or by the ledger alone. Last, lapsed streaks leave the leaderboard's index. If a call
 has no time for all of it, the next one goes on.
 """
 
@@ -18,7 +18,14 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_profiles, users_of_other_days
+from analytics.reconcile.candidates import (
+    SEGMENTS,
+    THREADS,
+    ProfileScan,
+    Scan,
+    scan_profiles,
+    users_of_other_days,
+)
 from analytics.reconcile.journals import figures_of, journal_of
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
@@ -89,16 +96,16 @@ class ShareReconciliation:
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
             findings.compared = len(all_suspects)
-            self._lower(findings, suspects.scan.lapsed)
+            self._leave_leaderboard(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
     def _suspects(self, now: datetime) -> Suspects:
         lake = LakeUsers.load(self.objects, self.plan.run_id, self.share)
-        before = self.plan.before[self.share.number]
-        if self.plan.everybody or before is None:
+        last_compared_at = self.plan.last_compared_at[self.share.number]
+        if self.plan.everybody or last_compared_at is None:
             return self._everybody(lake, now)
-        return self._changed_since(before, lake, now)
+        return self._changed_since(last_compared_at, lake, now)
 
     def _everybody(self, lake: LakeUsers, now: datetime) -> Suspects:
         """Return all users of the share, to look at closely."""
@@ -106,16 +113,16 @@ class ShareReconciliation:
         scan = self._scan(scans, lake.ids, lake, now)
         return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
 
-    def _changed_since(self, before: datetime, lake: LakeUsers, now: datetime) -> Suspects:
-        """Return the users who have changed since an instant, those whose turn it is, and those who differ.
+    def _changed_since(self, last_compared_at: datetime, lake: LakeUsers, now: datetime) -> Suspects:
+        """Return the users who have changed since then, those whose turn it is, and those who differ.
 
-        A part of the table is read each night, too, because it may have users whom the lake does not know.
+        Each night a part of the table is read, too, because it may have users whom the lake does not know.
         """
         projections = self.reconciler.projections
-        turns = slices_due(before.date(), self.plan.at.date())
+        turns = slices_due(last_compared_at.date(), self.plan.at.date())
         having_turn = {user for user in lake.ids if slice_of(user) in turns}
-        touched = lake.touched(before - LAKE_LAG)
-        lapsing = lake.lapsing(before.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
+        touched = lake.touched(last_compared_at - LAKE_LAG)
+        lapsing = lake.lapsing(last_compared_at.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
         expected = self._wanted(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
         scans = [partial(self._profiles, expected, part, NIGHTS) for part in turns]
@@ -123,7 +130,7 @@ class ShareReconciliation:
         if self.plan.span:
             days, unread_days = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
-            days, unread_days = days_touched(self.objects, before - LAKE_LAG, self.share)
+            days, unread_days = days_touched(self.objects, last_compared_at - LAKE_LAG, self.share)
         differing = users_of_other_days(days, projections.some_days)
         closely = self._wanted(scan.candidates | having_turn | unread_days | differing)
         return Suspects(scan, closely, (expected & touched) - closely, lake)
@@ -156,9 +163,12 @@ class ShareReconciliation:
         return self.erased.of(user_subject(user_id)) is not None
 
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
-        """Look at users in this order, at the first ones at least; returns whether there was time for all."""
+        """Look at users in this order; returns whether there was time for all.
+
+        The first USERS_AT_ONCE are looked at in any case, so each call makes progress.
+        """
         look = partial(self._look, suspects, now)
-        with ThreadPoolExecutor(SEGMENTS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             for start in range(0, len(users), USERS_AT_ONCE):
                 if start and not self.has_time():
                     return False
@@ -173,7 +183,7 @@ class ShareReconciliation:
     def _look(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
         """Look at one user. An error is returned, so that the findings have what came of the others."""
         lake = suspects.lake.user(user_id)
-        if user_id in suspects.by_ledger and not self._ledger_differs(user_id, lake):
+        if user_id in suspects.by_ledger and self._check_by_ledger(user_id, lake):
             return LookResult()
         try:
             return LookResult(self.reconciler.examine(user_id, lake, now))
@@ -182,29 +192,33 @@ class ShareReconciliation:
         except Exception as error:  # noqa: BLE001 (_add_results raises it)
             return LookResult(error=error)
 
-    def _ledger_differs(self, user_id: str, lake: LakeUser | None) -> bool:
-        """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
+    def _check_by_ledger(self, user_id: str, lake: LakeUser | None) -> bool:
+        """Check a user by the ledger alone. Returns False if the user needs a close look.
 
-        The ledger is read eventually consistent, because a user who differs is looked at closely. If the user
-        does not differ, the witness notes the head, and `goals` folds the ledger.
+        That is so if the ledger is broken, or contradicts the lake's copy of it or the last published root of
+        all ledgers' heads. Else the witness notes the head, and `goals` folds the ledger. The ledger is read
+        eventually consistent: a ledger that seems to differ is read again by the close look.
         """
         witness, goals = self.reconciler.witness, self.reconciler.goals
         entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, consistent=False)
         unproven = witness.faults(user_id, entries) if witness else []
         if faults or unproven or contradictions(entries, figures_of(lake)):
-            return True
+            return False
         if witness:
             witness.note_head(user_id, entries)
         if goals:
             goals.fold(user_id, entries, lake.cover if lake else Cover())
-        return False
+        return True
 
-    def _lower(self, findings: Findings, lapsed: Iterable[Item]) -> None:
-        """Take lapsed streaks out of the leaderboard's index, but for users who are not as they must be."""
+    def _leave_leaderboard(self, findings: Findings, lapsed: Iterable[Item]) -> None:
+        """Take lapsed streaks out of the leaderboard's index, but for users with differences or doubts.
+
+        Those stay as they are until a night finds them right.
+        """
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
         if self.reconciler.repair:
-            with ThreadPoolExecutor(SEGMENTS) as pool:
+            with ThreadPoolExecutor(THREADS) as pool:
                 findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
         else:
             findings.lowered = len(lapsed)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.curation import column_reader
-from analytics.curation.column_reader import Cuts, read_values
+from analytics.curation.value_columns import Cuts, read_values
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, EVENTS, Type, row_of

@@ -5,7 +5,7 @@ from itertools import count
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from local.cloud.shards import PAGES_MAX, ShardReader
+from local.cloud.shard_reader import PAGES_MAX, ShardReader
 from local.cloud.streams import Record, sequence_of
 from tests.support.deliveries import record
 from tests.support.examples import examples

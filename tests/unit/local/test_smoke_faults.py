@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, warehouse_at
 from local.smoke import cleanup, parts, smoke_command, steps
-from local.smoke.lake import ASSUMPTIONS
+from local.smoke.redshift_assumptions import ASSUMPTIONS
 from local.smoke.smoke_command import CLEAN_UP, STEPS, failures, prove
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject
 from local.stores import warehouse_of

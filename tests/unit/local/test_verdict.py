@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.operate.status import mapping_trouble
+from local.operate.consumers import mapping_trouble
 from local.operate.verdict import (
     LATE,
     Consumer,

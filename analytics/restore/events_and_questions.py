@@ -1,4 +1,4 @@
-"""Fills the tables Event, Questions and Subscriptions again, and the claims of leads' events (rule 21).
+"""Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
 
 What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies. Memory,
 features and notes at roots follow from the events, which are announced as new ones.
@@ -14,32 +14,38 @@ from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased
-from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
 from analytics.restore.restored_users import KEYS
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import Lack, LakeBefore, Row
 from rules.days import stamp, unstamp
-from rules.lake.table_items import PHONES, item_of
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
-from rules.privacy.tombstones import user_subject
-from rules.questions.notifications import NEVER
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
-AT_ONCE = 1_000
+AT_ONCE = 1_000  # rows that are written together
+# Attributes of an event that are the same in the lake's row and in the table's item.
 AS_IN_TABLE = (
-    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
-    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
+    "lead_organization_id",
+    "organization_id",
+    "root_id",
+    "source",
+    "source_type",
+    "external_event_id",
+    "event_type",
+    "payload",
+    "object_id",
+    "object_id_ref",
+    "raw_payload_ref",
 )
 LEAD_EVENTS, QUESTIONS = "Event", "Questions"
 FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class OthersRestorer:
+class EventsAndQuestionsRestorer:
     """Restores Event, Questions and claims of leads' events.
 
-    Items that are there stay. Rows have less than items, so no table is replaced by them.
+    Stored items stay. Rows have fewer attributes than items, so no table is replaced by them.
     """
 
     lake: LakeBefore
@@ -55,11 +61,13 @@ class OthersRestorer:
             self._questions(report, now)
 
     def _lead_events(self, report: RestoreReport) -> None:
+        """Restore leads' events with their claims, but for those of erased leads."""
         for batch in chunks(self.lake.lead_events(), AT_ONCE):
             rows = [row for row in batch if not is_erased(lead_event_of(row), self.erased)]
             report.lead_events += len(rows)
             report.erased_events += len(batch) - len(rows)
-            # The event first: a claim without its event would be a duplicate of nothing.
+            # The event comes first. If a restore ended after the claim alone, the event would be refused as a
+            # duplicate when it is sent again.
             report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
                 report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
@@ -77,60 +85,6 @@ class OthersRestorer:
                 if int(item["expires_at"]["N"]) > now.timestamp():
                     items.append(item)
             report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
-
-
-@dataclass(frozen=True, slots=True)
-class PhonesRestorer:
-    """Restores the table Subscriptions."""
-
-    lake: LakeBefore
-    table: PhoneTable
-    erased: ErasureCheck  # those who are not brought back
-    keep: Collection[str] = ()  # names of tables, as `replaced`: see Restorer
-    replaced: Collection[str] = ()
-
-    def run(self, report: RestoreReport, now: datetime) -> None:
-        """Restore all phones. It is safe to repeat."""
-        if PHONES in self.keep:
-            return
-        keys: set[str] = set()
-        for rows in chunks(self.lake.phones(), AT_ONCE):
-            phones = [phone for phone, changed_at in map(_phone, rows) if self._may_come(phone, changed_at)]
-            phones = [phone for phone in phones if _is_readable(phone, report, now)]
-            report.phones += len(phones)
-            self._write(phones, report, now)
-            if PHONES in self.replaced:
-                keys.update(key for phone in phones for key in phone.items(now))
-        if PHONES in self.replaced:
-            report.written[PHONES] += self.table.remove_others(keys)
-
-    def _may_come(self, phone: Phone, changed_at: str) -> bool:
-        """Whether the phone's owner was not erased since its row was written."""
-        return not self.erased.forbids(user_subject(phone.owner), changed_at)
-
-    def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
-        put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
-        outcome = put(phones, now)
-        report.written[PHONES] += outcome.written
-        reason = "the phone has another subscription by now, which stays"
-        report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.taken_over]
-
-
-def _phone(row: Row) -> tuple[Phone, str]:
-    """Return the phone of a row, and when it was changed."""
-    last = row["last_notified_at"]
-    messages = tuple(ReceivedMessage(**message) for message in row["messages"] or ())
-    return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
-
-
-def _is_readable(phone: Phone, report: RestoreReport, now: datetime) -> bool:
-    """Whether a phone can be read; the report says of others that they cannot."""
-    try:
-        phone.items(now)
-    except (KeyError, TypeError, ValueError) as error:
-        report.lacks.append(Lack(PHONES, phone.subscription_id, f"cannot be read: {error}"))
-        return False
-    return True
 
 
 def lead_event_item(row: Row) -> Item:
@@ -196,7 +150,8 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
         idempotency_key=UNKNOWN,
         closed_at=stamp(row["closed_at"]) if row["closed_at"] else None,
     )
-    is_later = row["closed_at"] is not None and row["closed_at"] >= until
-    if is_later or (question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
+    was_closed_later = row["closed_at"] is not None and row["closed_at"] >= until
+    expired_later = question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until
+    if was_closed_later or expired_later:  # so at `until` it was still open
         question = replace(question, status=QuestionStatus.OPEN, closed_at=None)
     return encode_item(question_attributes(question))

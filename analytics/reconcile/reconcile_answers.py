@@ -1,0 +1,143 @@
+"""Compares the stats of people who answer with their responses and the lake, and repairs what is provable.
+
+First all stats are scanned. A scan chooses the stats that differ from the lake's answers, are not stored as
+this system writes them, have changed since the last night, or whose turn it is (each once in 28 nights). Then
+the chosen stats are folded anew from the responses that are marked as counted. Stats that differ from that
+are repaired, unless lake and table contradict each other, or somebody writes them meanwhile.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyarrow import Table
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import ANSWERS_COMPARED
+from analytics.recompute.answer_totals import answer_totals
+from analytics.reconcile.answer_findings import AnswerFindings
+from analytics.reconcile.candidates import SEGMENTS, in_parallel
+from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
+from analytics.reconcile.stats_rows import AnswersLake, StatsRows
+from analytics.reconcile.stats_scan import StatsScan
+from rules.days import stamp
+from rules.engagement.reconciliation import LAKE_LAG
+from rules.lake.residue import is_residue
+from rules.questions.answer_doubts import LakeAnswers
+from rules.turns import slice_of, slices_due
+
+
+def reconcile_answers(
+    objects: Objects, run_id: str, reconciler: StatsReconciler, now: datetime, *, everybody: bool = False
+) -> AnswerFindings:
+    """Compare all stats with the lake's answers, and look closely at those who need it.
+
+    everybody: look at all closely.
+    """
+    totals = answer_totals(objects, now.date())
+    answers = {
+        row["person"]: LakeAnswers(row["answers"], row["digest"])
+        for row in totals.select(["person", "answers", "digest"]).to_pylist()
+    }
+    last_compared_at = _last_compared_at(objects)
+    lake = AnswersLake(answers, StatsRows.read(objects, last_compared_at, now, everybody))
+    comparison = _Comparison(reconciler, lake, now)
+    scan = comparison.scan(None if everybody else last_compared_at)
+    findings = AnswerFindings(scan.people)
+    comparison.choose_unknown(findings, scan, totals)
+    comparison.examine_chosen(findings, scan)
+    if reconciler.repair:
+        objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
+    return findings
+
+
+def _last_compared_at(objects: Objects) -> datetime | None:
+    """Return when a night compared and repaired answers last; None: never."""
+    try:
+        return datetime.fromisoformat(json.loads(objects.get(ANSWERS_COMPARED))["compared_at"])
+    except NoObject:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A night's comparison of stats with the lake."""
+
+    reconciler: StatsReconciler
+    lake: AnswersLake
+    now: datetime
+
+    def scan(self, last_compared_at: datetime | None) -> StatsScan:
+        """Look at all stats once. last_compared_at: None: choose all of them."""
+        if last_compared_at is None:
+            since, slices = "", frozenset[int]()  # no stats were written before "", so none look right
+        else:
+            since = stamp(last_compared_at - LAKE_LAG)
+            slices = slices_due(last_compared_at.date(), self.now.date())
+
+        def scan_segment(segment: int) -> StatsScan:
+            scan = StatsScan()
+            for item in self.reconciler.stats.scan(segment, SEGMENTS):
+                has_turn = slice_of(item["fingerprint_hash"]["S"]) in slices
+                looks_right = self.reconciler.looks_right(item, self.lake, since, self.now)
+                scan.add_item(item, is_chosen=has_turn or not looks_right)
+            return scan
+
+        total = StatsScan()
+        for scan in in_parallel(scan_segment, range(SEGMENTS)):
+            total.merge(scan)
+        total.choose_unlisted()
+        return total
+
+    def choose_unknown(self, findings: AnswerFindings, scan: StatsScan, totals: Table) -> None:
+        """Choose people whom only the lake knows if the table has an answer of theirs; report the others.
+
+        totals: see answer_totals.
+        """
+        for row in totals.select(["person", "question_id"]).to_pylist():
+            pseudonym = row["person"]
+            if pseudonym in scan.known_pseudonyms or is_residue(pseudonym):
+                continue
+            findings.people += 1
+            if fingerprint_hash := self.reconciler.hash_of(pseudonym, row["question_id"]):
+                scan.chosen.add(fingerprint_hash)
+            else:
+                findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
+        for pseudonym in (
+            self.lake.rows.row_of_person.keys() - self.lake.answers.keys() - scan.known_pseudonyms
+        ):
+            if not is_residue(pseudonym):
+                findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
+
+    def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
+        """Look closely at all who were chosen, and add the verdicts to the findings.
+
+        Then look at those whose stats say that they have moved to one of them, though no answer shows it.
+        """
+        verdicts = self._examine(scan, scan.chosen)
+        # Where lake and table disagree, nothing is repaired, so the moves found there prove nothing about
+        # others.
+        sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
+        strangers = {stranger for verdict in sound for stranger in verdict.strangers}
+        verdicts |= self._examine(scan, strangers | scan.hash_in_circle(), are_strangers=True)
+        findings.looked_at = len(verdicts)
+        for fingerprint_hash, verdict in verdicts.items():
+            findings.add(fingerprint_hash, verdict)
+
+    def _examine(
+        self, scan: StatsScan, hashes: Iterable[str], *, are_strangers: bool = False
+    ) -> dict[str, PersonVerdict]:
+        """Return the verdicts on people, by fingerprint hash."""
+        ordered = sorted(hashes)
+        verdicts = in_parallel(
+            lambda fingerprint_hash: self.reconciler.examine(
+                fingerprint_hash,
+                scan.moved_from(fingerprint_hash),
+                self.lake,
+                self.now,
+                is_stranger=are_strangers,
+            ),
+            ordered,
+        )
+        return dict(zip(ordered, verdicts, strict=True))

@@ -1,0 +1,74 @@
+"""The newest run that has asked the warehouse, and whether it left anything to do.
+
+The warehouse wakes when it is asked, and costs money then. So state/warehouse.json notes the run that asked
+last. A night does not ask if that run left nothing to do and nothing has come since: a model depends on rows
+alone, and on no date. Slices of leads and users are compared by turns, each once in 28 nights, so after as
+many nights the warehouse is asked again.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import WAREHOUSE_ASKED
+from analytics.warehouse.night import WarehouseNight
+from rules.turns import NIGHTS
+
+SUNDAY = 6
+QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
+PACKAGED = Path(__file__).resolve().parents[2]
+MADE_BY = ("analytics", "rules", "sql")  # the folders that tables, models and tests follow from
+
+
+@dataclass(slots=True)
+class LastWarehouseRun:
+    """The newest run that has asked the warehouse (state/warehouse.json)."""
+
+    run_id: str
+    at: str  # when it began, ISO 8601
+    version: str  # of the code (see `version`)
+    is_settled: bool = False  # whether it left nothing to be done
+    are_all_tested: bool = False  # whether the tests were of all rows
+    curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
+
+    @classmethod
+    def read(cls, objects: Objects) -> "LastWarehouseRun | None":
+        """Return the stored note; None if no run has asked yet."""
+        try:
+            return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
+        except NoObject:
+            return None
+
+    def save(self, objects: Objects) -> None:
+        """Store the note."""
+        objects.put(WAREHOUSE_ASKED, json.dumps(asdict(self)).encode())
+
+    def is_of(self, version: str, today: date) -> bool:
+        """Whether the warehouse is still as this run has left it, as far as code and dates can tell."""
+        is_tested = self.are_all_tested or today.weekday() != SUNDAY
+        is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
+        return self.is_settled and self.version == version and is_tested and is_young
+
+
+def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
+    """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
+    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
+    if last and night and last.run_id == run_id:
+        last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
+        last.save(objects)
+
+
+@cache
+def version(url: str, grace_days: int) -> str:
+    """Return a digest of the code that fills a warehouse, of its URL, and of the grace days of campaigns."""
+    digest = hashlib.sha256(f"{url} {grace_days}".encode())
+    for folder in MADE_BY:
+        for path in sorted((PACKAGED / folder).rglob("*")):
+            if path.suffix in (".py", ".sql", ".yml"):
+                digest.update(f"\0{path.relative_to(PACKAGED)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
