@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from rules.book.book import AnswerRules, Books, Declarer, terms_of
+from rules.book.answer_rules import AnswerRules
+from rules.book.book import Books, Declarer, terms_of
 from rules.days import GREATEST_OFFSET, Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import (
     Event,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.book.book import NO_ANSWERS, AnswerRules, Book, Books, Timing, Version
+from rules.book.answer_rules import NO_ANSWERS, AnswerRules, Timing
+from rules.book.book import Book, Books, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import Stats, Tally, add_responses, fold_responses
