@@ -104,7 +104,7 @@ class MessageClaims:
             "expires_at": claim.expires_at,
         }
         put = put_action(self.store.table, encode_item(item), f"attribute_not_exists({KEY})")
-        refusals = self.store.refusals([put, *notes])
+        refusals = self.store.write_all_or_none([put, *notes])
         if not refusals:
             return ClaimResult.CLAIMED
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED

@@ -223,12 +223,12 @@ class SubscriptionStore:
 
     def transact(self, actions: list[Action]) -> bool:
         """Write all or nothing; False if a condition fails."""
-        return self.refusals(actions) == []
+        return self.write_all_or_none(actions) == []
 
-    def refusals(self, actions: list[Action]) -> list[int]:
-        """Write all or nothing; returns the indexes of the actions whose conditions failed.
+    def write_all_or_none(self, actions: list[Action]) -> list[int]:
+        """Write all actions, or none if a condition fails; returns the indexes of the refused actions.
 
-        Raises Unprocessed if DynamoDB will not decide; it is safe to repeat.
+        Raises Unprocessed if DynamoDB keeps answering that it is busy. It is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
             try:
