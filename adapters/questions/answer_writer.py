@@ -16,8 +16,9 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from rules.engagement import events
 from rules.engagement.events import Event
+from rules.questions.answer_events import Submission, event_digest
 from rules.questions.questions import Question, QuestionStatus, check_open
-from rules.questions.responses import Response, Submission, event_digest
+from rules.questions.responses import Response
 
 # Transactions that count one question refuse each other. With these pauses a request tries for ten seconds.
 ATTEMPTS_MAX = 24

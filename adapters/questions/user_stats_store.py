@@ -16,9 +16,10 @@ from adapters.platform.tables import REFUSED, cancellation_reasons, get_all, sca
 from adapters.questions.response_store import ResponseStore
 from rules.days import stamp
 from rules.engagement.streak import Streak
-from rules.questions import answer_stats
-from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
+from rules.questions.answer_stats import Category, SettledDates, Stats, earned_badges
+from rules.questions.badges import BADGES, BadgeMeasure
 from rules.questions.responses import Response
+from rules.questions.tallies import base36, decode_days, encode_days
 
 # The name of the answers in all categories that are not counted one by one. No category has this name.
 OTHERS = "*"
@@ -54,7 +55,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
         "badge_days": _encode(badge.earned_on for badge in badges),
         "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
         "category_days": _encode(stats.categories[name].first for name in names),
-        "days": answer_stats.encode_days(stats.days),
+        "days": encode_days(stats.days),
         "settled": _settled_text(stats.settled),
         "created_at": stats.created_at or None,
         "newest_at": stats.newest[0],
@@ -64,7 +65,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
 
 def stats_from(stored: Mapping[str, Any]) -> Stats:
     """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
-    days, newest = answer_stats.decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
+    days, newest = decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
     answers = dict(stored["answers_by_category"])
     others = answers.pop(OTHERS, 0)
     firsts = _decode(stored["category_days"])
@@ -95,7 +96,7 @@ def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
 
 
 def _encode(days: Iterable[date]) -> str:
-    return "".join(answer_stats.base36(day.toordinal(), DATE_CHARACTERS) for day in days)
+    return "".join(base36(day.toordinal(), DATE_CHARACTERS) for day in days)
 
 
 def _decode(text: str) -> list[date]:

@@ -27,16 +27,11 @@ from rules.days import DAY, is_stamp, stamp
 from rules.engagement.boards import with_ranks
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
+from rules.questions.answer_events import Submission, event_of_answer
+from rules.questions.answer_points import points_for
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
 from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import (
-    Response,
-    Submission,
-    event_of_answer,
-    new_response,
-    points_for,
-    public_id,
-)
+from rules.questions.responses import Response, new_response, public_id
 
 SHOWN_DEFAULT = timedelta(days=30)
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
