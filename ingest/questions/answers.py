@@ -16,7 +16,8 @@ from adapters.engagement.account_indexes import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from adapters.questions.user_stats_store import OTHERS, UserStatsStore
+from adapters.questions.stats_attributes import OTHERS
+from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.questions.questions import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
