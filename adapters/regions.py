@@ -1,10 +1,11 @@
-"""A standby's tables, which take over the writer's changes: late, twice and in any order (rule 23).
+"""A standby's tables take over the writer's changes, which may come late, twice and in any order (rule 23).
 
-Claim, event, entry, days and profile come in this order. Of any other item the newest change wins.
+Claim, event, ledger entry, days and profile are taken over in this order. Of any other item the newest change
+wins.
 
-Follower goes through a batch of changes in this order: deletions; items that need nothing else, claims and
-days among them; events whose claims are there; entries whose events are there; and last the items that speak
-of an entry, profiles among them. What needs something that is not there yet waits.
+Follower goes through a batch of changes in this order: deletions; items that need nothing else, with claims
+and days; events whose claims are stored; entries whose events are stored; last the items that name an entry,
+with profiles. A change waits if it needs an item that is not stored yet.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ from rules.regions.standby import LedgerContradiction, follow_entry
 
 CLAIMS, EVENTS, PROFILES, DAYS = "IdempotencyKeys", "BPEvents", "UserStreaks", "DailyActivity"
 ATTEMPTS_MAX = 6
-# Nothing is under way for longer: 7 days in a stream, 14 in a queue, 14 in a failure queue.
+# A change is under way for less: at most 7 days in a stream, 14 in a queue and 14 in a failure queue.
 MARK_KEPT = timedelta(days=60)
 IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
 Keys = set[tuple[str, str]]
@@ -46,7 +47,7 @@ SplitChanges = tuple[list[ItemChange], list[ItemChange]]
 
 
 class FollowedItems:
-    """Items of a standby's tables, apart from the ledger: each is as its newest change says.
+    """Items of a standby's tables, without the ledger. Of each item the newest change wins.
 
     An item keeps the number of the change that it is from (`followed`). A deletion leaves a mark among the
     claims:
@@ -55,8 +56,9 @@ class FollowedItems:
     |---|---|---|
     | gone/DIGEST of table and key | gone | followed: the deletion's number; ttl |
 
-    The mark is written before the item is deleted, and whoever puts an item where there was none looks for a
-    mark afterwards. So whichever of the two comes second finds the other. tables: by name in the template.
+    The mark is written before the item is deleted. `put` looks for a mark after it has put an item where
+    there was none. So the one that comes second finds what the other has written. tables: by name in the
+    template.
     """
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
@@ -83,7 +85,7 @@ class FollowedItems:
         return True
 
     def delete(self, change: ItemChange, now: datetime) -> None:
-        """Delete an item unless it is newer, and leave the mark."""
+        """Leave the mark of a deletion, and delete the item unless it is newer than the deletion."""
         with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
             self._dynamodb.put_item(
                 TableName=self._tables[CLAIMS],

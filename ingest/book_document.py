@@ -8,7 +8,8 @@ from typing import Any
 from ingest.web.validate import MISSING, all_problems, first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
-from rules.book.document import BookRefused, Fault, Path, faults_of, read_book
+from rules.book.contracts import Path
+from rules.book.document import BookRefused, Fault, faults_of, read_book
 from rules.json_values import check_strict
 
 DOCUMENT_BYTES_MAX = 300_000  # an item of a table may have 400 KB

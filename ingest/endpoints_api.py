@@ -14,8 +14,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
+from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_store import DeliveryInvoker, TrialMessages, endpoint_shard
+from adapters.outgoing.notification_items import endpoint_shard
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.operations import EndpointsApiSettings
@@ -96,7 +98,7 @@ class EndpointManager:
 
     endpoints: EndpointStore
     secrets: HookStore
-    tests: TrialMessages
+    outbox: OutboxStore
     waker: DeliveryInvoker
     may_be_private: bool  # on a laptop
     is_on: bool  # whether the deployment sends webhooks at all
@@ -137,7 +139,7 @@ class EndpointManager:
         """Let a test message be sent; returns its id. Raises NoEndpoint and ApiError."""
         self._check_on()
         found = self.endpoints.get(endpoint_id)
-        message = self.tests.put(found, now)
+        message = self.outbox.put_test(found, now)
         self.waker.wake([endpoint_shard(endpoint_id, message.holder)])
         return message.message_id
 
@@ -181,7 +183,7 @@ def _parts() -> EndpointManager:
     return EndpointManager(
         EndpointStore(dynamodb, config.webhook_endpoints_table),
         HookStore(client("secretsmanager"), config.endpoint_secret_prefix),
-        TrialMessages(dynamodb, config.notifications_table),
+        OutboxStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
         may_be_private=config.private_endpoints,
         is_on=config.outgoing_webhooks,

@@ -13,11 +13,12 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.operations import Freshness, FreshnessUnknown, QueueDepths
+from adapters.freshness import Freshness, FreshnessUnknown
 from adapters.platform.aws import client
 from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
 from adapters.platform.objects import S3Objects
+from adapters.queue_depths import QueueDepths
 from adapters.settings.operations import OperationsApiSettings
 from ingest.web.api import Answer, Api
 from ingest.web.http import json_response

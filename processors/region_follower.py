@@ -1,7 +1,7 @@
 """The queue of changes -> a standby's tables (rule 23).
 
-Changes that speak of entries which are not there yet wait in the queue. Changes of an epoch that is not
-followed are dropped: the region that sent them still has them, and is compared when it returns.
+Changes that need items which are not stored yet wait in the queue. Changes of an epoch that is not followed
+are dropped. The region that sent them still has them, and both regions are compared when it returns.
 """
 
 import json
@@ -26,10 +26,10 @@ RESERVE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ReceiverSettings(ConsumerSettings):
-    """Messages wait in changes_queue_url."""
+    """Settings of the function that takes over changes."""
 
     tables: str  # JSON, names in the template -> tables' names
-    changes_queue_url: str
+    changes_queue_url: str  # in which messages wait for another attempt
 
 
 class ChangesNotReady(Exception):
@@ -37,7 +37,7 @@ class ChangesNotReady(Exception):
 
 
 class ChangeReceiver:
-    """Takes over messages. follower: writes to this region's tables."""
+    """Takes over the changes of messages. follower: writes them to this region's tables."""
 
     def __init__(self, follower: Follower, region: str) -> None:
         self._follower, self._region = follower, region

@@ -1,7 +1,7 @@
 """Changes of all tables -> the queue of the region that follows (rule 23).
 
-The tables write their changes to one Kinesis stream. It keeps them for a week, while the other region is
-away. Only the writer's are sent: what a standby takes over is no news to anybody.
+All tables write their changes to one Kinesis stream, which keeps them for a week in case the other region is
+away. Only the writing region sends: a standby's changes come from the writer, which has them already.
 """
 
 import base64
@@ -20,7 +20,9 @@ from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, chang
 from rules.regions.register import Register, sent_epoch
 
 logger = Logger(service="sender")
-EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other region's table does so by itself
+# The principal that deletes expired items. These deletions are not sent: the other region's tables do the
+# same.
+EXPIRY_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
     """
     fields = json.loads(base64.b64decode(record["kinesis"]["data"]))
     table = stores.get(fields["tableName"])
-    by = (fields.get("userIdentity") or {}).get("principalId")
-    if table is None or by == EXPIRED:
+    deleted_by = (fields.get("userIdentity") or {}).get("principalId")
+    if table is None or deleted_by == EXPIRY_PRINCIPAL:
         return None
     change = fields["dynamodb"]
     key = with_bytes(change["Keys"])
@@ -58,7 +60,7 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
 
 
 def microseconds(change: Mapping[str, Any]) -> int:
-    """Return when a change was made, as its table says it: it gives their order."""
+    """Return when a change was made, by the table's clock, in microseconds. It gives the order of changes."""
     at = int(change["ApproximateCreationDateTime"])
     return at if change.get("ApproximateCreationDateTimePrecision") == "MICROSECOND" else at * 1000
 

@@ -16,7 +16,7 @@ from adapters.engagement.account_items import (
     day_from,
     profile_from,
 )
-from adapters.engagement.kept_items import ArchiveMoved, ArchiveStore
+from adapters.engagement.archive_store import ArchiveStore, ArchiveUnusable
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
@@ -227,13 +227,13 @@ class AccountStore:
         """
         try:
             return replace(account, profile=self.archives.with_protection_since(account.profile, since))
-        except ArchiveMoved as error:
+        except ArchiveUnusable as error:
             raise AccountContended(str(error)) from None
 
     def full_profile(self, profile: Profile, since: date = date.min) -> Profile:
         """Return a profile with everything that protects its streak from a date on, for an answer.
 
-        Reads the profile again if its archive has moved. Raises AccountContended if the archive stays wrong.
+        Reads the profile again if its archive is unusable. Raises AccountContended if the archive stays so.
         """
         with suppress(AccountContended):
             return self.with_protection_since(Account(profile, {}), since).profile

@@ -20,8 +20,8 @@ from adapters.platform.tables import Refresh, get_all, put_all, query_all, scan_
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
     GLOBAL,
+    HASH_DIGITS,
     LISTED_MAX,
-    PSEUDONYM_DIGITS,
     Standing,
     Standings,
     chunk_of,
@@ -211,7 +211,7 @@ class BoardNames:
 
         A pseudonym follows from the key: only who has the key can tell whose it is.
         """
-        return alias or pseudonym(self._hashed.of(f"board:{user_id}", PSEUDONYM_DIGITS))
+        return alias or pseudonym(self._hashed.of(f"board:{user_id}", HASH_DIGITS))
 
     def forget(self, user_id: str) -> None:
         """Read a user's alias anew."""

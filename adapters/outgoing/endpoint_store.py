@@ -1,6 +1,7 @@
-"""Endpoints, in the table WebhookEndpoints. Their secrets are hooks' (adapters/leads/hook_store.py).
+"""Endpoints of outgoing webhooks, in the table WebhookEndpoints.
 
-An EventBridge bus that a setting names is an endpoint, too. It has the bus's name as its URL.
+HookStore has their secrets (adapters/leads/hook_store.py). An EventBridge bus that a setting names is an
+endpoint, too. It has the bus's name as its URL, and no item.
 """
 
 import json
@@ -13,7 +14,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.outgoing.notices import BUS, Endpoint
 
-FRESH_SECONDS = 20.0
+FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
 REGISTRY = "endpoints"  # the one partition of all endpoints, because they are few
 
 
@@ -68,7 +69,7 @@ class EndpointStore:
         )
 
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
-        """Disable an endpoint, for a reason, or enable it by ""; returns it. Raises NoEndpoint."""
+        """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint."""
         endpoint = self.get(endpoint_id)
         try:
             self._dynamodb.update_item(

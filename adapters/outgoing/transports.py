@@ -1,8 +1,8 @@
 """Sends a notification to an endpoint: as a signed webhook, or as an event on an EventBridge bus.
 
-A webhook must never reach a private address. So the host's name is resolved once for each attempt, every
-address of it must be public, and the socket is opened to one of these addresses: a name that changes between
-check and connect leads nowhere else. Redirects are not followed. The certificate is checked against the name.
+A webhook must never reach a private address. So each attempt resolves the host's name once, checks that every
+address is public, and connects to one of these addresses. A name that changes between check and connect has
+no effect. Redirects are not followed. The certificate is checked against the name.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_header
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
-ADDRESSES_TRIED = 3
+ADDRESSES_TRIED = 3  # of one host in one attempt
 Resolver = Callable[[str, int], Iterable[str]]  # (host, port) -> addresses
-SECRETS_KEPT_SECONDS = 60.0
+SECRETS_KEPT_SECONDS = 60.0  # how long a process uses an endpoint's secrets before it reads them again
 SOURCE = "streakline"  # of events on the bus
 
 
@@ -104,13 +104,13 @@ class HookSender:
     """Posts requests to public addresses."""
 
     resolve: Resolver = resolve_host
-    # Returns whether an address may be connected to. On a laptop private ones may.
+    # Returns whether a request may go to an address. On a laptop it may go to private ones.
     is_allowed: Callable[[str], bool] = is_public
     context: ssl.SSLContext | None = None  # None: the system's authorities
     answer_seconds: float = ANSWER_SECONDS
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
-        """Post a body. Faults of the endpoint or its network are not raised: they are in the answer."""
+        """Post a body. A fault of the endpoint or its network is not raised. It is the answer's reason."""
         try:
             connection = _Connection(self._open_socket(target))
         except (OSError, UnicodeError, ValueError) as error:
@@ -123,7 +123,7 @@ class HookSender:
             if target.is_secure:
                 connection.secure(self.context or _tls_context(), target.host)
             answer = _post_request(connection.socket, target, headers, body)
-            # Headers that were cut off look like headers that have ended.
+            # Where a connection was cut among the headers, http.client takes the headers for complete.
             return too_late if connection.is_cut else answer
         except (OSError, http.client.HTTPException, ValueError) as error:
             is_late = connection.is_cut or isinstance(error, TimeoutError)
@@ -133,7 +133,7 @@ class HookSender:
             connection.socket.close()
 
     def _open_socket(self, target: Target) -> socket.socket:
-        """Open a socket to an address of the host that was checked; raises OSError."""
+        """Open a socket to one of the host's addresses, all of which were checked; raises OSError."""
         addresses = list(self.resolve(target.host, target.port))
         if not addresses:
             raise AddressRefused("the host has no address")

@@ -49,7 +49,7 @@ def apply_migrations(connection: Any, folder: Path = FOLDER) -> list[str]:
 
 
 def statements(script: str) -> list[str]:
-    """Return what stands between a file's lines `-- next`, without the semicolon at its end."""
+    """Return a file's statements, which lines `-- next` separate; each without the semicolon at its end."""
     return [statement.strip().removesuffix(";") for statement in NEXT.split(script)]
 
 

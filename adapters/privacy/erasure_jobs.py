@@ -21,16 +21,17 @@ from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
 from rules.privacy.tombstones import Act, JournalEntry
 
 OPEN, DONE = "open", "done"
-ENTRIES_MAX = 90  # a transaction takes 100 actions
-SUBJECTS_MAX = 90  # at the beginning, in one transaction; the erasure itself writes further tombstones
+ENTRIES_MAX = 90  # of one transaction, which takes 100 actions
+# An erasure begins with at most this many tombstones, in one transaction. It writes the others as it goes on.
+SUBJECTS_MAX = 90
 
 
 class ErasureMoved(Exception):
-    """Another process has gone on with the erasure since it was read, and will finish it."""
+    """Another process has changed the erasure since it was read. That process will finish it."""
 
 
 class ErasureJobs:
-    """All erasures."""
+    """Stores all erasures and their certificates."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -40,7 +41,7 @@ class ErasureJobs:
         self._transact([*journal_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
 
     def note(self, entries: list[JournalEntry]) -> None:
-        """Write further tombstones, some in a transaction. Writing them again changes nothing."""
+        """Write further tombstones, ENTRIES_MAX to a transaction. Writing them again changes nothing."""
         for chunk in chunks(entries, ENTRIES_MAX):
             self._transact(journal_puts(self._table, chunk))
 
@@ -57,23 +58,23 @@ class ErasureJobs:
         return (_erasure(decode_item(item)) for item in items)
 
     def get(self, erasure_id: str) -> Erasure | None:
-        """Return one that is not finished, or None."""
+        """Return an erasure that is not finished; None if there is none with this id."""
         item = self._item(OPEN, erasure_id)
         return _erasure(decode_item(item)) if item else None
 
     def certificate(self, erasure_id: str) -> dict[str, Any] | None:
-        """Return the certificate of one that is finished, or None."""
+        """Return the certificate of a finished erasure; None if there is none with this id."""
         item = self._item(DONE, erasure_id)
         certificate: dict[str, Any] | None = json.loads(item["certificate"]["S"]) if item else None
         return certificate
 
     def organization_digest(self, erasure_id: str) -> str:
-        """Return the keyed hash of the organization whose lead was erased; "" of a user, or if unfinished."""
+        """Return the keyed hash of an erased lead's organization; "" for a user or an unfinished erasure."""
         item = self._item(DONE, erasure_id)
         return str(decode_item(item).get("organization", "")) if item else ""
 
     def go_on(self, erasure: Erasure) -> Erasure:
-        """Store how far an erasure is; returns it as stored. Raises ErasureMoved."""
+        """Store how far an erasure is; returns the stored erasure. Raises ErasureMoved."""
         after = replace(erasure, version=erasure.version + 1)
         try:
             self._dynamodb.put_item(**self._put(after))
@@ -82,9 +83,10 @@ class ErasureJobs:
         return after
 
     def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
-        """Put the certificate in the place of the erasure: from now on nothing says who it was.
+        """Replace the erasure by its certificate. From then on nothing says who the person was.
 
-        organization_digest: of a lead, by which its organization is known when it asks again; "" of a user.
+        organization_digest: the keyed hash of a lead's organization, by which the organization may read the
+        certificate; "" for a user.
         """
         text = json.dumps(certificate, sort_keys=True)
         fields = {"certificate": text, "organization": organization_digest}
@@ -125,7 +127,7 @@ def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
 
 
 def _erasure_item(erasure: Erasure) -> Item:
-    """Return an erasure as an item: its fields, under the key of what is open."""
+    """Return an erasure as an item of the part `open`."""
     fields = asdict(erasure)
     return encode_item({"part": OPEN, "place": fields.pop("erasure_id"), **fields})
 
@@ -144,9 +146,10 @@ def _erasure(stored: dict[str, Any]) -> Erasure:
 def begin_erasure(
     jobs: ErasureJobs, tombstones: Tombstones, subject: str, person: Person, now: datetime
 ) -> str:
-    """Write an erasure with its tombstones; returns its id, or that of one that is under way or done.
+    """Write an erasure with its tombstones; returns its id.
 
-    subject: the id that was named; "" for somebody of whom only identities are known. Raises ErasureMoved.
+    If the person is erased already, nothing is written, and the earlier erasure's id is returned. subject:
+    the id that the request named; "" if only identities of the person are known. Raises ErasureMoved.
     """
     leads = person.leads[:SUBJECTS_MAX]
     person = replace(person, leads=leads, identities=person.identities[: SUBJECTS_MAX - len(leads)])

@@ -1,7 +1,6 @@
-"""Tombstones as one process sees them, so that no event costs a read (rule 10).
+"""Tombstones as one process knows them, so that no event costs a read (rule 10).
 
-By them consumers see whether an announced event, or a record of a table's stream, is of somebody who was
-erased.
+By tombstones, consumers tell whether an event, or a record of a table's stream, is of an erased person.
 """
 
 import time
@@ -29,33 +28,39 @@ from rules.privacy.tombstones import (
 
 # Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30
-# Each reading begins this long before the newest entry that is known, because writers' clocks differ.
+# Entries are ordered by their writers' clocks, which differ. So each read begins this long before the newest
+# entry that the process knows.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
-# The attributes that name whose item it is. No item names two persons. A holder may also be a stock, whose
-# name no user can have.
+# The attributes that name the person of an item. No item names two persons. A holder may also be a stock: no
+# user has its name, so it has no tombstone.
 USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
 class Tombstones:
-    """All tombstones. Methods raise what DynamoDB and Secrets Manager raise: then nothing may be let in."""
+    """All tombstones.
+
+    Methods raise what DynamoDB and Secrets Manager raise. A caller that gets an error must not take the
+    event.
+    """
 
     def __init__(self, dynamodb: Any, table: str, key: KeyedHash) -> None:
-        """table: Erasures. key: of the hash, which is read when the first tombstone is met."""
+        """table: the table Erasures. key: the hash's, which is read once there is a tombstone."""
         self._dynamodb, self._table, self._key = dynamodb, table, key
         self._known: dict[str, Tombstone] = {}
         self._newest, self._refresh = BEFORE_ALL, Refresh()
 
     def forbids(self, subject: str, happened_at: str) -> bool:
-        """Return whether an event of the subject must not be taken. happened_at: its stamp.
+        """Return whether an event of the subject must not be taken.
 
-        subject: see rules.privacy.tombstones.user_subject and its neighbours.
+        subject: the text of user_subject, lead_subject and so on (rules/privacy/tombstones.py). happened_at:
+        the event's stamp.
         """
         tombstone = self.of(subject)
         return tombstone is not None and tombstone.forbids(happened_at)
 
     def stands(self, subject: str) -> bool:
-        """Return whether the subject is erased, so that asking for it is answered 410."""
+        """Return whether the subject is erased now, so that reads of it are answered by 410."""
         tombstone = self.of(subject)
         return tombstone is not None and tombstone.stands
 
@@ -150,7 +155,7 @@ NO_ERASURES = NoErasures()
 def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
     """Return whether an event is of an erased lead. For a change of identity, any lead that it moves counts.
 
-    A malformed change counts as its own lead's: whoever reads its groups refuses it.
+    A malformed change of identity counts as an event of its own lead alone. It is refused when it is read.
     """
     leads = {event.lead_organization_id, event.root_id}
     if event.event_type in IDENTITY_TYPES:
@@ -161,7 +166,10 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
-    """Return whether a stream's record is of an erased person, and not from after the erasure was lifted."""
+    """Return whether a stream's record is of an erased person.
+
+    It is not if it came into the stream after the erasure was lifted.
+    """
     change = record["dynamodb"]
     if not (subject := subject_of(change.get("NewImage", {}))):
         return False
@@ -174,7 +182,7 @@ def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
 
 
 def subject_of(image: Mapping[str, Any]) -> str:
-    """Return the subject of the person whose item it is (rules.privacy.tombstones); "" if it names nobody."""
+    """Return the subject of the person whose item an image is; "" if the item names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
             return user_subject(user)

@@ -1,4 +1,4 @@
-"""Stores an answer with all that follows from it: its number, the question's count, and the event that it is.
+"""Stores an answer: the response with its number, the question's new count, and the event of the answer.
 
 One transaction writes all of it or nothing, so a process may die anywhere.
 """
@@ -16,10 +16,12 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from rules.engagement import events
 from rules.engagement.events import Event
+from rules.questions.answer_events import Submission, event_digest
 from rules.questions.questions import Question, QuestionStatus, check_open
-from rules.questions.responses import Response, Submission, event_digest
+from rules.questions.responses import Response
 
-# Transactions that count one question refuse each other. With these pauses a request tries for ten seconds.
+# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
+# request tries for ten seconds.
 ATTEMPTS_MAX = 24
 PAUSE_SECONDS = 0.05
 
@@ -37,13 +39,14 @@ class AnswerWriter:
     events_table: str
 
     def store(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
-        """Store an answer; returns the question with it, and the response.
+        """Store an answer; returns the question with this answer counted, and the response.
 
-        It takes one request if nobody else answers now, and one more if the person has other hashes. The
-        answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
-        numbers have no gaps and follow the order of commits, and the last answer closes the question. Nothing
-        is written if it raises: AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or
-        Unprocessed if too many answer at once.
+        The answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
+        numbers have no gaps and follow the order of commits, and the last answer closes the question. It
+        takes one request if nobody else answers now, and one more if the person has other hashes.
+
+        Raises AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too
+        many people answer at once. Then nothing is written.
         """
         for attempt in pauses(ATTEMPTS_MAX, PAUSE_SECONDS):
             if attempt:
@@ -67,21 +70,22 @@ class AnswerWriter:
             if put_refusal.get("Code") == REFUSED:
                 raise AlreadyAnswered(self.responses.stored_response(put_refusal, response))
             if event_refusals and event_refusals[0].get("Code") == REFUSED:
-                # An earlier answer, lost since, has earned. This one is stored without an event.
+                # The key is claimed: an earlier answer, which was lost since, has its event. So this answer
+                # is stored without one.
                 submission = replace(submission, event=None)
         raise Unprocessed(f"{self.questions.table}: an answer left unstored")
 
     def _answer_under_other_hash(self, response: Response) -> Response | None:
-        """Return the same person's answer under another hash of theirs.
+        """Return the same person's answer under another of their hashes; None if there is none.
 
-        It is looked for after the question was read. So an answer that is stored later moves the counter, and
-        the transaction is refused.
+        It is read after the question. An answer that is stored between this read and the transaction changes
+        the counter, so the transaction is refused.
         """
         keys = [(response.question_id, person) for person in response.other_hashes]
         return next(iter(self.responses.all_of(keys)), None) if keys else None
 
     def _question_now(self, question: Question) -> Question:
-        """Read a question again; one that is gone counts as closed."""
+        """Read a question again. A question that was deleted counts as closed."""
         return self.questions.get(question.question_id) or replace(question, status=QuestionStatus.CLOSED)
 
     def _event_actions(self, event: Event | None, now: datetime) -> Sequence[Action]:
@@ -96,7 +100,7 @@ class AnswerWriter:
 
 
 def with_answer(question: Question, at: str) -> Question:
-    """Return the question with one answer more; the last required answer closes it. at: when it was given."""
+    """Return the question with one answer more; the last required one closes it. at: the answer's stamp."""
     count = question.current_responses + 1
     if count < question.required_responses:
         return replace(question, current_responses=count)

@@ -1,7 +1,7 @@
-"""Claims of messages to phones, and reminders.
+"""Claims of messages to phones; and reminders, which wait in the index until they are due.
 
 A message is claimed before it is sent, and its claim gets the outcome afterwards. So nobody gets a message
-twice. Reminders wait in the index until they are due.
+twice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,12 @@ from rules.days import stamp, unstamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
 
-# Values of a claim's `active`: while its message is being sent, and if nobody knows whether it was sent.
+# Values of a claim's `active`. SENDING: its message is being sent. UNCONFIRMED: nobody knows whether it was
+# sent.
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
 # Every message enters this partition of the index and leaves it again, so it is cut into shards as well.
 SENDING_PARTITIONS = [SENDING, *(f"{SENDING}~{shard}" for shard in range(1, LISTENER_SHARDS))]
-# Longer than any function runs, so the sender of an older claim is gone.
+# No function runs for this long. So a claim that has been open for longer has lost its sender.
 UNCONFIRMED_AFTER = timedelta(minutes=20)
 
 
@@ -86,7 +87,7 @@ def read_index(
 
 
 class MessageClaims:
-    """Opens, settles and gives up claims."""
+    """Writes claims: opens them, stores their outcomes, and gives up those whose senders have died."""
 
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
         self._dynamodb, self.store = dynamodb, store
@@ -94,7 +95,8 @@ class MessageClaims:
     def open(self, claim: MessageClaim, notes: Sequence[Action]) -> ClaimResult:
         """Claim a message.
 
-        notes: actions for the same transaction, which note that the person is no longer due.
+        notes: actions of the same transaction, by which the person is no longer due for a message. MOVED: the
+        condition of one of them failed.
         """
         item = {
             KEY: claim.item_key,
@@ -104,7 +106,7 @@ class MessageClaims:
             "expires_at": claim.expires_at,
         }
         put = put_action(self.store.table, encode_item(item), f"attribute_not_exists({KEY})")
-        refusals = self.store.refusals([put, *notes])
+        refusals = self.store.write_all_or_none([put, *notes])
         if not refusals:
             return ClaimResult.CLAIMED
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
@@ -119,7 +121,7 @@ class MessageClaims:
         settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
         if endpoint_arn and self.store.transact([settle, self._endpoint_action(claim, endpoint_arn)]):
             return
-        # There is no new endpoint; or the person has registered again since, and the next message makes one.
+        # There is no new endpoint; or the person has registered again since. Then the next message makes one.
         self.store.transact([settle])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
@@ -139,7 +141,7 @@ class MessageClaims:
         return keys
 
     def give_up(self, item_key: str) -> bool:
-        """Mark a claim as unconfirmed. Returns False if it has got an outcome after all."""
+        """Mark a claim as unconfirmed. False: it has an outcome by now, so it is not marked."""
         subscription_id = item_key.partition("#")[0]
         values = {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(subscription_id)}
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
@@ -205,10 +207,8 @@ class ReminderStore:
         identifier = reminder.subscription.subscription_id
         if reminder.next_due is None:
             return self._delete_action(identifier, reminder.due)
-        marker, values = (
-            reminder_item(identifier, reminder.next_due),
-            encode_item({":due": stamp(reminder.due)}),
-        )
+        marker = reminder_item(identifier, reminder.next_due)
+        values = encode_item({":due": stamp(reminder.due)})
         return put_action(self.store.table, marker, "last_notified_at = :due", values)
 
     def _delete_action(self, subscription_id: str, due: datetime) -> Action:

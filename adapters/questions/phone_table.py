@@ -1,5 +1,9 @@
-"""A restore's writes of phones (rule 21): each subscription with its markers, its token, the claims of its
-messages and its place in the owner's quota.
+"""Writes the phones of a restore (rule 21) into the table Subscriptions.
+
+A phone is a subscription together with the messages that it got. Its items are the subscription's own item,
+its markers (the items by which senders find it), its token, and a claim for each message, so that no message
+is sent again. Beside them it has a slot in its owner's quota (the table Limits), by which an erasure finds
+it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,9 +35,9 @@ from rules.lake.table_items import CHANGED, TOKEN
 from rules.questions.notifications import claim_expires_at
 
 # The attributes that change with each message.
-NOTES = frozenset({"last_notified_at", CHANGED})
-NO_LIMIT = 10**6  # whoever had many phones gets them back
-POLLS = "poll#"  # how the keys of the places of waiting polls begin
+CHANGED_BY_MESSAGES = frozenset({"last_notified_at", CHANGED})
+NO_LIMIT = 10**6  # a restore gives owners back all their phones, also more than the quota allows by now
+POLLS = "poll#"  # the prefix of the keys of items that limit an agent's waiting polls
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,17 @@ class ReceivedMessage:
     key: str
     claimed_at: datetime
     outcome: str
-    settled_at: datetime | None
+    settled_at: datetime | None  # when the outcome was stored; None: nobody knows the outcome
     last: datetime  # the last instant at which it might have been sent
 
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A subscription as the lake keeps it."""
+    """A subscription and its messages, as the lake keeps them."""
 
-    item: Item
+    item: Item  # the subscription's own
     last_notified_at: str  # a stamp
-    messages: Sequence[ReceivedMessage] = ()  # may not be sent again
+    messages: Sequence[ReceivedMessage] = ()  # which may not be sent again
 
     @property
     def subscription_id(self) -> str:
@@ -62,18 +66,23 @@ class Phone:
 
     @property
     def owner(self) -> str:
-        """Whose phone it is."""
+        """The id of the person whose phone it is."""
         return str(self.item["owner"]["S"])
 
     def items(self, now: datetime) -> dict[str, Item]:
-        """Return the items that the table must have, by key; raises KeyError, ValueError if damaged."""
-        if TOKEN not in self.item:  # the token is dead, and there is nothing but the subscription's own item
+        """Return the items that the table must have, by key, without the claims.
+
+        Raises KeyError or ValueError if the subscription is damaged.
+        """
+        if (
+            TOKEN not in self.item
+        ):  # the token is dead, so the subscription has no markers and no token's item
             return {self.subscription_id: {**self.item, **encode_item({CHANGED: True})}}
         subscription = subscription_from(decode_item(self.item))
         return items_of(replace(subscription, is_active=True, last_notified_at=self.last_notified_at), now)
 
     def claims(self) -> Iterator[Item]:
-        """Yield the claims of the messages, so that none comes twice."""
+        """Yield the items that claim the messages, so that no message is sent again."""
         for message in self.messages:
             yield encode_item(
                 {
@@ -92,8 +101,8 @@ class Phone:
 class PutSummary:
     """What a restore of phones wrote."""
 
-    written: int = 0  # how many items
-    # The subscriptions that were not put, because another one has the phone by now.
+    written: int = 0  # the number of items
+    # Ids of the subscriptions that were not put, because another subscription has their token now.
     taken_over: tuple[str, ...] = ()
 
     def __add__(self, other: "PutSummary") -> "PutSummary":
@@ -102,7 +111,7 @@ class PutSummary:
 
 
 class PhoneTable:
-    """The table Subscriptions, and the places in Limits by which an erasure finds the phones."""
+    """The phones in the table Subscriptions, with their slots in the table Limits."""
 
     def __init__(self, dynamodb: Any, table: str, limits_table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
@@ -110,7 +119,7 @@ class PhoneTable:
         self._items = ItemTable(dynamodb, table, [KEY])
 
     def put_missing(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Put subscriptions that the table does not have, each with all its items or with none.
+        """Put the phones whose subscriptions the table does not have. Each gets all its items or none.
 
         Raises Unprocessed; it is safe to repeat.
         """
@@ -120,16 +129,16 @@ class PhoneTable:
         return _sum_in_threads(partial(self._put, now=now), missing)
 
     def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Let each subscription have the items that it must have; when it was notified last stays as it is.
+        """Write each phone whose items differ from those it must have, and delete its other items.
 
-        Raises Unprocessed; it is safe to repeat.
+        A difference in last_notified_at alone does not count. Raises Unprocessed; it is safe to repeat.
         """
         return _sum_in_threads(partial(self._replace, now=now), phones)
 
     def remove_others(self, keys: Collection[str]) -> int:
-        """Delete the items that have none of these keys; returns how many.
+        """Delete all items but those with these keys; returns how many were deleted.
 
-        Claims and the places of polls stay: they expire by themselves.
+        Claims and the items of waiting polls stay, because they expire by themselves.
         """
         removed = 0
         for item in scan_all(self._dynamodb, TableName=self._table, ConsistentRead=True):
@@ -143,7 +152,9 @@ class PhoneTable:
         return get_all(self._dynamodb, self._table, [{KEY: key} for key in dict.fromkeys(keys)])
 
     def _put(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._put_slot_and_claims(phone, now)
+        """Put a phone, on condition that its subscription is missing and no other one has its token."""
+        wanted = phone.items(now)
+        claims_written = self._put_slot_and_claims(phone, now)
         actions = [put_action(self._table, item) for item in wanted.values()]
         for action in actions:
             key = action["Put"]["Item"][KEY]["S"]
@@ -155,45 +166,57 @@ class PhoneTable:
                     "ExpressionAttributeNames": {"#of": "of"},
                     "ExpressionAttributeValues": encode_item({":subscription": phone.subscription_id}),
                 }
-        refusals = self._store.refusals(actions)
-        if not refusals:
-            return PutSummary(len(actions) + claims)
-        is_stored = list(wanted).index(phone.subscription_id) in refusals
-        return PutSummary(claims, () if is_stored else (phone.subscription_id,))
+        refused = self._store.write_all_or_none(actions)
+        if not refused:
+            return PutSummary(len(actions) + claims_written)
+        # Either another process has put this subscription meanwhile, or another subscription has the token.
+        is_stored = list(wanted).index(phone.subscription_id) in refused
+        return PutSummary(claims_written, () if is_stored else (phone.subscription_id,))
 
     def _replace(self, phone: Phone, now: datetime) -> PutSummary:
-        wanted, claims = phone.items(now), self._put_slot_and_claims(phone, now)
-        (subscription,) = self._read([phone.subscription_id]) or [{}]
-        keys = {*wanted, *(_keys(subscription) if subscription else ())}
+        """Put a phone in place of what the table has of it, whatever that is."""
+        wanted = phone.items(now)
+        claims_written = self._put_slot_and_claims(phone, now)
+        keys = set(wanted)
+        for subscription in self._read([phone.subscription_id]):  # at most one
+            keys.update(_keys(subscription))
         stored = {item[KEY]["S"]: item for item in self._read(keys)}
-        if _without_notes(stored) == _without_notes(wanted):
-            return PutSummary(claims)
+        if _without_message_changes(stored) == _without_message_changes(wanted):
+            return PutSummary(claims_written)
         surplus = [key for key in stored if key not in wanted]
         deletions = [delete_action(self._table, key) for key in surplus]
-        self._store.refusals([*deletions, *(put_action(self._table, item) for item in wanted.values())])
-        return PutSummary(len(wanted) + len(surplus) + claims)
+        puts = [put_action(self._table, item) for item in wanted.values()]
+        self._store.write_all_or_none([*deletions, *puts])  # no action has a condition, so none is refused
+        return PutSummary(len(wanted) + len(surplus) + claims_written)
 
     def _put_slot_and_claims(self, phone: Phone, now: datetime) -> int:
-        """Take the phone's slot, and put its missing claims; returns how many claims were put."""
+        """Take the phone's slot, and put its missing claims; returns the number of claims that were put.
+
+        They come before the phone's own items. So no sender finds a phone whose messages are not claimed yet,
+        and no phone is without a slot, by which an erasure finds it.
+        """
         slot = subscription_slot(phone.owner, phone.subscription_id, now)
         self._quota.take(slot, NO_LIMIT, now, lambda _: {})
         return self._items.put_missing(phone.claims())
 
 
 def _sum_in_threads(put: Callable[[Phone], PutSummary], phones: Iterable[Phone]) -> PutSummary:
+    """Put phones in several threads; returns the sum of the summaries."""
     with ThreadPoolExecutor(WRITERS) as pool:
         return sum(pool.map(put, phones), PutSummary())
 
 
 def _keys(stored: Item) -> list[str]:
-    """Return the keys that a stored subscription may have; if it is damaged, its token's at most."""
+    """Return the keys of a stored subscription's items; if it is damaged, its token's key or none."""
     try:
         return keys_of(subscription_from(decode_item(stored)))
     except (KeyError, TypeError, ValueError):
         return [token_key(stored[TOKEN]["S"])] if "S" in stored.get(TOKEN, {}) else []
 
 
-def _without_notes(items: Mapping[str, Item]) -> dict[str, Item]:
-    return {
-        key: {name: value for name, value in item.items() if name not in NOTES} for key, item in items.items()
-    }
+def _without_message_changes(items: Mapping[str, Item]) -> dict[str, Item]:
+    """Return items by key, without the attributes that change with each message."""
+    remaining: dict[str, Item] = {}
+    for key, item in items.items():
+        remaining[key] = {name: value for name, value in item.items() if name not in CHANGED_BY_MESSAGES}
+    return remaining

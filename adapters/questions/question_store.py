@@ -1,5 +1,5 @@
-"""The Questions table. Its indexes list questions by status or by agent, newest first, and open ones by
-closing time.
+"""The Questions table. One index has the questions by status, one by agent, both newest first. A third has
+the open questions by closing time.
 """
 
 import heapq
@@ -23,20 +23,20 @@ from rules.questions.questions import (
 
 # One page reads at most this many questions, however few of them match.
 READ_MAX = 200
-# It first reads as many as it needs. If some of them do not match, it goes on with this many at a time.
+# A page first reads as many questions as it shows. If some do not match, it reads this many more at a time.
 READ_AGAIN = 50
-# Where a list goes on: for each partition the (created_at, question_id) that was read last.
+# Where the next page begins: for each partition, the (created_at, question_id) that was read last.
 ListPosition = Mapping[str, tuple[str, str]]
 
 
 class QuestionStore:
-    """Questions of all agents."""
+    """Stores, reads and expires single questions of all agents."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self.table = dynamodb, table
 
     def create(self, question: Question, now: datetime) -> Question:
-        """Put a question unless its id is taken; returns the one that is stored."""
+        """Put a question, unless its id is taken; returns the question that the table has afterwards."""
         try:
             self._dynamodb.put_item(
                 TableName=self.table,
@@ -45,6 +45,7 @@ class QuestionStore:
                 ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            # The earlier question may expire between both requests. Then the new one stands for it.
             return self.get(question.question_id) or question
         return question
 
@@ -54,22 +55,55 @@ class QuestionStore:
         answer = self._dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
         return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
+    def expirable(self, now: datetime) -> Iterator[str]:
+        """Yield the ids of questions that are stored as open, and that no answer can reach any more."""
+        until = stamp(now - STORED_WITHIN)
+        items = query_all(
+            self._dynamodb,
+            TableName=self.table,
+            IndexName="ByClosing",
+            KeyConditionExpression="#status = :open AND closes_at <= :until",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues=encode_item({":open": QuestionStatus.OPEN.value, ":until": until}),
+        )
+        return (item["question_id"]["S"] for item in items)
+
+    def expire(self, question_id: str, now: datetime) -> bool:
+        """Store a question as expired. False: it is not open, or an answer may still reach it."""
+        values = {
+            ":open": QuestionStatus.OPEN.value,
+            ":expired": QuestionStatus.EXPIRED.value,
+            ":until": stamp(now - STORED_WITHIN),
+        }
+        try:
+            self._dynamodb.update_item(
+                TableName=self.table,
+                Key=encode_item({"question_id": question_id}),
+                UpdateExpression="SET #status = :expired",
+                ConditionExpression="#status = :open AND closes_at <= :until",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues=encode_item(values),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """Questions newest first."""
+    """One page of a list."""
 
-    questions: list[Question]
-    next: ListPosition | None  # where to go on, None at the end
+    questions: list[Question]  # newest first
+    next: ListPosition | None  # where the next page begins; None: this is the last one
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLists:
-    """Reads the keys of questions from an index, and the questions themselves from the table.
+    """Reads lists of questions: their keys from an index, and the questions themselves from the table.
 
-    The indexes have keys alone, and an answer changes no key but the last one, which closes the question. So
-    answers write to no index. The partition OPEN takes one write for a question that is asked and one for its
-    closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
+    The indexes hold nothing but keys. Of all answers, only the last one changes a key, because it closes the
+    question. So the other answers write to no index. DynamoDB takes 1,000 writes a second in one partition.
+    In the partition OPEN a question takes two, when it is asked and when it closes: 500 questions a second.
     """
 
     dynamodb: Any
@@ -96,16 +130,18 @@ class QuestionLists:
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
         """Return a page. index: its name, and the attribute that it is partitioned by."""
+        # Each partition is likely to give its share of the page, so one request reads that share and two rows
+        # more: one because the division rounds down, and one to see whether the list goes on after the page.
         step = limit // len(partitions) + 2
-        lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
-        keys = heapq.merge(*lists, key=_created_at, reverse=True)
+        key_lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
+        keys = heapq.merge(*key_lists, key=_created_at, reverse=True)
         matching: list[Question] = []
         position, read_count, size = dict(after), 0, limit
         while read_count < READ_MAX and (chunk := list(islice(keys, size))):
             questions = self._get([question_id for _, _, question_id in chunk])
             for number, (partition, created_at, question_id) in enumerate(chunk, 1):
                 position[partition] = created_at, question_id
-                question = questions.get(question_id)  # None: it is gone since the index was read
+                question = questions.get(question_id)  # None: deleted since the index was read
                 if question and matches(question):
                     matching.append(question)
                 if len(matching) == limit:
@@ -117,9 +153,17 @@ class QuestionLists:
     def _keys(
         self, index: tuple[str, str], partition: str, start: tuple[str, str] | None, step: int
     ) -> Iterator[tuple[str, str, str]]:
-        """Yield (partition, created_at, question_id), newest first, `step` to a request."""
+        """Yield (partition, created_at, question_id), newest first.
+
+        start: (created_at, question_id) of the row before the first one; None: begin with the newest. step:
+        how many rows one request reads.
+        """
         name, attribute = index
-        first = start and {attribute: partition, "created_at": start[0], "question_id": start[1]}
+        start_key: dict[str, Any] = {}
+        if start:
+            created_at, question_id = start
+            row_before = {attribute: partition, "created_at": created_at, "question_id": question_id}
+            start_key = {"ExclusiveStartKey": encode_item(row_before)}
         items = query_all(
             self.dynamodb,
             TableName=self.table,
@@ -129,7 +173,7 @@ class QuestionLists:
             ExpressionAttributeValues=encode_item({":part": partition}),
             ScanIndexForward=False,
             Limit=step,
-            **({"ExclusiveStartKey": encode_item(first)} if first else {}),
+            **start_key,
         )
         for item in items:
             yield partition, item["created_at"]["S"], item["question_id"]["S"]
@@ -138,39 +182,6 @@ class QuestionLists:
         keys = ({"question_id": question_id} for question_id in dict.fromkeys(question_ids))
         questions = (from_item(decode_item(item)) for item in get_all(self.dynamodb, self.table, keys))
         return {question.question_id: question for question in questions}
-
-    def expirable(self, now: datetime) -> Iterator[str]:
-        """Yield the ids of questions that are stored as open and that no answer can reach any more."""
-        until = stamp(now - STORED_WITHIN)
-        items = query_all(
-            self.dynamodb,
-            TableName=self.table,
-            IndexName="ByClosing",
-            KeyConditionExpression="#status = :open AND closes_at <= :until",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues=encode_item({":open": QuestionStatus.OPEN.value, ":until": until}),
-        )
-        return (item["question_id"]["S"] for item in items)
-
-    def expire(self, question_id: str, now: datetime) -> bool:
-        """Move a question to the list of expired ones; False: not open, or answers may still reach it."""
-        values = {
-            ":open": QuestionStatus.OPEN.value,
-            ":expired": QuestionStatus.EXPIRED.value,
-            ":until": stamp(now - STORED_WITHIN),
-        }
-        try:
-            self.dynamodb.update_item(
-                TableName=self.table,
-                Key=encode_item({"question_id": question_id}),
-                UpdateExpression="SET #status = :expired",
-                ConditionExpression="#status = :open AND closes_at <= :until",
-                ExpressionAttributeNames={"#status": "status"},
-                ExpressionAttributeValues=encode_item(values),
-            )
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
 
 
 def _created_at(key: tuple[str, str, str]) -> str:

@@ -173,10 +173,11 @@ class SubscriptionStore:
         """Store a subscription; returns it, and whether it is new.
 
         If the person has registered this token before, the new subscription replaces the old one and keeps
-        its history. If another person has, theirs is removed in the same transaction: a phone has one user at
-        a time, and whoever sends its token is holding the phone. The endpoint belongs to the phone, so it is
-        taken over.
-        Raises Unprocessed if others kept changing it; it is safe to repeat.
+        its history. If another person has registered it, their subscription is removed in the same
+        transaction: a phone has one user at a time, and the person who sends its token holds the phone. The
+        endpoint belongs to the phone, so the new subscription keeps it.
+
+        Raises Unprocessed if other processes kept changing the subscription; it is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
             earlier, holder, others = self._read_rivals(wanted)
@@ -187,9 +188,10 @@ class SubscriptionStore:
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
     def _read_rivals(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
-        """Return the person's earlier subscription, the id that has the token ("": none), and whose it is.
+        """Return what is stored for the person and for the token.
 
-        The last is the subscription of another person, None if the token is free or the person's own.
+        That is: the person's earlier subscription; the id of the subscription that has the token, "" for
+        none; and that subscription, if it is another person's.
         """
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
@@ -223,12 +225,12 @@ class SubscriptionStore:
 
     def transact(self, actions: list[Action]) -> bool:
         """Write all or nothing; False if a condition fails."""
-        return self.refusals(actions) == []
+        return self.write_all_or_none(actions) == []
 
-    def refusals(self, actions: list[Action]) -> list[int]:
-        """Write all or nothing; returns the indexes of the actions whose conditions failed.
+    def write_all_or_none(self, actions: list[Action]) -> list[int]:
+        """Write all actions, or none if a condition fails; returns the indexes of the refused actions.
 
-        Raises Unprocessed if DynamoDB will not decide; it is safe to repeat.
+        Raises Unprocessed if DynamoDB keeps answering that it is busy. It is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
             try:

@@ -1,127 +1,50 @@
-"""The UserStats table, which has each person's stats and the leaderboard by points; and the transaction that
-counts answers.
+"""The UserStats table. It has each person's stats, and by an index the leaderboard by points.
+
+A person's stats stand under one hash, which may change when keys are rotated. Then the items of the other
+hashes have `moved_to`, the hash under which the stats are to be looked for.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from heapq import nlargest
 from itertools import chain
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, cancellation_reasons, get_all, scan_all
-from adapters.questions.response_store import ResponseStore
-from rules.days import stamp
-from rules.engagement.streak import Streak
-from rules.questions import answer_stats
-from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
-from rules.questions.responses import Response
+from adapters.platform.tables import get_all, scan_all
+from adapters.questions.stats_attributes import stats_attributes, stats_from
+from rules.questions.answer_stats import Stats
 
-# The name of the answers in all categories that are not counted one by one. No category has this name.
-OTHERS = "*"
-DATE_CHARACTERS = 4
-# The badges that SettledDates keeps. Those for categories follow from the categories, which have their first
-# dates.
-_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
-# The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
+# The name of the attribute by which the index ByTotalPoints is partitioned; and its value in the first
+# partition.
 LEADERBOARD = "_leaderboard"
-# Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
+# Every change of an item changes one of these attributes. A repair has the condition that all of them are as
+# they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
-# A transaction takes 100 actions: one for the stats, and one for each of two older hashes (KEYS_MAX) that
-# they move from; a mark for each answer.
-RESPONSES_MAX = 97
-
-
-def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
-    """Return stats as table attributes: less than 1 KB, however long a person has been answering.
-
-    Stats are read again from days, settled, badges with badge_days, answers_by_category with category_days,
-    newest_at, zone and created_at. The other attributes are what shows, as of the last activity date.
-    """
-    streak, names, badges = stats.streak, sorted(stats.categories), earned_badges(stats)
-    answers = {name: stats.categories[name].answers for name in names}
-    return {
-        "fingerprint_hash": person,
-        "total_points": stats.total_points,
-        "total_answers": stats.total_answers,
-        "streak_days": streak.length if streak else 0,
-        "longest_streak_days": streak.longest if streak else 0,
-        "streak_last_date": streak.last.isoformat() if streak else None,
-        "badges": [badge.badge.name for badge in badges],
-        "badge_days": _encode(badge.earned_on for badge in badges),
-        "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
-        "category_days": _encode(stats.categories[name].first for name in names),
-        "days": answer_stats.encode_days(stats.days),
-        "settled": _settled_text(stats.settled),
-        "created_at": stats.created_at or None,
-        "newest_at": stats.newest[0],
-        "zone": stats.newest[1],
-    }
-
-
-def stats_from(stored: Mapping[str, Any]) -> Stats:
-    """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
-    days, newest = answer_stats.decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
-    answers = dict(stored["answers_by_category"])
-    others = answers.pop(OTHERS, 0)
-    firsts = _decode(stored["category_days"])
-    categories = {
-        name: Category(answers[name], first) for name, first in zip(sorted(answers), firsts, strict=True)
-    }
-    earned = dict(zip(stored["badges"], _decode(stored["badge_days"]), strict=True))
-    settled = _settled_from(stored.get("settled"), earned)
-    return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
-
-
-def _settled_text(settled: SettledDates) -> str | None:
-    """Write all but the badges, which have an attribute of their own; None while nothing is settled."""
-    streak = settled.streak
-    if streak is None:
-        return None
-    numbers = (streak.last.toordinal(), streak.length, streak.longest, streak.active_days)
-    return ":".join(map(str, (settled.answers, settled.points, *numbers)))
-
-
-def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
-    if text is None:
-        return SettledDates()
-    answers, points, last, length, longest, active_days = map(int, text.split(":"))
-    streak = Streak(date.fromordinal(last), length, longest, active_days)
-    badges = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLED_BADGES}
-    return SettledDates(answers, points, streak, badges)
-
-
-def _encode(days: Iterable[date]) -> str:
-    return "".join(answer_stats.base36(day.toordinal(), DATE_CHARACTERS) for day in days)
-
-
-def _decode(text: str) -> list[date]:
-    starts = range(0, len(text), DATE_CHARACTERS)
-    return [date.fromordinal(int(text[start : start + DATE_CHARACTERS], 36)) for start in starts]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStats:
     """A person's stats as they are stored."""
 
-    person: str  # the hash under which the next writing puts them
+    person: str  # the hash under which the next write puts the stats
     stats: Stats
     version: int = 0  # 0: the person has none
     updated_at: str = ""
     older: tuple[str, ...] = ()  # all other hashes that the person has had
-    hashes_to_redirect: tuple[tuple[str, int], ...] = ()  # (hash, version): the next writing sets `moved_to`
-    is_split_over_hashes: bool = False  # several have stats: they are counted anew from all responses
+    # (hash, version) of the older hashes whose items get `moved_to` at the next write
+    hashes_to_redirect: tuple[tuple[str, int], ...] = ()
+    is_split_over_hashes: bool = False  # several hashes have stats, so they must be made from all responses
 
     @property
     def stored_under(self) -> str:
-        """The hash under which the stats are now, and boards have them."""
+        """The hash under which table and boards have the stats now."""
         if self.version:
             return self.person
-        former = (person for person, version in self.hashes_to_redirect if version)
-        return next(former, self.person)
+        hashes_with_stats = (older_hash for older_hash, version in self.hashes_to_redirect if version)
+        return next(hashes_with_stats, self.person)
 
     @property
     def hashes(self) -> tuple[str, ...]:
@@ -130,15 +53,17 @@ class StoredStats:
 
 
 class UserStatsStore:
-    """Stats of all people. shards: partitions that the leaderboard's index is cut into."""
+    """Stats of all people."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        """shards: how many partitions the leaderboard's index has."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
     def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
-        """Return a person's stats, strongly consistent: one request, unless they are under another hash yet.
+        """Return a person's stats, strongly consistent.
 
-        older: hashes that the person is known to have had.
+        older: hashes that the person is known to have had. It takes one request, and more if one of these
+        hashes does not lead to the stats yet.
         """
         home = self._home(person)
         unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
@@ -159,7 +84,10 @@ class UserStatsStore:
         )
 
     def _home(self, person: str) -> StoredStats:
-        """Follow a person's hashes to where their stats are, or would be; raises ValueError for a circle."""
+        """Follow `moved_to` from a hash to the stats; returns empty stats if there are none.
+
+        Raises ValueError if the hashes lead in a circle.
+        """
         visited = set[str]()
         while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
             if person in visited:
@@ -191,7 +119,7 @@ class UserStatsStore:
         return item
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
-        """Put an item in place of the one that was read; False: it has changed since."""
+        """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
         condition, names, values = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
         request = {"TableName": self._table, "Item": new, "ConditionExpression": condition}
         request |= {"ExpressionAttributeNames": names} if names else {}
@@ -203,7 +131,10 @@ class UserStatsStore:
         return True
 
     def put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
-        """Return a transaction's actions: put stats if nobody has changed them since they were read."""
+        """Return a transaction's actions, which put stats if nobody has changed them since they were read.
+
+        The first action is for the stats, the others are for hashes_to_redirect.
+        """
         attributes = self.attributes(before.person, stats, before.older)
         actions = [self._put_action(attributes, before.version, now)]
         for older_hash, version in before.hashes_to_redirect:
@@ -212,7 +143,7 @@ class UserStatsStore:
         return actions
 
     def _put_action(self, attributes: Mapping[str, Any], version: int, now: str) -> dict[str, Any]:
-        """Return the action that puts an item in place of the one of a version; 0: there is none."""
+        """Return the action that puts an item in place of the one with a version; 0: none is stored."""
         item = encode_item({**attributes, "version": version + 1, "updated_at": now})
         put: dict[str, Any] = {"TableName": self._table, "Item": item}
         if version == 0:
@@ -223,7 +154,10 @@ class UserStatsStore:
         return {"Put": put}
 
     def top(self, limit: int) -> list[tuple[str, int, int]]:
-        """Return (fingerprint_hash, points, answers), best first: one request a shard."""
+        """Return at most `limit` people as (fingerprint_hash, points, answers), best first.
+
+        It takes one request for each shard.
+        """
         rows = chain.from_iterable(self._best(shard, limit) for shard in range(self._shards))
         return nlargest(limit, rows, key=_board_order)
 
@@ -252,63 +186,5 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 
 def _partition(shard: int) -> str:
-    """Name a partition: `_leaderboard`, then `_leaderboard#1` and so on. Small deployments have the first."""
+    """Return a partition's name: `_leaderboard` for shard 0, `_leaderboard#1` for shard 1, and so on."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
-
-
-@dataclass(frozen=True, slots=True)
-class CountRefusal:
-    """Why a transaction wrote nothing."""
-
-    has_moved: bool  # the stats have changed since they were read, or two transactions met
-    is_marked: bool  # an answer is counted already, or gone
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerCounts:
-    """Writes UserStats and the marks of Responses."""
-
-    dynamodb: Any
-    stats: UserStatsStore
-    responses: ResponseStore
-
-    def count(
-        self,
-        change: tuple[StoredStats, Stats],
-        answers: Sequence[Response],
-        now: datetime,
-    ) -> CountRefusal | None:
-        """Count up to RESPONSES_MAX distinct answers of one person; returns a refusal, or None.
-
-        change: the stats as read, and with these answers.
-        One request writes the stats and each answer's mark. So a process that dies leaves all of it or
-        nothing.
-        """
-        at, (before, after) = stamp(now), change
-        actions = self.stats.put_actions(before, after, at)
-        puts = len(actions)
-        actions += [self.responses.mark_action(answer, at) for answer in answers]
-        try:
-            self.dynamodb.transact_write_items(TransactItems=actions)
-        except self.dynamodb.exceptions.TransactionCanceledException as error:
-            codes = [reason.get("Code") for reason in cancellation_reasons(error, len(actions))]
-            return _refusal(codes, puts)
-        return None
-
-    def replace(self, before: StoredStats, stats: Stats, now: datetime) -> bool:
-        """Put stats that were computed afresh; False if the stored ones have changed since they were read.
-
-        before: as read by one hash, so that nothing is to be moved.
-        """
-        (action,) = self.stats.put_actions(before, stats, stamp(now))
-        try:
-            self.dynamodb.put_item(**action["Put"])
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
-
-def _refusal(codes: Sequence[str | None], puts: int) -> CountRefusal:
-    """Return why a transaction was refused. codes: of the stats (the first `puts`), and of each mark."""
-    has_moved = REFUSED in codes[:puts] or REFUSED not in codes
-    return CountRefusal(has_moved, REFUSED in codes[puts:])

@@ -20,7 +20,7 @@ P = TypeVar("P")
 
 
 class SettingsMissing(SafeToLog, RuntimeError):
-    """Variables of the environment that are missing or malformed: the text has each by its name."""
+    """Variables of the environment are missing or malformed. The text names each, with the reason."""
 
 
 def variable_name(field_name: str) -> str:
@@ -29,7 +29,10 @@ def variable_name(field_name: str) -> str:
 
 
 def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
-    """Fill a settings class; raises SettingsMissing."""
+    """Return a settings class with the values of the environment; raises SettingsMissing.
+
+    kind: a dataclass. A field has the value of the variable with its name in capitals.
+    """
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for field in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
@@ -37,9 +40,8 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
         try:
             if text is None:
                 raise ValueError("is not set")
-            values[field.name] = _READERS[
-                str(field.type if isinstance(field.type, str) else field.type.__name__)
-            ](text)
+            type_name = field.type if isinstance(field.type, str) else field.type.__name__
+            values[field.name] = _READERS[type_name](text)
         except ValueError as error:
             wrong.append(f"{variable_name(field.name)} {error}")
     if wrong:

@@ -1,11 +1,11 @@
-"""What several functions read from their environment alike."""
+"""Settings that several functions share, and those of the functions for privacy."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """ingest.web.api."""
+    """Read by every function of an HTTP API (ingest.web.api): how many requests a caller may make."""
 
     limits_table: str
     reads_per_minute: int  # of one caller
@@ -13,7 +13,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyTables:
-    """Where persons are, but for copies and caches."""
+    """All stores that have data of persons, without copies and caches."""
 
     user_streaks_table: str
     bp_events_table: str
@@ -38,22 +38,24 @@ class PrivacyTables:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyApiSettings(Allowance):
-    """ingest.privacy_api."""
+    """Read by the function ingest.privacy_api."""
 
     payload_bucket: str
     identity_url: str
     erasures_table: str
     erasure_secret_arn: str
-    erasure_function: str  # makes exports
+    erasure_function: str  # the function that makes exports
     phone_regions: str
     exports_per_day: int
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureSettings(PrivacyTables):
+    """Read by the function processors.erasure."""
+
     """processors.erasure."""
 
     boards_table: str
     group_events_table: str
     redis_url: str
-    settle_seconds: int  # after this many seconds nobody writes who does not know a new tombstone
+    settle_seconds: int  # this long after a tombstone was written, every process that writes knows it

@@ -1,4 +1,4 @@
-"""What the functions of accounts and of the book of rules read from their environment."""
+"""Settings of the functions of accounts and of the book of rules."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class RulesApiSettings(Allowance):
-    """ingest.book."""
+    """Read by the function ingest.book."""
 
     rule_books_table: str
     lake_bucket: str
@@ -16,7 +16,7 @@ class RulesApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
-    """ingest.engagement.users_api."""
+    """Read by the function ingest.engagement.users_api."""
 
     leaderboard_shards: int
     user_streaks_table: str
@@ -35,5 +35,5 @@ class UsersApiSettings:
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
-    event_hot_days: int  # after this many events leave their table; 0: they expire
-    past_function: str
+    event_hot_days: int  # after this many days events leave their table; 0: they expire
+    past_function: str  # the function that reads past events from the lake

@@ -1,4 +1,4 @@
-"""What the two doors of engagement read from their environment."""
+"""Settings of the two functions that take events of engagement."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class EventsApiSettings(Allowance):
-    """ingest.engagement.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
+    """Read by the function ingest.engagement.events_api."""
 
     user_streaks_table: str
     bp_events_table: str
     idempotency_keys_table: str
     redis_url: str
     rule_books_table: str
-    rate_limit_per_minute: int
+    rate_limit_per_minute: int  # events of one user; admins are not limited
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
@@ -22,13 +22,13 @@ class EventsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class EventsStreamSettings:
-    """ingest.engagement.events_stream: what it cannot accept goes to failure_queue_url."""
+    """Read by the function ingest.engagement.events_stream."""
 
     user_streaks_table: str
     bp_events_table: str
     idempotency_keys_table: str
     payload_bucket: str
     rule_books_table: str
-    failure_queue_url: str
+    failure_queue_url: str  # gets the records that the function cannot accept
     erasures_table: str
     erasure_secret_arn: str

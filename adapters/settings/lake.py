@@ -1,22 +1,22 @@
-"""What the functions of the lake and the warehouse read from their environment."""
+"""Settings of the functions of the lake and the warehouse."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class CurateSettings:
-    """analytics.steps.curate_function."""
+    """Read by the function analytics.steps.curate_function."""
 
     lake_bucket: str
     glue_database: str
-    raw_retention_days: int  # 0 for ever
-    curate_job_name: str  # the Glue job
-    spark_from_gb: int  # a night with more raw GB is handed to it first; 0: never
+    raw_retention_days: int  # how long the lake keeps raw objects; 0: for ever
+    curate_job_name: str  # the Glue job that curates large nights
+    spark_from_gb: int  # the Glue job curates a night whose raw objects have more GB; 0: it curates none
 
 
 @dataclass(frozen=True, slots=True)
 class CurateLargeSettings:
-    """analytics.steps.curate_large_function."""
+    """Read by the function analytics.steps.curate_large_function."""
 
     lake_bucket: str
     glue_database: str
@@ -24,12 +24,12 @@ class CurateLargeSettings:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSettings:
-    """analytics.steps.warehouse_function."""
+    """Read by the function analytics.steps.warehouse_function."""
 
     lake_bucket: str
     warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
     copy_role_arn: str  # the role that Redshift reads the lake with; a DuckDB file needs none
-    # The workgroup that gets the daily limit; "" for a warehouse that is not ours
+    # The workgroup of Redshift that gets the daily limit; "": the deployment has no workgroup of its own
     warehouse_workgroup_arn: str
     warehouse_daily_rpu_hours: int
     campaign_grace_days: int
@@ -38,19 +38,20 @@ class WarehouseSettings:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSettings:
-    """analytics.steps.forget_function."""
+    """Read by the function analytics.steps.forget_function."""
 
     lake_bucket: str
     erasures_table: str
     erasure_secret_arn: str
-    lake_settle_seconds: (
-        int  # after this many seconds nothing that was sent before is on its way to the lake any more
-    )
+    lake_settle_seconds: int  # this long after a row was sent, it is in the lake
 
 
 @dataclass(frozen=True, slots=True)
 class RetainSettings:
-    """analytics.steps.retain_function. Days: after so many what is meant leaves its table; 0: never."""
+    """Read by the function analytics.steps.retain_function.
+
+    After the given days, events, payloads and texts of answers leave their tables; 0: they stay.
+    """
 
     lake_bucket: str
     bp_events_table: str
@@ -63,21 +64,21 @@ class RetainSettings:
 
 @dataclass(frozen=True, slots=True)
 class PastEventsSettings:
-    """analytics.steps.past_function."""
+    """Read by the function analytics.steps.past_function."""
 
     lake_bucket: str
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfSettings:
-    """analytics.steps.what_if_function."""
+    """Read by the function analytics.steps.what_if_function."""
 
     lake_bucket: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSettings:
-    """analytics.steps.reconcile_function."""
+    """Read by the function analytics.steps.reconcile_function."""
 
     lake_bucket: str
     roots_bucket: str  # where roots over all ledgers are published

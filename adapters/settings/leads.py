@@ -1,4 +1,4 @@
-"""What the functions of leads read from their environment."""
+"""Settings of the functions of leads."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class LeadsApiSettings(Allowance):
-    """ingest.leads.leads_api."""
+    """Read by the function ingest.leads.leads_api."""
 
     lead_queue_url: str
     payload_bucket: str
@@ -25,24 +25,26 @@ class LeadsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class HooksApiSettings(Allowance):
-    """ingest.leads.hooks_api."""
+    """Read by the function ingest.leads.hooks_api."""
 
     lead_queue_url: str
     payload_bucket: str
     idempotency_keys_table: str
-    hook_secret_prefix: str  # of hooks' names, such as `streakline/hooks/`
+    # A hook's secret has the name {hook_secret_prefix}{organization_id}/{source}. Example of a prefix:
+    # `streakline/hooks/`.
+    hook_secret_prefix: str
     currency: str
     phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)
 class LeadsSettings:
-    """ingest.leads.lead_consumer."""
+    """Read by the function ingest.leads.lead_consumer."""
 
-    # postgresql://user[:password]@host:port/database, which signs in by IAM if it has no password; or
-    # rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN, by the RDS Data API
+    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM if there is no
+    # password rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
     identity_url: str
-    lead_queue_url: str  # where messages come from, and wait
+    lead_queue_url: str  # the queue that the function reads, and in which messages wait for another attempt
     event_table: str
     idempotency_keys_table: str
     payload_bucket: str
@@ -56,7 +58,7 @@ class LeadsSettings:
 
 @dataclass(frozen=True, slots=True)
 class IdentityApiSettings(Allowance):
-    """ingest.leads.identity_api."""
+    """Read by the function ingest.leads.identity_api."""
 
     identity_url: str  # as in LeadsSettings
     lead_queue_url: str
@@ -65,8 +67,9 @@ class IdentityApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class MigrateSettings:
-    """ingest.leads.identity_migration."""
+    """Read by the function ingest.leads.identity_migration."""
 
-    identity_url: str  # the owner's, as in LeadsSettings
-    admin_secret_arn: str  # has the owner's password, for a postgresql URL without one
-    app_secret_arn: str  # has what streakline_leads_api is to sign in by, "" if nobody uses the Data API
+    identity_url: str  # as in LeadsSettings, with the role that owns the schema
+    admin_secret_arn: str  # the secret with the owner's password, if identity_url has none
+    # The secret by which the role streakline_leads_api signs in to the Data API; "": nobody uses the Data API
+    app_secret_arn: str

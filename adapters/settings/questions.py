@@ -1,4 +1,4 @@
-"""What the functions of questions read from their environment."""
+"""Settings of the functions of questions."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class QuestionsApiSettings(Allowance):
-    """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers."""
+    """Read by the function ingest.questions.questions_api."""
 
     questions_table: str
     responses_table: str
@@ -19,7 +19,7 @@ class QuestionsApiSettings(Allowance):
     user_streaks_table: str
     fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
     redis_url: str
-    rate_limit_per_minute: int
+    rate_limit_per_minute: int  # answers of one caller
     commands_per_minute: int
     open_questions_max: int
     subscriptions_max: int
@@ -30,7 +30,7 @@ class QuestionsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class PollsApiSettings(Allowance):
-    """ingest.questions.polls_api. The places of waiting polls are in limits_table."""
+    """Read by the function ingest.questions.polls_api. It counts waiting polls in limits_table."""
 
     questions_table: str
     responses_table: str
@@ -38,7 +38,7 @@ class PollsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsSettings:
-    """ingest.questions.subscriptions: the part of QuestionsApiSettings that its routes need."""
+    """The part of QuestionsApiSettings that the routes of ingest.questions.subscriptions need."""
 
     subscriptions_table: str
     redis_url: str

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import processors.outgoing.notifications as telling
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import BACKLOG_SHARDS, shard_of
+from adapters.outgoing.notification_items import BACKLOG_SHARDS, shard_of
 from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units

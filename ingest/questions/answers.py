@@ -16,7 +16,8 @@ from adapters.engagement.account_indexes import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from adapters.questions.user_stats_store import OTHERS, UserStatsStore
+from adapters.questions.stats_attributes import OTHERS
+from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.questions.questions import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
@@ -27,16 +28,11 @@ from rules.days import DAY, is_stamp, stamp
 from rules.engagement.boards import with_ranks
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
+from rules.questions.answer_events import Submission, event_of_answer
+from rules.questions.answer_points import points_for
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
 from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import (
-    Response,
-    Submission,
-    event_of_answer,
-    new_response,
-    points_for,
-    public_id,
-)
+from rules.questions.responses import Response, new_response, public_id
 
 SHOWN_DEFAULT = timedelta(days=30)
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100

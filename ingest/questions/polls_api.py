@@ -22,16 +22,9 @@ from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to, text_matching
+from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
 from rules.questions.questions import Question, shown_status
-from rules.questions.responses import (
-    POLL_SECONDS_MIN,
-    Response,
-    has_newer,
-    is_waiting,
-    next_pause,
-    page_of,
-    public_id,
-)
+from rules.questions.responses import Response, public_id
 
 WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.engagement.account_items import UNDATED
-from adapters.operations import Freshness, FreshnessUnknown
+from adapters.freshness import Freshness, FreshnessUnknown
 from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects
 from adapters.platform.tables import scan_all

@@ -19,7 +19,7 @@ from local.plan.measured_units import (
 )
 from local.plan.price_list import fact
 from local.plan.traffic import Traffic
-from rules.engagement.boards import PAUSE_MAX, USERS_A_SECOND
+from rules.engagement.boards import pause_between
 from rules.engagement.events import RETENTION
 from rules.engagement.proof import BUCKETS
 from rules.outgoing.notices import KEPT
@@ -64,7 +64,7 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
 def _snapshots(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> Part:
     """Return the counts of everybody for the boards. With many accounts there is a pause between them."""
     most = size.settings["snapshots_a_day"]
-    pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
+    pause = pause_between(int(traffic.accounts))
     # A schedule's invocations are among the idle amounts. A snapshot replaces the one before it.
     left_out = ("invocations", "logs.bytes", "stored.Boards")
     snapshot = {

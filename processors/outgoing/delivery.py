@@ -15,16 +15,11 @@ from typing import Any
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
+from adapters.outgoing.backlog_store import BACKLOGS_READ, Backlog, BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_store import (
-    BACKLOGS_READ,
-    Backlog,
-    BacklogStore,
-    EndpointShard,
-    WorkerLeases,
-    endpoint_shard,
-)
+from adapters.outgoing.notification_items import EndpointShard, endpoint_shard
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
+from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer

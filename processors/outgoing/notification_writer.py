@@ -18,13 +18,8 @@ from adapters.leads.feature_store import feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import (
-    EndpointShard,
-    OutboxConflict,
-    OutboxStore,
-    OutboxWrite,
-    endpoint_shard,
-)
+from adapters.outgoing.notification_items import EndpointShard, endpoint_shard
+from adapters.outgoing.outbox_store import OutboxConflict, OutboxStore, OutboxWrite
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all

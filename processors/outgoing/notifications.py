@@ -17,8 +17,11 @@ from adapters.engagement.goals import GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
+from adapters.outgoing.backlog_store import BacklogStore
+from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, DeliveryInvoker, OutboxStore
+from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Deadline

@@ -1,11 +1,10 @@
 """Counts responses into the stats of the person who answered, each exactly once (rule 7).
 
 It reads the stream of the table Responses, and writes UserStats. A response is counted if and only if it has
-a mark: stats and mark are written in one transaction. DynamoDB refuses the transaction if the response has
-its mark already, or is gone, or if the stats have changed. So a crash leaves all or nothing, and a second
-delivery writes nothing. A person is known by a keyed hash alone. AnswerCounter decides what to write;
-AnswerCounts
-(adapters.questions.user_stats_store) writes it.
+a mark, because one transaction writes stats and mark. DynamoDB refuses the transaction if the response has
+its mark already, or was deleted, or if the stats have changed. So a crash leaves all or nothing, and a second
+delivery of a response writes nothing. A person is known by a keyed hash alone. AnswerCounter decides what to
+write; AnswerCounts (adapters/questions/answer_counts.py) writes it.
 """
 
 from collections.abc import Sequence
@@ -20,8 +19,9 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.tables import chunks
+from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import RESPONSES_MAX, AnswerCounts, StoredStats, UserStatsStore
+from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
 from rules.questions.answer_stats import ResponseTooOld, Stats, add_responses, fold_responses
@@ -29,13 +29,13 @@ from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
 ATTEMPTS_MAX = 20
-# The index by person is eventually consistent. It has all responses that were written so long ago.
+# The index by person is eventually consistent. It has all responses that are at least this old.
 INDEX_LAG = timedelta(seconds=10)
 Pairs = Sequence[tuple[Record, Response]]
 
 
 class StatsBusy(Exception):
-    """The person's stats keep changing; it is safe to repeat, later."""
+    """The person's stats keep changing. It is safe to repeat the work later."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class AnswersSettings(ConsumerSettings):
 
     responses_table: str
     user_stats_table: str
-    stats_shards: int  # parts of an index of UserStats
+    stats_shards: int  # how many partitions the leaderboard's index has
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,18 @@ class AnswerCounter:
         for record, response in outcome.read(records, _response_of):
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
 
-        def count(person: str, pairs: Pairs) -> None:
-            counted = self.count(person, [response for _, response in pairs], now)
-            outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
-
         for person, pairs in by_person.items():
-            outcome.attempt(pairs, partial(count, person), logger, (*TRANSIENT, StatsBusy), person=person)
+            count = partial(self._count_pairs, person, now=now, outcome=outcome)
+            outcome.attempt(pairs, count, logger, (*TRANSIENT, StatsBusy), person=person)
         return outcome
 
+    def _count_pairs(self, person: str, pairs: Pairs, now: datetime, outcome: BatchResult) -> None:
+        """Count a person's responses, and add to the outcome how many were counted."""
+        counted = self.count(person, [response for _, response in pairs], now)
+        outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
+
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
-        """Count a person's responses, each once even if others count them, too; returns how many were new."""
+        """Count a person's responses, each once even if others count them too; returns how many were new."""
         distinct = {response.key: response for response in responses}
         return sum(
             self._count_chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX)
@@ -108,7 +110,10 @@ class AnswerCounter:
         return fold_responses([*counted, *responses])
 
     def _responses(self, stored: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
-        """Return a person's responses: those with a mark, and those without. Raises StatsBusy."""
+        """Return a person's responses: those with a mark, and those without.
+
+        Raises StatsBusy if the stats have changed so lately that the index may lack a response.
+        """
         if stored.updated_at > stamp(now - INDEX_LAG):
             raise StatsBusy(stored.person)
         counted: list[Response] = []
@@ -148,11 +153,12 @@ def _parts(config: AnswersSettings) -> AnswerCounter:
 
 
 def rebuild(fingerprint_hash: str) -> Stats:
-    """Rebuild one person's stats: for an operator. Raises StatsBusy."""
+    """Rebuild one person's stats for an operator; returns them. Raises StatsBusy."""
     return _parts().rebuild(fingerprint_hash, clock.now())
 
 
 def _rebuild_people(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Rebuild the stats of an event's people; returns their total points by fingerprint_hash."""
     return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
 
 

@@ -1,7 +1,8 @@
-"""Every five minutes: questions that have expired leave the list of open ones.
+"""Every five minutes: stores questions whose time is over as expired, so that they leave the list of open
+ones.
 
-They show EXPIRED from the moment that they close. This job keeps the list short, so that to read it costs no
-more than what is open.
+Readers see EXPIRED from the moment of closing, whatever is stored. This job keeps the list of open questions
+short, so that reading it costs no more than the open ones.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.questions.question_store import QuestionLists
+from adapters.questions.question_store import QuestionStore
 from processors.questions.messages import stop_at
 
 logger = Logger(service="expire-questions")
@@ -25,19 +26,19 @@ class ExpireQuestionsSettings:
     questions_table: str
 
 
-def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -> int:
+def expire(questions: QuestionStore, now: datetime, until: datetime | None = None) -> int:
     """Expire every question whose time is over; returns how many. until: when to stop."""
     expired = 0
-    for question_id in lists.expirable(now):
+    for question_id in questions.expirable(now):
         if until and clock.now() >= until:
             break
-        expired += lists.expire(question_id, now)
+        expired += questions.expire(question_id, now)
     return expired
 
 
 @settings.wiring(ExpireQuestionsSettings)
-def _parts(config: ExpireQuestionsSettings) -> QuestionLists:
-    return QuestionLists(fence_writer(client("dynamodb")), config.questions_table)
+def _parts(config: ExpireQuestionsSettings) -> QuestionStore:
+    return QuestionStore(fence_writer(client("dynamodb")), config.questions_table)
 
 
 @logger.inject_lambda_context

@@ -1,11 +1,12 @@
-"""announcements queue -> phones: a page of a question's listeners at a time, each notified at most once.
+"""announcements queue -> phones: tells the people who hear of a question, each at most once.
 
-A message names a question, a shard of the listeners, and how far each of its partitions has been read. The
-page takes as many from each class of intervals, those who were notified longest ago first; then it asks for
-the next page. A run may die at any point and be run again, or it may run twice at the same time. So whoever
-sends a message claims it first (adapters/questions/message_claims.py); and whose claim is there already is
-not claimed again. Who is to be notified is judged at the moment of sending. A person in quiet hours is not
-later: they find the question in the list of open ones.
+A message of the queue stands for a page of people: it names a question, a shard of the listeners, and how far
+each partition of the shard has been read. After a page, a message for the next page is sent.
+
+A run may die at any point and be repeated, or two runs may have the same message. So each message to a phone
+is claimed before it is sent (adapters/questions/message_claims.py), and nobody is told whose claim exists.
+Whether a person is to be told is judged at the moment of sending. A person who is in quiet hours then is not
+told later: they find the question in the list of open ones.
 """
 
 from collections import Counter
@@ -38,13 +39,13 @@ from rules.questions.notifications import (
 from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
 
 logger = Logger(service="fan-out")
-# People to a page. Before each page it looks whether the question still is open.
+# People on a page. Before each page the question is read, and nobody is told of one that is closed.
 PAGE_SIZE = 100
 ATTEMPTS_MAX = 8
-# A page that did not reach everybody comes again after this many seconds, doubled each time.
+# A page that did not reach everybody is tried again after this many seconds, twice as many each time.
 AGAIN_SECONDS = 15
 PAGE_ATTEMPTS_MAX = 7
-WRITERS = 16  # messages on their way at the same time
+WRITERS = 16  # messages that are sent at the same time
 PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
 
 
@@ -70,33 +71,32 @@ class Notifier:
     questions_table: str
     announcements: Announcements
     sender: Sender
-    writers: int = 1  # messages on their way at the same time
+    writers: int = 1  # messages that are sent at the same time
     now: Callable[[], datetime] = _now  # the clock
 
     def tell(self, page: AnnouncementPage) -> PageOutcome:
-        """Tell a page of people; returns what became of them, and the next page, None after the last one.
+        """Tell a page of people; returns how many messages had which outcome, and the next page.
 
-        If a service is away, the next page is this one again.
+        The next page is None after the last one. It is the same page again if a service was away.
         """
-        question = self._open(page.question_id)
+        question = self._open_question(page.question_id)
         if question is None:
             return Counter(), None
         people, after = self.announcements.page(
             question.audience, page.shard, page.after, PAGE_SIZE, self.now()
         )
-        fresh = self.announcements.unclaimed(people, _key(question), question.created_at)
-        counts = Counter(
-            {MessageOutcome.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {}
-        )
+        unclaimed = self.announcements.unclaimed(people, _key(question), question.created_at)
+        counts = Counter({MessageOutcome.DUPLICATE: len(people) - len(unclaimed)})
         message = message_of_question(question, self.now())
         with ThreadPoolExecutor(self.writers) as pool:
-            counts += Counter(pool.map(partial(self._tell, question, message), fresh))
+            # `+=` drops the counts that are 0.
+            counts += Counter(pool.map(partial(self._tell, question, message), unclaimed))
         if counts[MessageOutcome.AGAIN]:
             return counts, page.again()
         return counts, page.next(after) if after else None
 
-    def _open(self, question_id: str) -> Question | None:
-        """Return the question as it is stored now, if it takes answers."""
+    def _open_question(self, question_id: str) -> Question | None:
+        """Read a question, strongly consistent; None if it takes no answers."""
         answer = self.dynamodb.get_item(
             TableName=self.questions_table, Key=encode_item({"question_id": question_id}), ConsistentRead=True
         )
@@ -104,9 +104,9 @@ class Notifier:
         return question if question and shown_status(question, self.now()) in ANSWERABLE else None
 
     def _tell(self, question: Question, message: PushMessage, subscription: Subscription) -> MessageOutcome:
-        """Tell one person; whatever that raises, the others are told."""
+        """Tell one person. An error is logged, so that it does not keep the others from being told."""
         try:
-            return self._try(question, message, subscription)
+            return self._claim_and_send(question, message, subscription)
         except TRANSIENT:
             logger.exception("to come again", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.AGAIN
@@ -114,8 +114,10 @@ class Notifier:
             logger.exception("failed", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.FAILED
 
-    def _try(self, question: Question, message: PushMessage, before: Subscription) -> MessageOutcome:
-        """Tell one person, judging again where they changed in between."""
+    def _claim_and_send(
+        self, question: Question, message: PushMessage, before: Subscription
+    ) -> MessageOutcome:
+        """Tell one person. If the subscription changes before it is claimed, judge again by the new one."""
         subscription: Subscription | None = before
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
@@ -137,9 +139,10 @@ def _key(question: Question) -> str:
 def announce(
     notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str, Any]
 ) -> Counter[MessageOutcome]:
-    """Tell the page that a message asks for, and ask for the next one.
+    """Tell the page of people that a message of the queue stands for, and send the message for the next page.
 
-    Raises PoisonMessage for what is no page, for people who cannot be told, and if a service stays away.
+    Returns how many messages to phones had which outcome. Raises PoisonMessage for a message that is no page,
+    if a person cannot be told, and if a service stays away.
     """
     try:
         page = AnnouncementPage.read(message)

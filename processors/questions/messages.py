@@ -12,34 +12,31 @@ from adapters.questions.message_claims import ClaimResult, MessageClaim, Message
 from adapters.questions.push import Push, PushReceipt, PushStatus
 from rules.questions.notifications import PushMessage, Subscription
 
-# The time that a message on its way needs to end, before Lambda cuts the function off.
+# A message that has been begun needs at most this long. So none is begun later before the function's time
+# limit.
 STOP_BEFORE = timedelta(minutes=2)
 
 
 def stop_at(now: datetime, context: Any) -> datetime:
     """Return the instant from which a run begins no more messages. context: Lambda's.
 
-    Lambda cuts a run off at its time limit. A message in between would leave a claim that nobody confirms.
+    Lambda ends a run at its time limit. A message that is being sent then would leave a claim without
+    outcome.
     """
     return now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - STOP_BEFORE
 
 
 class MessageOutcome(StrEnum):
-    """What became of a message to a person.
-
-    SKIPPED: the person is not to be told, or no longer. DEAD: the phone's token is dead. AGAIN: the message
-    certainly did not go out, and may be sent later. UNSURE: nobody can tell whether it went out. MOVED: the
-    subscription has changed since it was read. FAILED: the attempt raised an unexpected error.
-    """
+    """What became of a message to a person."""
 
     SENT = "sent"
-    DUPLICATE = "duplicate"
-    SKIPPED = "skipped"
-    DEAD = "dead"
-    AGAIN = "again"
-    UNSURE = "unsure"
-    MOVED = "moved"
-    FAILED = "failed"
+    DUPLICATE = "duplicate"  # the message was claimed before
+    SKIPPED = "skipped"  # the person is not to be told, or no longer
+    DEAD = "dead"  # the phone's token is dead
+    AGAIN = "again"  # the message certainly did not go out, and may be sent later
+    UNSURE = "unsure"  # nobody can tell whether the message went out
+    MOVED = "moved"  # the subscription has changed since it was read
+    FAILED = "failed"  # the attempt raised an unexpected error
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +55,29 @@ class Sender:
         release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> MessageOutcome:
-        """Claim and send one message. Between claim and settling there is only the call that sends it."""
+        """Claim a message, send it, and store its outcome.
+
+        claim: claims the message. release: undoes a claim whose message did not go out. The endpoint is made
+        before the claim. So between claim and outcome there is only the call that sends the message.
+        """
         endpoint = subscription.endpoint_arn
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
             if prepared.status is not PushStatus.SENT:
                 return self._note_unprepared(subscription, prepared, now)
             endpoint = prepared.endpoint
-        won, made = claim()
-        if won is not ClaimResult.CLAIMED:
+        result, message_claim = claim()
+        if result is not ClaimResult.CLAIMED:
             if not subscription.endpoint_arn:
-                self._leave(subscription, endpoint)
-            return MessageOutcome.DUPLICATE if won is ClaimResult.DUPLICATE else MessageOutcome.MOVED
+                self._drop_unneeded_endpoint(subscription, endpoint)
+            return MessageOutcome.DUPLICATE if result is ClaimResult.DUPLICATE else MessageOutcome.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
-        return self._settle(made, receipt, release, now)
+        return self._settle(message_claim, receipt, release, now)
 
     def _note_unprepared(
         self, subscription: Subscription, prepared: PushReceipt, now: datetime
     ) -> MessageOutcome:
+        """Return the outcome of a message whose endpoint could not be made."""
         if prepared.status is PushStatus.DEAD:
             self._bury(subscription, now)
             return MessageOutcome.DEAD
@@ -88,6 +90,7 @@ class Sender:
         release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> MessageOutcome:
+        """Store what became of a claimed message, and return it."""
         if receipt.status is PushStatus.UNSENT:
             release(claim)
             return MessageOutcome.AGAIN
@@ -115,18 +118,19 @@ class Sender:
         if subscription.endpoint_arn:
             self._forget(subscription.endpoint_arn)
 
-    def _leave(self, subscription: Subscription, endpoint: str) -> None:
-        """Delete an endpoint that was prepared for nothing, if the subscription no longer has its token.
+    def _drop_unneeded_endpoint(self, subscription: Subscription, endpoint: str) -> None:
+        """Delete an endpoint that was made for a message which is not sent, unless its token is still in use.
 
-        Another sender may have buried the token, or the person may have left, after the subscription was read
-        and before the endpoint was made: nobody else knows of it. While the token is alive, the endpoint is
-        the other sender's too, because a token has one.
+        After the subscription was read and before the endpoint was made, another sender may have deactivated
+        the subscription, or the person may have left. Then nobody else knows of the endpoint. While the token
+        is in use, another sender needs the endpoint, because a token has only one.
         """
         stored = self.claims.store.get(subscription.subscription_id)
         if stored is None or stored.fcm_token != subscription.fcm_token:
             self._forget(endpoint)
 
     def _forget(self, endpoint: str) -> None:
+        """Delete an endpoint. If SNS is away, the endpoint stays, and the log names it."""
         try:
             self.push.forget(endpoint)
         except Unavailable:

@@ -10,8 +10,9 @@ from datetime import datetime
 
 from adapters import settings
 from adapters.logs import Logger
+from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import DeliveryInvoker, OutboxStore
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item

@@ -34,7 +34,7 @@ from rules.questions.notifications import (
 )
 
 logger = Logger(service="reminders")
-WRITERS = 6  # messages on their way at the same time
+WRITERS = 6  # messages that are sent at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Reminder:
         """Send or skip every reminder that is due, and let its marker wait for the next one.
 
         A run may take minutes, so each message is judged by clock and streak when it is sent. until: when to
-        stop; the next run handles what is left.
+        stop; the next run handles the other reminders. Returns how many had which outcome.
         """
         counts: Counter[MessageOutcome] = Counter()
         now = self.now()
@@ -78,41 +78,50 @@ class Reminder:
     def _read(
         self, chunk: Sequence[tuple[str, datetime]], now: datetime
     ) -> tuple[list[DueReminder], list[Profile]]:
-        """Read subscriptions and profiles in bulk. Drop the markers of subscriptions that are gone."""
-        found = {
-            each.subscription_id: each for each in self.reminders.store.get_many(own for own, _ in chunk)
-        }
+        """Read the subscriptions and profiles of due reminders in bulk; returns reminders, and their
+        profiles.
+
+        chunk: (subscription_id, when the reminder was due). Markers of subscriptions that are gone are
+        dropped.
+        """
+        subscriptions = self.reminders.store.get_many(subscription_id for subscription_id, _ in chunk)
+        by_id = {subscription.subscription_id: subscription for subscription in subscriptions}
         waiting: list[DueReminder] = []
-        for own, due in chunk:
-            subscription = found.get(own)
+        for subscription_id, due in chunk:
+            subscription = by_id.get(subscription_id)
             if subscription is None or not subscription.is_active:
-                self.reminders.drop(own, due)
+                self.reminders.drop(subscription_id, due)
                 continue
             try:
-                then = next_reminder(max(now, due), subscription.timezone, subscription.quiet_hours)
-            except UnknownZone:  # the zone was known at registration: the next run tries again
-                logger.exception("failed", extra={"subscription_id": own})
+                next_due = next_reminder(max(now, due), subscription.timezone, subscription.quiet_hours)
+            except UnknownZone:  # this process lacks a zone that registration knew: the next run tries again
+                logger.exception("failed", extra={"subscription_id": subscription_id})
                 continue
-            waiting.append(DueReminder(subscription, due, then))
+            waiting.append(DueReminder(subscription, due, next_due))
         profiles = self.accounts.profiles(reminder.subscription.owner for reminder in waiting)
         return waiting, [profiles[reminder.subscription.owner] for reminder in waiting]
 
     def _handle(self, each: DueReminder, profile: Profile) -> MessageOutcome:
         """Remind one person. An error does not stop the reminders of others; the next run tries again."""
         try:
-            return self._try(each, profile)
+            return self._remind(each, profile)
         except Exception:
             logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
             return MessageOutcome.FAILED
 
-    def _try(self, each: DueReminder, profile: Profile) -> MessageOutcome:
-        """Remind one person. profile: read with others; what it says is read again before a message goes."""
+    def _remind(self, each: DueReminder, profile: Profile) -> MessageOutcome:
+        """Remind one person, if the streak still ends tonight.
+
+        profile: as it was read in bulk. It may be old by now, so profile and subscription are read again
+        before a message is sent.
+        """
         if not self._length(each, profile):
             self.reminders.skip(each)
             return MessageOutcome.SKIPPED
         subscription = self.reminders.store.get(each.subscription.subscription_id)
         if subscription is None or subscription.updated_at != each.subscription.updated_at:
-            return MessageOutcome.MOVED  # it has a marker of its own, or none; the next run sees
+            # Whoever changed the subscription has written its new marker, or deleted the marker.
+            return MessageOutcome.MOVED
         owner, now = subscription.owner, self.now()
         length = self._length(each, self.accounts.profiles([owner])[owner])
         if not length:
@@ -129,13 +138,13 @@ class Reminder:
         return outcome
 
     def _length(self, each: DueReminder, profile: Profile) -> int:
-        """Return the length of the streak of which a person is to be reminded now; 0: of none."""
+        """Return the length of the streak of which a person is to be reminded now; 0: the person is not."""
         now, subscription = self.now(), each.subscription
         is_timely = is_timely_reminder(each.due, now, subscription.timezone, subscription.quiet_hours)
         return streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
 
     def mark_unconfirmed(self, now: datetime) -> int:
-        """Mark claims that nobody will confirm; returns how many there were."""
+        """Mark the claims whose senders have died before they stored an outcome; returns how many."""
         lost = [key for key in self.sender.claims.stale_keys(now) if self.sender.claims.give_up(key)]
         for key in lost:
             logger.error("nobody can tell whether it went out", extra={"claim": key})

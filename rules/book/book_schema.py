@@ -1,8 +1,9 @@
-"""The JSON Schema of a book of rules, as it is published. What it cannot say is checked by document.py."""
+"""The JSON Schema of a book of rules, as it is published. document.py looks for all other faults."""
 
 from typing import Any
 
-from rules.book.book import ANSWERS, TYPE_NAME
+from rules.book.answer_rules import ANSWERS
+from rules.book.book import TYPE_NAME
 from rules.book.goal_sections import ACHIEVEMENTS, STREAKS
 from rules.book.point_rules import PERIODS
 from rules.book.rewards import DESCRIPTION_MAX, REWARD_NAME, TITLE_MAX, URL_MAX

@@ -1,15 +1,22 @@
-"""What a version of the book may change of the versions around it (docs/rules.md, rules 5, 12, 13 and 14)."""
+"""What a new version of the book may not change, given the versions before and after it.
+
+See docs/rules.md, rules 5, 12, 13 and 14. A check raises BookRefused with all faults that it finds.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from rules.book.book import Book, Books
-from rules.book.document import BookRefused, Fault, breaking_changes
+from rules.book.contracts import breaking_changes
+from rules.book.document import BookRefused, Fault
 from rules.book.rewards import lowered_stocks
 
 
 def check_succession(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
-    """Raise BookRefused for a book that may not be in force from an instant on, beside the versions known."""
+    """Raise BookRefused for a new book that does not fit among the published ones.
+
+    books: the published versions. effective_at: the instant from which the new book is to be in force.
+    """
     if effective_at < now:
         check_past(book, books, effective_at, now)
     check_senders(books.at(effective_at).book, book)
@@ -24,7 +31,7 @@ def check_succession(book: Book, books: Books, effective_at: datetime, now: date
 
 
 def check_streaks(before: Book, after: Book) -> None:
-    """Raise BookRefused for a streak that counts another period than under a version before."""
+    """Raise BookRefused for a streak that two books count in different periods, such as weeks and months."""
     faults = [
         Fault(("streaks", name, "per"), f"was {before.streaks[name].per} before: take a new name")
         for name in sorted(before.streaks.keys() & after.streaks.keys())
@@ -38,9 +45,8 @@ def check_senders(before: Book, after: Book) -> None:
     """Raise BookRefused for a contract that refuses what senders may send under the book before."""
     faults = []
     for name in before.event_types.keys() & after.event_types.keys():
-        for path, reason in breaking_changes(
-            before.event_types[name].properties, after.event_types[name].properties
-        ):
+        contract, new_contract = before.event_types[name].properties, after.event_types[name].properties
+        for path, reason in breaking_changes(contract, new_contract):
             text = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
             faults.append(Fault(("event_types", name, "properties", *path), text))
     if faults:
@@ -48,18 +54,19 @@ def check_senders(before: Book, after: Book) -> None:
 
 
 def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> None:
-    """Raise BookRefused for a reward of which there were more before, or will be fewer later."""
-    problems = lowered_stocks(
-        [each.rewards for each in before], book.rewards, [each.rewards for each in after]
-    )
+    """Raise BookRefused for a reward whose stock was greater before, or will be smaller later."""
+    rewards_before = [earlier.rewards for earlier in before]
+    rewards_after = [later.rewards for later in after]
+    problems = lowered_stocks(rewards_before, book.rewards, rewards_after)
     if faults := [Fault(path, reason) for path, reason in problems]:
         raise BookRefused(faults)
 
 
 def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
-    """Raise BookRefused for a book that takes more than points from what happened since an instant.
+    """Raise BookRefused for a retroactive book that changes more than the points of past events.
 
-    Every type that was known must be there, and keep the streak as it did: nobody's streak is judged anew.
+    It must have every event type that was in force since effective_at, and each must keep streaks as it did.
+    For nobody's streak is judged anew.
     """
     faults = list(_past_faults(book, books, effective_at, now))
     if faults:

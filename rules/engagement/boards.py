@@ -19,11 +19,12 @@ BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
 LISTED_MAX = 100  # rows of a top list
 SCORES_IN_CHUNK = 1000
-# So many users add a second to the pause between two snapshots. So reading all users costs the same a month.
-USERS_A_SECOND = 1000
+# A snapshot reads all users. The pause between two snapshots is a second long for each 1,000 users. So the
+# reads of a month cost much the same, however many users there are.
+USERS_PER_SECOND_OF_PAUSE = 1000
 PAUSE_MAX = timedelta(hours=6)
 Board = tuple[str, str]  # name and region
-# A pseudonym is two words and a number: 64 * 64 * 90 of them.
+# A pseudonym is an adjective, an animal and a number of two digits: 64 * 64 * 90 pseudonyms.
 ADJECTIVES = """
 Amber Bold Brave Breezy Bright Brisk Calm Cheery Clever Cosmic Cozy Crisp Dapper Daring Eager Early Fair
 Fancy Fleet Fond Frosty Gentle Glad Golden Grand Happy Hardy Honest Jolly Keen Kind Lively Lucky Lunar
@@ -36,7 +37,8 @@ Elk Falcon Ferret Finch Fox Frog Gecko Goose Hare Hawk Hedgehog Heron Ibex Jay K
 Magpie Mole Moose Newt Ocelot Orca Otter Owl Panda Parrot Pelican Puffin Rabbit Raven Robin Salmon Seal
 Shrew Stork Swan Swift Tiger Toad Walrus Wolf Wren
 """
-PSEUDONYM_DIGITS = 10
+FIRST_PSEUDONYM_NUMBER, PSEUDONYM_NUMBERS = 10, 90  # the numbers from 10 to 99
+HASH_DIGITS = 10  # hexadecimal digits of a hash from which its pseudonym is made
 
 
 def partitions_of(region: str, shards: int) -> list[str]:
@@ -109,14 +111,15 @@ class Standings:
 
 
 def pseudonym(digits: str) -> str:
-    """Return the readable name of a hash, at least 10 hexadecimal digits: `Swift Heron 42`.
+    """Return a readable name for a hash, such as `Swift Heron 42`. digits: the hash, in hexadecimal digits.
 
-    Two people may have the same one: among a hundred people, that happens in 1.3 % of cases.
+    Two people may have the same name. Among a hundred people, that happens in 1.3 % of cases.
     """
     adjectives, animals = ADJECTIVES.split(), ANIMALS.split()
-    quotient, number = divmod(int(digits[:PSEUDONYM_DIGITS], 16), 90)
+    quotient, number = divmod(int(digits[:HASH_DIGITS], 16), PSEUDONYM_NUMBERS)
     quotient, animal = divmod(quotient, len(animals))
-    return f"{adjectives[quotient % len(adjectives)]} {animals[animal]} {10 + number}"
+    adjective = adjectives[quotient % len(adjectives)]
+    return f"{adjective} {animals[animal]} {FIRST_PSEUDONYM_NUMBER + number}"
 
 
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -130,7 +133,7 @@ def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
 
 def pause_between(users: int) -> timedelta:
     """Return the least time between two snapshots of so many users."""
-    return min(timedelta(seconds=users // USERS_A_SECOND), PAUSE_MAX)
+    return min(timedelta(seconds=users // USERS_PER_SECOND_OF_PAUSE), PAUSE_MAX)
 
 
 def is_due(last_at: datetime, users: int, now: datetime) -> bool:

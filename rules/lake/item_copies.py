@@ -1,4 +1,4 @@
-"""The lake's copy of a table's item: whether it is complete, and the item that it stands for (rule 22)."""
+"""The lake's copies of table items: whether a copy is complete, and how the item is made of it (rule 22)."""
 
 import json
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from rules.lake.entities import EVENTS, Unplaceable, row_of
 from rules.lake.schema import EXTRA, Entity
 from rules.lake.valid_row import RowRefused, read_row
 
-# Stands for when an item's change came into the stream. Only items without a time of their own are placed by
-# that, and such items do not leave their table.
+# Stands for the time at which an item came into the stream, which is not known here. Only items without a
+# time of their own would need it, and such items do not leave their table.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 LAKE_ONLY = frozenset({EXTRA, EVENTS.version, EVENTS.occurred})
 

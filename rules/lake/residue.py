@@ -1,9 +1,9 @@
 """The residue of an erased person's rows in the lake: numbers and dates under a random name (rule 10).
 
-Sums of past days follow from it as before. It has no key, no zone, no word that somebody wrote, and of an
-event's properties amounts alone. Its instants are cut to the hour. The names are hashes with a salt that is
-drawn for the erasure and forgotten with it, so rows of one person still belong together and nothing leads
-back.
+Sums of past days are the same with it as before. A residue has no key, no zone and no word that somebody
+wrote; of an event's properties it has amounts alone. Its instants are cut to the hour. Its names are hashes
+with a salt that is drawn for the erasure and forgotten with it. So rows of one person still belong together,
+and nothing leads back to the person.
 """
 
 import hmac
@@ -19,15 +19,15 @@ from rules.engagement.seals import HIDDEN_FIELDS, commitment, encoded_fields, en
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 
-# With which the names of residues begin. No user id has a slash, so no user has such a name.
+# The names of residues begin with this. No user id has a slash, so no user has such a name.
 PREFIX = "erased/"
 NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
 OPENED = datetime.fromisoformat(OPENED_AT)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
-# The version of a row that was changed after it was stored. The row's own version would say when.
+# The version that a row gets if it was changed after it was stored. Its own version would tell when that was.
 CHANGED = "1"
-AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/facts/events.sql
+AMOUNTS = ("amount", "quantity")  # the properties that sql/models/facts/events.sql reads as amounts
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
 # Returns the seq of an account's ledger entry by its instant; None if it is not known.
@@ -104,22 +104,22 @@ class Residue:
 
     person: str  # the column with the person, which gets a random name
     same: tuple[str, ...]  # columns that stay as they are
-    hours: tuple[str, ...] = ()  # instants, which are cut to the hour
-    # Columns that get another value, which is computed from the row
+    hours: tuple[str, ...] = ()  # columns of instants, which are cut to the hour
+    # Columns whose new value is computed from the row
     computed: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
-    # Words of senders, which stay if rows of others in the file have them too. If not, this text takes their
-    # place.
+    # Columns with words of senders, each with a substitute. A word stays if rows of other people in the file
+    # have it too. Otherwise the substitute takes its place.
     shared: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def hour_of(at: datetime) -> datetime:
-    """Return the beginning of an instant's hour. An opening entry has no time, and keeps that."""
+    """Return the beginning of an instant's hour. An opening entry's instant, which stands for none, stays."""
     at = at.astimezone(UTC)
     return at if at == OPENED else at.replace(minute=0, second=0, microsecond=0)
 
 
 def _place(at: datetime, seq: int) -> datetime:
-    """Return a ledger entry's new created_at: in its hour, in the order of the entries."""
+    """Return a ledger entry's new created_at: its hour, plus microseconds that keep the entries in order."""
     return at if at == OPENED else min(hour_of(at) + seq * TICK, hour_of(at) + HOUR - TICK)
 
 

@@ -1,9 +1,9 @@
 """Which achievements give notifications (docs/rules.md, rules 15 and 18).
 
-An achievement is news if the user did not have it at the last look. If the book has had it in this form only
-since that look, the user must also have reached it after the book had it. Everything else (a new achievement
-that history fulfils, one that is withdrawn, one that a late event dates earlier) is sent as
-`profile.changed`, with all achievements of the user.
+From time to time a user's achievements are looked at. An achievement is news if the user did not have it at
+the last look. If the book has got or changed the achievement since that look, the user must also have reached
+it after that. Everything else is sent as `profile.changed`, with all achievements of the user: a new
+achievement that the user's history fulfils, one that is withdrawn, or one that a late event dates earlier.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class OfferedAchievement:
 
     title: str
     form: str  # a digest of its definition
-    since: str  # a stamp, since when everybody could know it in this form
+    since: str  # a stamp: from then on, a version with this form was published and in force
 
 
 def offered_achievements(
@@ -52,8 +52,8 @@ def notices_of_achievements(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a user's achievements, and the state after them.
 
-    achieved: name -> instant (a stamp) of those that the user has. Nothing is news if state.asked is None:
-    the user had achievements before the first look.
+    achieved: the user's achievements, by name the stamp at which the user reached it. Nothing is news at the
+    first look (state.asked is None), because the user may have had the achievements for long.
     """
     achieved = dict(sorted(achieved.items()))
     news = [name for name in achieved if _is_news(name, state, offered, achieved)]

@@ -1,10 +1,11 @@
 """Notifications of the customer's systems, the endpoints that want them, and when an attempt is repeated or
 given up (docs/rules.md, rule 18).
 
-A *holder* has notifications in an order of their own: a user's id, or `lead/` or `question/` and an id,
-since no user id has a slash. Each holder has a *lane* to each endpoint: the next notification is sent
-when the one before has arrived. What an endpoint refuses of one holder delays no other one. An endpoint
-that takes nothing is tried now and then.
+A *holder* is a user, a lead or a question. It is written as the user's id, or as `lead/` or `question/` with
+an id, since no user id has a slash. The notifications of a holder are numbered, and arrive in this order: a
+holder has a *lane* to each endpoint, in which the next notification is sent when the one before has arrived.
+What an endpoint refuses of one holder delays no other holder. An endpoint that refuses everything has longer
+and longer pauses.
 """
 
 import json
@@ -23,9 +24,11 @@ BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
 AT_LEAST = "at_least"
 # How long a lane waits after its first failure in a row, its second, and so on.
 RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1800, 3600))
-# Three days, and long enough that one attempt comes after them.
+# A notification is tried for at least three days. The hours beyond let a last attempt come after the third
+# day.
 RETRY_WINDOW = timedelta(hours=76)
-# After this many refused lanes, and none accepted, an endpoint has a pause, twice as long each time.
+# After a round in which an endpoint has refused this many lanes and accepted none, it has a pause, twice as
+# long each time.
 REFUSED_MAX = 3
 BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
 Filters = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -43,12 +46,12 @@ def question_holder(question_id: str) -> str:
 
 
 def is_user(holder: str) -> bool:
-    """Return whether a holder is a user; the holder of an endpoint's test messages counts as one."""
+    """Return whether a holder is a user. The holder of an endpoint's test messages counts as a user."""
     return not holder.startswith(tuple(HOLDER_NAMES))
 
 
 def holder_names(holder: str) -> dict[str, str]:
-    """Return a holder as messages name it: {"lead_id": ...}."""
+    """Return the field by which messages name a holder, such as {"lead_id": "..."}."""
     for prefix, name in HOLDER_NAMES.items():
         if holder.startswith(prefix):
             return {name: holder.removeprefix(prefix)}
@@ -74,7 +77,7 @@ class NoticeType(StrEnum):
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
-    LEAD_UPDATED = "lead.updated"  # its features, or whose leaf it is
+    LEAD_UPDATED = "lead.updated"  # its features, or the root whose leaf it is, have changed
     QUESTION_CLOSED = "question.closed"
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
@@ -86,7 +89,7 @@ class Notice:
     """One notification before it has its number."""
 
     type: NoticeType
-    data: Mapping[str, Any]  # of a user, it has `profile`: the whole profile after it
+    data: Mapping[str, Any]  # a user's notice has `profile` in it, the whole profile after the change
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Notification:
 
     holder: str
     number: int  # of the holder's notifications, from 1
-    at: str  # a stamp, when the change was
+    at: str  # the stamp of the change
     notice: Notice
 
     @property
@@ -127,27 +130,27 @@ def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) 
 class Endpoint:
     """An endpoint of an organization (an app), or the bus.
 
-    It gets notifications of all users, of the leads of its organization, and of the questions of the agents
-    that it names. The bus gets all.
+    An endpoint gets notifications of all users, of the leads of its organization, and of the questions of its
+    agents. The bus gets all notifications.
     """
 
     endpoint_id: str
     organization_id: str
     url: str
-    types: frozenset[str] = frozenset()  # of notifications; none: all of them
-    # Type -> field of `data` -> the values of which it must have one.
+    types: frozenset[str] = frozenset()  # the types of notifications that it wants; empty: all types
+    # Type -> field of `data` -> values. The field must have one of the values.
     # Example: `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`
     filters: Filters = field(default_factory=dict)
     description: str = ""
     created_at: str = ""
-    disabled: str = ""  # why nothing is sent, so that notifications wait; "": it is enabled
-    agents: frozenset[str] = frozenset()  # whose questions it is notified of
+    disabled: str = ""  # why the endpoint gets nothing, so that notifications wait; "": it is enabled
+    agents: frozenset[str] = frozenset()  # the agents of whose questions it is notified
 
     def wants(self, notice: Notice) -> bool:
         """Return whether the endpoint is to get a notice. A test is always wanted."""
         if notice.type is NoticeType.TEST:
             return True
-        if not self.may_want(notice.type) or not self._is_its_own(notice):
+        if not self.may_want(notice.type) or not self._may_know_holder(notice):
             return False
         fields = self.filters.get(notice.type.value, {})
         return all(_meets_any(notice.data.get(name), wanted) for name, wanted in fields.items())
@@ -156,7 +159,7 @@ class Endpoint:
         """Return whether the endpoint has asked for a type."""
         return not self.types or kind.value in self.types
 
-    def _is_its_own(self, notice: Notice) -> bool:
+    def _may_know_holder(self, notice: Notice) -> bool:
         """Return whether the notice is of a holder that the endpoint may know of."""
         if self.endpoint_id == BUS:
             return True
@@ -170,7 +173,10 @@ def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
 
 
 def _meets(value: Any, wanted: Any) -> bool:
-    """Return whether a value is the wanted one, or a number of at least so many; true is not 1."""
+    """Return whether a value is the wanted one; or, for {"at_least": n}, a number of n or more.
+
+    In Python true equals 1. Here it does not.
+    """
     if isinstance(wanted, Mapping):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return is_number and value >= wanted[AT_LEAST]

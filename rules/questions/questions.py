@@ -15,14 +15,14 @@ from rules.engagement.events import FUTURE_MAX, InputRefused
 
 # For how long a question takes answers.
 OPEN_DEFAULT, OPEN_MAX = timedelta(hours=24), timedelta(days=30)
-# No request lives longer. So an answer that is accepted just before the closing is stored within this time.
+# No request takes longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
 # For this long after a question closes, its agent can read the results.
 KEPT = timedelta(days=90)
 CATEGORY_DEFAULT = "general"
-# A restored question (rule 21) has neither its idempotency key nor the digest of its body.
+# Stands for the idempotency key and the body's digest of a restored question (rule 21), which the lake lacks.
 UNKNOWN = ""
-# Question ids are computed from it: another value would give every question another id.
+# Question ids are computed from it. With another value, a repeated request would make a second question.
 NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
 
 
@@ -39,7 +39,7 @@ class QuestionStatus(StrEnum):
     OPEN = "OPEN"  # takes answers, and has none
     PARTIAL = "PARTIAL"  # takes answers, and has some; never stored
     CLOSED = "CLOSED"  # has all the answers that it asked for
-    EXPIRED = "EXPIRED"  # its closes_at came first
+    EXPIRED = "EXPIRED"  # its closes_at came before it had all the answers
 
 
 ANSWERABLE = frozenset({QuestionStatus.OPEN, QuestionStatus.PARTIAL})
@@ -79,7 +79,7 @@ def shown_status(question: Question, now: datetime) -> QuestionStatus:
 def is_done(question: Question, now: datetime) -> bool:
     """Whether no answer will be counted any more.
 
-    That is later than EXPIRED shows, because an answer may still be on its way.
+    A question that shows EXPIRED is done a little later, because an answer may still be on its way.
     """
     if question.status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return True
@@ -170,10 +170,10 @@ def from_item(item: Mapping[str, Any]) -> Question:
 
 
 def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:
-    """Yield the ids that an agent's questions under one key get, one after the other; there is no last one.
+    """Yield the ids that an agent's questions under one key get, in turn, without end.
 
-    The second is for when the first question is gone and has left its answers, and so on. Every process
-    computes the same ids.
+    A question gets the second id if the question with the first was deleted and its answers remain, and so
+    on. Every process computes the same ids.
     """
     name = f"{agent_id}\x00{idempotency_key}"
     yield str(uuid.uuid5(NAMESPACE, name))
@@ -230,7 +230,7 @@ def _options(kind: QuestionType, options: Sequence[str] | None) -> tuple[str, ..
 
 
 def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
-    """Return when a question closes; raises InputRefused (invalid_field: closes_at)."""
+    """Return the instant at which a question closes; raises InputRefused (invalid_field: closes_at)."""
     if "closes_at" not in body:
         return now + OPEN_DEFAULT
     try:

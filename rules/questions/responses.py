@@ -1,34 +1,24 @@
-"""Responses: what answers are once they are stored. How one is stored, what it earns (rule 5), which
-engagement event it becomes, and which responses a waiting poll returns.
-"""
+"""Responses: a person's answer to a question as it is stored, and how it is made of what the person sent."""
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime
 from typing import Any
 
-from rules.book.book import AnswerRules, Books, Declarer, terms_of
-from rules.days import GREATEST_OFFSET, Moment, UnknownZone, date_of, stamp, unstamp, zone
+from rules.book.book import Books
+from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import (
-    Event,
     InputRefused,
     MalformedItem,
-    body_hash,
     count_of,
-    event_id,
-    measures_of,
     text_of,
 )
 from rules.key_ring import PersonHashes
-from rules.questions.questions import Question, QuestionType, is_done
+from rules.questions.answer_points import day_points_max, points_for
+from rules.questions.questions import Question, QuestionType
 from rules.zone_names import find_zone
 
-# Every process knows a version this long after it was published (adapters/book.py: twice a minute).
-KNOWN_AFTER = timedelta(minutes=1)
-EVENT_TYPE = "QUESTION_ANSWERED"
-SOURCE = "questions"
 # The attributes that a stored response may lack.
 _OPTIONAL = (
     "selected_option",
@@ -38,36 +28,6 @@ _OPTIONAL = (
     "response_time_ms",
     "timezone",
 )
-# Pauses of a poll between two looks at the question: short at first, longer the longer nothing comes.
-POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
-PAUSE_FACTOR = 1.5
-
-
-def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
-    """Return what an answer earns before the daily cap, by reason. Example: {"answer": 10, "timing": 2}."""
-    earned = {"answer": rules.points}
-    if rules.confidence_points and confidence is not None:
-        earned["confidence"] = rules.confidence_points
-    timing = rules.timing
-    if timing and response_time_ms is not None and timing.from_ms <= response_time_ms <= timing.to_ms:
-        earned["timing"] = timing.points
-    return earned
-
-
-def first_instant_of(day: date) -> datetime:
-    """Return the first instant at which it is this date anywhere: 10:00 UTC of the date before."""
-    return datetime.combine(day, time(), UTC) - GREATEST_OFFSET
-
-
-def day_points_max(books: Books, day: date) -> int:
-    """Return the most that a person's answers of a date earn, the same whoever asks once the date has begun.
-
-    The points of a person and date add up to this, or to the sum of the answers' points if that is less. It
-    is what the version in force said when the date began. A version that was published later, or within the
-    minute before, changes nothing of it, also one that takes effect in the past.
-    """
-    begin = first_instant_of(day)
-    return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +39,7 @@ class Response:
     agent_id: str
     type: QuestionType
     category: str
-    number: int  # its place among the question's answers, from 1, in the order of their commits
+    number: int  # 1 for the question's first answer, in the order of their commits
     points: int  # before the daily cap
     day_points_max: int  # the most that the person's answers of its date earn
     created_at: str
@@ -92,9 +52,10 @@ class Response:
     confidence: int | None = None
     response_time_ms: int | None = None
     timezone: str | None = None  # what the answer itself named, if anything
-    older_hashes: tuple[str, ...] = ()  # the person's, by retired keys (rules/key_ring.py), as known then
-    upcoming_hashes: tuple[str, ...] = ()  # the person's, by keys that are yet to come, likewise
-    answer_characters: int | None = None  # of a text that has left (rule 22)
+    # The person's hashes by the retired keys that there were when the answer was stored (rules/key_ring.py).
+    older_hashes: tuple[str, ...] = ()
+    upcoming_hashes: tuple[str, ...] = ()  # likewise, by the keys that were not in use yet
+    answer_characters: int | None = None  # the length of a text that was deleted (rule 22)
 
     @property
     def length(self) -> int | None:
@@ -108,22 +69,22 @@ class Response:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Question and response_id, which is the fingerprint_hash: a person has one answer to a question."""
+        """(question_id, response_id). The response_id is the fingerprint_hash."""
         return self.question_id, self.fingerprint_hash
 
 
 def public_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return a response's id as an agent sees it: the same person has another one for each question."""
+    """Return the id of a response that its agent sees. It differs between the questions of one person."""
     return hashlib.sha256(f"{question_id}\x00{fingerprint_hash}".encode()).hexdigest()[:16]
 
 
 def new_response(
     question: Question, body: Mapping[str, Any], person: PersonHashes, books: Books, now: datetime
 ) -> Response:
-    """Return the response that an answer to a question is; raises InputRefused (invalid_field: timezone).
+    """Return an answer as a response with the number 0; it gets its number when it is stored.
 
-    body: as ingest's schema and check_answer() let it in. books: as the process knows them. The number is
-    given when it is stored.
+    body: the answer, which ingest's schema and check_answer() have let in. books: those that the process
+    knows. Raises InputRefused (invalid_field: timezone).
     """
     try:
         own_zone = find_zone(body["timezone"]) if "timezone" in body else None
@@ -219,95 +180,8 @@ def _flag(item: Mapping[str, Any], name: str) -> bool:
 
 
 def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Read hashes; an item has none while there is one key."""
+    """Read hashes. An item lacks the attribute if there was only one key when it was stored."""
     hashes = item.get(name, [])
     if not isinstance(hashes, (list, tuple)) or not all(isinstance(text, str) and text for text in hashes):
         raise MalformedItem(f"{name} is no list of hashes")
     return tuple(hashes)
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What an answer stores: its response, and the engagement event that it is."""
-
-    response: Response
-    event: Event | None  # None: the person is not signed in, or the book has no such type
-
-
-def event_of_answer(
-    response: Response, user_id: str, key: str, stored_zone: str | None, books: Books
-) -> Event | None:
-    """Return the event of a user's answer; None if the book has no such type.
-
-    The event is the person's, and the answer is nobody's. So nothing in the event leads to the answer: its
-    idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
-    key: a keyed hash of the user and the question (rule 4): one event for both. The date is rule 1's: the
-    answer's own timezone, else the zone that the user has set, else UTC.
-    """
-    answered = unstamp(response.created_at)
-    minute = answered.replace(second=0, microsecond=0)
-    moment, at = Moment(minute, None), stamp(minute)
-    version = next(books.judging(EVENT_TYPE, minute, answered), None)
-    if version is None:
-        return None
-    terms = terms_of(version, EVENT_TYPE, minute)
-    day, zone = date_of(moment, response.timezone, stored_zone)
-    properties = {"category": response.category}
-    return Event(
-        user_id=user_id,
-        event_id=event_id(user_id, key, moment),
-        idempotency_key=key,
-        event_type=EVENT_TYPE,
-        occurred_at=at,
-        activity_date=day,
-        zone=zone,
-        points_awarded=terms.points,
-        source=SOURCE,
-        created_at=at,
-        rules_version=terms.version,
-        cap=terms.cap,
-        is_passive=not terms.keeps_streak,
-        expiry=terms.expiry,
-        by_server=terms.declared_by is Declarer.SERVER,
-        measures=measures_of(properties, terms.measured),
-        timezone=response.timezone,
-        properties=json.dumps(properties, separators=(",", ":")),
-    )
-
-
-def event_digest(event: Event) -> str:
-    """Return the digest for the event's claim: three of its values stand for the body that it never had."""
-    body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
-    return body_hash(body)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Answers by number, ascending."""
-
-    responses: Sequence[Response]
-    cursor: int  # the number to ask after next
-    is_last: bool  # none will follow it
-
-
-def next_pause(seconds: float) -> float:
-    """Return how many seconds to wait after a pause of so many."""
-    return min(POLL_SECONDS_MAX, seconds * PAUSE_FACTOR)
-
-
-def has_newer(question: Question, after: int) -> bool:
-    """Whether there are answers with higher numbers than `after`: the counter shows that."""
-    return question.current_responses > after
-
-
-def is_waiting(question: Question, after: int, now: datetime) -> bool:
-    """Whether a poll has to wait: there is nothing newer yet, and there may be."""
-    return not has_newer(question, after) and not is_done(question, now)
-
-
-def page_of(question: Question, responses: Iterable[Response], after: int, limit: int, now: datetime) -> Page:
-    """Return at most `limit` of a question's answers with higher numbers than `after`."""
-    newer = (response for response in responses if response.number > after)
-    rows = sorted(newer, key=lambda response: response.number)[:limit]
-    cursor = rows[-1].number if rows else after
-    return Page(rows, cursor, is_done(question, now) and not has_newer(question, cursor))

@@ -1,6 +1,6 @@
-"""Changes of items on their way from the writer to the standby (rule 23): their messages, and their order.
+"""Changes of items that the writing region sends to the standby (rule 23): their messages, and their order.
 
-The writer writes these items one after the other, and a standby takes them over in the same order:
+The writer writes the items of an event one after the other. A standby takes them over in the same order:
 
     an event's claim -> the event -> its ledger entry -> its day -> the profile
                                      a command's entry -> the command's claim
@@ -19,8 +19,8 @@ from rules.days import stamp
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 
 LEDGER = "RewardsLedger"
-# The keys of each table that a standby has. Boards and Limits are left out, because they are made anew within
-# minutes.
+# The key attributes of each table whose changes are sent. Boards and Limits are left out, because a new
+# writer makes them again within minutes.
 KEYS: Mapping[str, tuple[str, ...]] = {
     LEDGER: ("account_id", "created_at"),
     "UserStreaks": ("user_id",),
@@ -50,8 +50,8 @@ Image = Mapping[str, Mapping[str, Any]]  # an item as DynamoDB writes it
 # SQS takes 256 KiB in every region. This leaves room for what base64 and attributes add.
 MESSAGE_BYTES_MAX = 240_000
 LONG_BYTES = 60_000  # a longer list of changes is compressed, or cut
-# A standby waits for no claim or event that is older. Claims and events expire after 90 days, and an event
-# waits at most 30 days before it is applied: no change is under way for so long.
+# A standby does not wait for a claim or an event that is older than this: such a change has arrived long
+# since, because an event waits at most 30 days before it is applied. After 90 days claims and events expire.
 ASKED_FOR = timedelta(days=45)
 
 
@@ -84,7 +84,7 @@ def number_of(epoch: int, at: int) -> str:
 
 
 class TooLarge(ValueError):
-    """A change that no message can hold."""
+    """A change is too large for a message."""
 
 
 def change_text(change: ItemChange) -> str:

@@ -1,8 +1,8 @@
 """The register (rule 23): one item that says which region writes, and how it changes.
 
-A process goes by a reading of it for LEASE_SECONDS. No two machines' clocks are compared: a process counts
-the seconds since it *began* to read. Whoever changes the register waits, after the change, for longer than
-anybody may count. Then no process goes by the register of before.
+A process uses what it has read of the register for LEASE_SECONDS, counted from when it *began* to read. A
+promotion waits for a longer time after each change of the register. Then no process uses the earlier state
+any more. Each waits by its own clock, so no clocks of two machines are compared.
 
     a process:   |--- may write ---------------|
                  began to read          LEASE_SECONDS
@@ -15,9 +15,9 @@ from enum import StrEnum
 
 NOBODY = ""
 LEASE_SECONDS = 10.0
-# A reading is renewed long before it ends: so one failed attempt stops nobody.
+# A process reads again long before its lease ends, so that one failed attempt does not stop it.
 LOOK_SECONDS = 4.0
-# Clocks run at different speeds, by far less than this allows.
+# Twice the lease. The speeds of two clocks differ by far less.
 QUIET_SECONDS = 20.0
 
 
@@ -147,5 +147,5 @@ class RegisterReading:
         return now.since(self.began) > LOOK_SECONDS
 
     def holds(self, now: Clocks) -> bool:
-        """Whether a process may go by it still."""
+        """Whether a process may still use what it has read."""
         return now.since(self.began) <= LEASE_SECONDS

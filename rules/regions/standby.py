@@ -1,8 +1,8 @@
-"""A standby's ledger (rule 23): how it grows by the writer's own entries, and what becomes of unseen ones.
+"""A standby's ledger (rule 23): how it follows the writer's ledger, and what becomes of unseen entries.
 
-Once the standby writes itself, both ledgers of an account have one beginning. What the old writer's has
-beyond it is *unseen*. Its points were promised to somebody, so nothing of it is thrown away: it is applied by
-the rules that hold for everybody, or it is listed by name.
+After a promotion, the ledgers of both regions begin with the same entries. The entries that only the old
+writer has are *unseen*. Their points were promised to somebody, so none is thrown away: an unseen entry is
+applied by the usual rules, or a report lists it for an operator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
 
 
 class LedgerContradiction(ValueError):
-    """An entry does not follow from those before it, which no waiting mends. The text says the fault."""
+    """An entry does not follow from those before it, and waiting does not help. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ from typing import Any
 
 import ingest.engagement.users_api
 import processors.outgoing.notifications
+from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, WorkerLeases
+from adapters.outgoing.notification_items import BACKLOG_SHARDS
 from adapters.outgoing.transports import SendAnswer
+from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivery import Deliverer
 from rules.outgoing.notices import Endpoint, Notification

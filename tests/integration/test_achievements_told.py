@@ -9,8 +9,10 @@ import pytest
 
 import processors.outgoing.notifications as telling
 from adapters.book import shipped_document
+from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import LOG, STATE, BacklogStore, OutboxStore
+from adapters.outgoing.notification_items import LOG, STATE
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.items import encode_item
 from rules.outgoing.notices import Endpoint
 from tests.integration.test_endpoints_api import CONTEXT
@@ -80,7 +82,7 @@ def told(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
         made = Told(api, at)
         for each in made.endpoints.all():
             made.endpoints.remove(each.endpoint_id)
-        monkeypatch.setattr("adapters.outgoing.notification_store.DeliveryInvoker.wake", lambda *_: None)
+        monkeypatch.setattr("adapters.outgoing.delivery_invoker.DeliveryInvoker.wake", lambda *_: None)
         yield made
     telling._parts.cache_clear()
 

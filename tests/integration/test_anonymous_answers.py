@@ -22,8 +22,9 @@ from adapters.questions.response_store import ResponseStore
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
 from rules.privacy.erasures import Person
+from rules.questions.answer_events import Submission
 from rules.questions.answer_stats import Stats, fold_responses
-from rules.questions.responses import Submission, from_item, new_response
+from rules.questions.responses import from_item, new_response
 from tests.support.answer_stream import deliver, events_of, live, records
 from tests.support.books import KnownBooks
 from tests.support.dying import FAILURES, Dying, Killed

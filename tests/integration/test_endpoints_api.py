@@ -13,7 +13,9 @@ from standardwebhooks import Webhook, WebhookVerificationError
 import ingest.endpoints_api as door
 import processors.outgoing.delivery as delivering
 import processors.outgoing.notifications as telling
-from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, OutboxStore
+from adapters.outgoing.backlog_store import BacklogStore
+from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver

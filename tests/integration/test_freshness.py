@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.operations import CACHED_FOR, Freshness, FreshnessUnknown
+from adapters.freshness import CACHED_FOR, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout

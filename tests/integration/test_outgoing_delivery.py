@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import profile_attributes
+from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, OutboxStore, WorkerLeases
+from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.outgoing.transports import SendAnswer
+from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import encode_item
 from processors.outgoing.delivery import GONE_REASON, Deliverer

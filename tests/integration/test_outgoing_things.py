@@ -16,7 +16,8 @@ from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.outgoing.notification_store import BACKLOG, BACKLOG_SHARDS, LOG, BacklogStore
+from adapters.outgoing.backlog_store import BacklogStore
+from adapters.outgoing.notification_items import BACKLOG, BACKLOG_SHARDS, LOG
 from adapters.platform.items import encode_item
 from adapters.privacy.stores import Clients, online_stores
 from adapters.settings.common import PrivacyTables

@@ -7,9 +7,10 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
-from rules.book.book import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing, differences
+from rules.book.answer_rules import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing
+from rules.book.differences import differences
 from rules.book.document import BookRefused
-from rules.questions.answer_stats import Tally, decode_days, encode_days
+from rules.questions.tallies import Tally, decode_days, encode_days
 
 SAID: dict[str, Any] = shipped_document()["answers"]
 

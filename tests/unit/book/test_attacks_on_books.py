@@ -15,7 +15,8 @@ import pytest
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
 from ingest.web.validate import first_problem
-from rules.book.document import MATCHED_MAX, PATTERN_MAX, BookRefused
+from rules.book.contracts import MATCHED_MAX, PATTERN_MAX
+from rules.book.document import BookRefused
 from rules.book.succession import check_senders
 
 Json = dict[str, Any]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
-from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules, differences
+from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules
+from rules.book.differences import differences
 from rules.book.document import BookRefused
 from rules.book.succession import check_senders
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ingest.web.validate import first_problem
-from rules.book.document import breaking_changes, contract_faults
+from rules.book.contracts import breaking_changes, contract_faults
 
 bounds = st.fixed_dictionaries({}, optional={"minimum": st.integers(-2, 2), "maximum": st.integers(-2, 4)})
 lengths = st.fixed_dictionaries({}, optional={"minLength": st.integers(0, 2), "maxLength": st.integers(0, 3)})

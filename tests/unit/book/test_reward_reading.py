@@ -12,7 +12,8 @@ from ingest.book import Proposal, publish
 from ingest.book_document import book_of_document
 from local.book import check
 from local.book_file import UnreadableBook, read_file
-from rules.book.book import Book, differences
+from rules.book.book import Book
+from rules.book.differences import differences
 from rules.book.document import BookRefused
 from rules.json_values import DoubledKey, read_json, unique_keys
 from tests.support.published_books import Table

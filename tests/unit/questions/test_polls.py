@@ -13,18 +13,17 @@ from ingest.openapi import ROUTES
 from rules.days import EPOCH, Moment, date_of, stamp, unstamp
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
-from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, QuestionType
-from rules.questions.responses import (
+from rules.questions.answer_points import points_for
+from rules.questions.polls import (
     POLL_SECONDS_MAX,
     POLL_SECONDS_MIN,
-    Response,
     has_newer,
     is_waiting,
-    new_response,
     next_pause,
     page_of,
-    points_for,
 )
+from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, QuestionType
+from rules.questions.responses import Response, new_response
 from tests.support.asking import NOW, asked
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import instants, zones

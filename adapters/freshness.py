@@ -1,8 +1,7 @@
-"""How fresh the lake is (Freshness), and how many messages wait in each queue (QueueDepths)."""
+"""How fresh the lake is: its newest curated day, its watermark, and its last nightly run."""
 
 import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,27 +9,25 @@ from adapters.platform.objects import NoObject, Objects
 from rules.privacy.tombstones import SafeToLog
 
 WATERMARK = "state/watermark.json"
-CURATED_EVENTS = "curated/events/dt={}/"
+CURATED_EVENTS = "curated/events/dt={}/"  # with a day
 REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
 CACHED_FOR = timedelta(seconds=15)  # so that a page that reloads itself does not list a bucket every time
 FreshnessView = dict[str, Any]
-WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
-DELAYED = "ApproximateNumberOfMessagesDelayed"
-FAILURES = "failures"
-AT_ONCE_MAX = 8
 
 
 class FreshnessUnknown(SafeToLog, LookupError):
-    """It is unknown how fresh the lake is; the text says why."""
+    """Nobody can say how fresh the lake is. The text says why."""
 
 
 class Freshness:
-    """Reads a lake's newest curated day, its watermark, and the last nightly report; caches each answer."""
+    """Reads how fresh a lake is. Each answer is cached for CACHED_FOR."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._cache: dict[str, tuple[datetime, FreshnessView]] = {}  # when it was read, and the answer
+        self._cache: dict[
+            str, tuple[datetime, FreshnessView]
+        ] = {}  # by method: when it was read, and the answer
 
     def lake(self, now: datetime) -> FreshnessView:
         """Return newest_partition (YYYY-MM-DD) and watermark (RFC 3339, null before the first run).
@@ -40,7 +37,10 @@ class Freshness:
         return self._cached_view("lake", now, lambda: self._lake(now))
 
     def nightly(self, now: datetime) -> FreshnessView:
-        """Return what the newest report says of its run; raises FreshnessUnknown without one."""
+        """Return what the newest nightly report says of its run.
+
+        Raises FreshnessUnknown if there is no report yet.
+        """
         return self._cached_view("nightly", now, self._nightly)
 
     def _cached_view(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
@@ -53,7 +53,8 @@ class Freshness:
         return view
 
     def _lake(self, now: datetime) -> FreshnessView:
-        # Day by day from tomorrow (a sender's clock may be ahead): a few requests, however long the lake.
+        # One request a day, from tomorrow backwards (a sender's clock may be ahead). So a lake of many years
+        # costs no more requests than a new one.
         for back in range(-1, DAYS_LOOKED_AT):
             day = (now - timedelta(days=back)).date().isoformat()
             if next(iter(self._objects.list(CURATED_EVENTS.format(day))), None):
@@ -82,35 +83,3 @@ class Freshness:
             "unrepaired": len(report["unrepaired"]),
             "counts": report["counts"],
         }
-
-
-class QueueDepths:
-    """Counts the messages of queues, all at once.
-
-    A queue whose name ends in "failures" has messages that wait for an operator.
-    """
-
-    def __init__(self, sqs: Callable[[], Any], urls: Mapping[str, str]) -> None:
-        """sqs: returns the client; called when first needed. urls: by the queues' names."""
-        self._sqs, self._urls = sqs, dict(urls)
-
-    def read(self) -> list[dict[str, Any]]:
-        """Return each queue's counts, by name; for a queue that does not answer, null and the reason."""
-        if not self._urls:
-            return []
-        sqs = self._sqs()
-        with ThreadPoolExecutor(min(AT_ONCE_MAX, len(self._urls))) as pool:
-            return list(pool.map(lambda name: self._depth(sqs, name), sorted(self._urls)))
-
-    def _depth(self, sqs: Any, name: str) -> dict[str, Any]:
-        kind = "failure" if name.lower().endswith(FAILURES) else "work"
-        try:
-            answer = sqs.get_queue_attributes(
-                QueueUrl=self._urls[name], AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
-            )
-            counts = {key: int(value) for key, value in answer["Attributes"].items()}
-            waiting = counts[WAITING] + counts.get(DELAYED, 0)
-            return {"name": name, "kind": kind, "waiting": waiting, "in_flight": counts[IN_FLIGHT]}
-        except Exception as error:  # noqa: BLE001 (one queue's trouble hides nothing of the others)
-            unknown = {"waiting": None, "in_flight": None, "reason": str(error)[:200]}
-            return {"name": name, "kind": kind, **unknown}

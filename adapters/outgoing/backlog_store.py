@@ -1,0 +1,163 @@
+"""The lanes in which notifications wait for endpoints, as the function that delivers them reads and changes
+them.
+
+A lane is due at an instant. A worker takes a due lane by moving this instant on, so that no other worker
+finds it. Each further change has the condition that the instant is still what the worker wrote.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.outgoing.notification_items import (
+    BACKLOG,
+    BACKLOG_SHARDS,
+    LEASE,
+    backlog_shard,
+    log_from,
+    log_key,
+    shard_of,
+)
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import query_all
+from rules.days import stamp
+from rules.outgoing.notices import KEPT, Notification
+
+BACKLOGS_READ = 32  # lanes that one query reads
+LOG_READ = 20  # items that one request reads: many lanes wait for a few notifications alone
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """A lane: a holder's notifications that wait for an endpoint."""
+
+    holder: str
+    endpoint_id: str
+    arrived: int  # the number of the newest notification that has arrived
+    newest: int  # the number of the newest notification
+    due_at: str  # a stamp, when the next delivery is tried
+    failures: int = 0  # deliveries in a row that failed
+    failing_since: str = ""  # a stamp, of the first of these failures; "": the last delivery did not fail
+
+
+class BacklogStore:
+    """All lanes, and the notifications in them."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def due(self, endpoint_id: str, share: int, now: datetime, limit: int = BACKLOGS_READ) -> list[Backlog]:
+        """Return at most `limit` due lanes of a share of an endpoint, the one that waits longest first."""
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="ByDue",
+            KeyConditionExpression="due_shard = :shard AND due_at <= :now",
+            ExpressionAttributeValues=encode_item(
+                {":shard": backlog_shard(endpoint_id, share), ":now": stamp(now)}
+            ),
+            Limit=limit,
+        )
+        # The index may be behind the table, so each lane is read again.
+        lanes = (self.get(item["holder"]["S"], endpoint_id) for item in answer["Items"])
+        return [lane for lane in lanes if lane and lane.due_at <= stamp(now)]
+
+    def get(self, holder: str, endpoint_id: str) -> Backlog | None:
+        """Return a lane; None if nothing waits in it. Strongly consistent."""
+        answer = self._dynamodb.get_item(
+            TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
+        )
+        return backlog_from(answer["Item"]) if "Item" in answer else None
+
+    def take(self, lane: Backlog, now: datetime) -> Backlog | None:
+        """Take a lane for three minutes; returns None if another worker has it."""
+        return self.wait(lane, now + LEASE)
+
+    def wait(self, lane: Backlog, until: datetime, **changes: Any) -> Backlog | None:
+        """Change a lane, and set when it is due; returns None if another worker has changed it.
+
+        changes: new values of arrived, failures, failing_since.
+        """
+        after = replace(lane, **changes)
+        values = {":due_before": lane.due_at, ":due": stamp(until), ":arrived": after.arrived}
+        values |= {":failures": after.failures, ":since": after.failing_since}
+        try:
+            answer = self._dynamodb.update_item(
+                TableName=self._table,
+                Key=self._key(lane.holder, lane.endpoint_id),
+                UpdateExpression="SET due_at = :due, arrived = :arrived, failures = :failures,"
+                " failing_since = :since",
+                ConditionExpression="due_at = :due_before",
+                ExpressionAttributeValues=encode_item(values),
+                ReturnValues="ALL_NEW",
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return backlog_from(answer["Attributes"])
+
+    def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
+        """Give back a lane whose notifications have arrived: delete it, or if new ones wait, make it due."""
+        try:
+            self._dynamodb.delete_item(
+                TableName=self._table,
+                Key=self._key(lane.holder, lane.endpoint_id),
+                ConditionExpression="due_at = :due AND newest <= :arrived",
+                ExpressionAttributeValues=encode_item({":due": lane.due_at, ":arrived": arrived}),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            self.wait(lane, now, arrived=arrived, failures=0, failing_since="")
+
+    def log(self, holder: str, after: int) -> Iterator[Notification]:
+        """Yield a user's notifications after a number, in order; strongly consistent."""
+        for item in query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
+            ExpressionAttributeValues=encode_item(
+                {":user": holder, ":after": log_key(after + 1), ":end": log_key(10**15 - 1)}
+            ),
+            ConsistentRead=True,
+            Limit=LOG_READ,
+        ):
+            yield from (notification for notification in log_from(item) if notification.number > after)
+
+    def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
+        """Move a lane back to an earlier notification, for a replay. A worker that has the lane loses it."""
+        until = int((now + KEPT).timestamp())
+        shard = backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS))
+        values = {
+            ":before": number - 1,
+            ":newest": newest,
+            ":now": stamp(now),
+            ":shard": shard,
+            ":until": until,
+        }
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=self._key(holder, endpoint_id),
+                UpdateExpression="SET arrived = :before, newest = :newest, due_at = :now, due_shard = :shard,"
+                " failures = :none, failing_since = :never, expires_at = :until",
+                ConditionExpression="attribute_not_exists(arrived) OR arrived > :before",
+                ExpressionAttributeValues=encode_item({**values, ":none": 0, ":never": ""}),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return  # the notification waits already
+
+    @staticmethod
+    def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
+        return encode_item({"holder": holder, "place": BACKLOG + endpoint_id})
+
+
+def backlog_from(stored: Item) -> Backlog:
+    """Read a lane's item."""
+    fields = decode_item(stored)
+    return Backlog(
+        holder=fields["holder"],
+        endpoint_id=fields["place"].removeprefix(BACKLOG),
+        arrived=fields["arrived"],
+        newest=fields["newest"],
+        due_at=fields["due_at"],
+        failures=fields.get("failures", 0),
+        failing_since=fields.get("failing_since", ""),
+    )

@@ -1,0 +1,205 @@
+"""Writes notifications: one transaction has the notifications, their holder's state after them, and the lanes
+in which they wait for endpoints.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from adapters.outgoing.notification_items import (
+    BACKLOG,
+    BACKLOG_SHARDS,
+    STATE,
+    backlog_shard,
+    log_item,
+    shard_of,
+)
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import cancellation_reasons, get_all, query_all
+from rules.days import stamp
+from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
+from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
+
+NoticeState = UserNoticeState | ItemNoticeState
+STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
+TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages. No user id has a slash.
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxWrite:
+    """What a change leads to: a holder's new state, and the notifications of the change."""
+
+    state: NoticeState
+    revision: int  # of the state that was read
+    due: datetime | None  # when another notification is due by time alone; None: never
+    notifications: Sequence[Notification]
+    endpoints: Iterable[str]  # the ids of the endpoints that get the notifications
+
+
+class OutboxConflict(Exception):
+    """Another process has written the holder's state since it was read."""
+
+
+class OutboxStore:
+    """Writes notifications of all holders, and reads the holders' states."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def get(self, holder: str) -> tuple[NoticeState, int]:
+        """Return a holder's state and its revision, strongly consistent."""
+        items = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
+        return state_from(holder, items[0] if items else None)
+
+    def due(self, now: datetime) -> Iterator[str]:
+        """Yield the users for whom a notification is due by time alone; in each shard the earliest first."""
+        for number in range(STATE_SHARDS):
+            for item in query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName="ByDue",
+                KeyConditionExpression="due_shard = :shard AND due_at <= :now",
+                ExpressionAttributeValues=encode_item({":shard": f"{STATE}#{number}", ":now": stamp(now)}),
+            ):
+                yield item["holder"]["S"]
+
+    def put(self, holder: str, write: OutboxWrite, now: datetime) -> None:
+        """Write a holder's state and notifications; raises OutboxConflict, and what DynamoDB raises."""
+        actions = [self._state_action(holder, write, now)]
+        if write.notifications:
+            actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
+            first, last = write.notifications[0].number, write.notifications[-1].number
+            actions += [self._lane_action(holder, endpoint, first, last, now) for endpoint in write.endpoints]
+        try:
+            self._dynamodb.transact_write_items(TransactItems=actions)
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            cancellation_reasons(error, len(actions))  # raises for other causes than a conflict
+            raise OutboxConflict(holder) from None
+
+    def put_test(self, endpoint: Endpoint, now: datetime) -> Notification:
+        """Add a test message to the endpoint's lane; returns it.
+
+        It has a holder of its own, so that it waits for no other message. It is delivered like all others.
+        """
+        number = int(now.timestamp() * 1_000)
+        notice = Notice(NoticeType.TEST, {"endpoint_id": endpoint.endpoint_id})
+        notification = Notification(TEST_HOLDER + endpoint.endpoint_id, number, stamp(now), notice)
+        self._dynamodb.transact_write_items(
+            TransactItems=[
+                {"Put": {"TableName": self._table, "Item": log_item([notification], now)}},
+                self._lane_action(notification.holder, endpoint.endpoint_id, number, number, now),
+            ]
+        )
+        return notification
+
+    def _state_action(self, holder: str, write: OutboxWrite, now: datetime) -> dict[str, Any]:
+        before = write.revision
+        put: dict[str, Any] = {
+            "TableName": self._table,
+            "Item": state_item(holder, write, now),
+            "ConditionExpression": "revision = :before" if before else "attribute_not_exists(holder)",
+        }
+        if before:
+            put["ExpressionAttributeValues"] = encode_item({":before": before})
+        return {"Put": put}
+
+    def _lane_action(
+        self, holder: str, endpoint_id: str, first: int, last: int, now: datetime
+    ) -> dict[str, Any]:
+        """Return a transaction's action that adds the notifications from `first` to `last` to a lane.
+
+        The lane is due at once. But if other notifications wait in it, its due time stays, because the lane
+        may have a pause after a failure.
+        """
+        names = ("due_at", "due_shard", "arrived")
+        new_lane = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
+        values = {
+            ":due_at": stamp(now),
+            ":due_shard": backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS)),
+            ":arrived": first - 1,
+            ":newest": last,
+            ":until": int((now + KEPT).timestamp()),
+        }
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": encode_item({"holder": holder, "place": BACKLOG + endpoint_id}),
+                "UpdateExpression": f"SET {new_lane}, newest = :newest, expires_at = :until",
+                "ExpressionAttributeValues": encode_item(values),
+            }
+        }
+
+
+def state_shard(holder: str) -> str:
+    """Return the partition of the index ByDue that a user's state is in."""
+    return f"{STATE}#{shard_of(holder, STATE_SHARDS)}"
+
+
+def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
+    """Return a holder's state as an item. A question's item expires, because a question is notified once."""
+    state, due = write.state, write.due
+    content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
+    until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
+    fields = {
+        "holder": holder,
+        "place": STATE,
+        "revision": write.revision + 1,
+        "version": state.version,
+        "number": state.number,
+        "as_of": state.as_of,
+        "content": json.dumps(content, separators=(",", ":")),
+        "due_at": due and stamp(due),
+        "due_shard": state_shard(holder) if due else None,
+        "expires_at": until,
+    }
+    return encode_item(fields)
+
+
+def _user_content(state: UserNoticeState) -> dict[str, Any]:
+    return {
+        "shown": state.shown,
+        "lost": state.lost and [state.lost.last.isoformat(), state.lost.length],
+        "warned": state.warned,
+        "holds": [
+            [hold.hold_id, hold.points, hold.reward_id, hold.until, hold.is_over] for hold in state.holds
+        ],
+        "redeemed": state.redeemed,
+        "changes_at": state.changes_at,
+        "achievements": state.achievements,
+        "asked": state.asked,
+        "book": state.book,
+        "looked_at": state.looked_at,
+    }
+
+
+def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
+    """Return the state in an item, and its revision; an empty state and 0 for no item."""
+    if stored is None:
+        return (UserNoticeState() if is_user(holder) else ItemNoticeState()), 0
+    fields = decode_item(stored)
+    content = json.loads(fields["content"])
+    if not is_user(holder):
+        item_state = ItemNoticeState(fields["version"], fields["number"], fields["as_of"], content["shown"])
+        return item_state, fields["revision"]
+    lost = None
+    if content["lost"]:
+        last, length = content["lost"]
+        lost = LostStreak(date.fromisoformat(last), length)
+    state = UserNoticeState(
+        version=fields["version"],
+        number=fields["number"],
+        as_of=fields["as_of"],
+        shown=content["shown"],
+        lost=lost,
+        warned=content["warned"],
+        holds=tuple(HoldState(*values) for values in content["holds"]),
+        redeemed=content["redeemed"],
+        changes_at=content["changes_at"],
+        achievements=content.get("achievements", {}),
+        asked=content.get("asked"),
+        book=content.get("book", 0),
+        looked_at=content.get("looked_at", ""),
+    )
+    return state, fields["revision"]
