@@ -268,8 +268,8 @@ def test_what_the_tables_have_does_not_lack_though_the_lake_has_not_got_it(api: 
         assert lacks == {
             (table, " ".join(item[name]["S"] for name in keys_of(table))) for table, item in lost
         }
-    lacks = drill.restore(replaced=("IdempotencyKeys",)).lacks
-    assert len([lack for lack in lacks if lack.store == "IdempotencyKeys"]) == len(claims)
+    replaced = drill.restore(replaced=("IdempotencyKeys",)).lacks
+    assert len([lack for lack in replaced if lack.store == "IdempotencyKeys"]) == len(claims)
 
 
 def test_a_lake_of_before_gives_what_the_tables_had_before(api: Site, tmp_path: Path) -> None:
