@@ -171,7 +171,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"{report['phones']} phones"
     yield f"{report['lead_events']} events of leads; {report['erased_lead_events']} more are of erased ones"
     yield (
-        ", ".join(f"{table}: {count} written" for table, count in report["written"].items())
+        ", ".join(f"{table}: {count} written" for table, count in report["written"].items() if count)
         or "all was there"
     )
     if any(report["rows_of_later"].values()):

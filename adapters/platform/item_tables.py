@@ -48,6 +48,14 @@ class ItemTable:
             self.put(item)
         return len(different) + len(surplus)
 
+    def stored_keys(self, keys: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+        """Return those of the keys that the table has, strongly consistent. keys: none twice, all of text.
+
+        Raises Unprocessed.
+        """
+        named_keys = (dict(zip(self._keys, key, strict=True)) for key in keys)
+        return {self._key_of(item) for item in get_all(self._dynamodb, self._table, named_keys)}
+
     def put(self, new: Item) -> None:
         """Put an item. It replaces a stored one with the same key."""
         self._dynamodb.put_item(TableName=self._table, Item=new)

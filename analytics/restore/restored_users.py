@@ -35,7 +35,7 @@ class RebuiltUser:
 
     user_id: str
     items: dict[str, list[Item]] = field(default_factory=dict)  # by table
-    lacks: list[Lack] = field(default_factory=list)
+    lacks: list[Lack] = field(default_factory=list)  # some may still be stored (Lack.sort_key)
     entries_to_mark: list[Item] = field(default_factory=list)  # stored entries that get other marks
     profile: Profile | None = None
 
@@ -110,7 +110,7 @@ def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -
             user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", "its entry is not in the ledger"))
     for place in sorted(redeemed):
         reason = "what became of the redemption is not in the lake: nobody ships it again"
-        user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", reason))
+        user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", reason, place))
 
 
 def _claims(
@@ -157,7 +157,8 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
         if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"
-            user.lacks.append(Lack(KEYS, f"{user.user_id} {row['idempotency_key']}", reason))
+            key = row["idempotency_key"]
+            user.lacks.append(Lack(KEYS, f"{user.user_id} {key}", reason, key))
         yield event
 
 

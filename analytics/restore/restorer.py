@@ -5,7 +5,7 @@ table that is to be replaced gets the items that the lake has, and loses all oth
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,15 +95,23 @@ class Restorer:
         if LEDGER not in self.replaced:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
         user = rebuild_user(rows, stored, self.accounts.shards, now)
-        report.lacks += user.lacks
         if LEDGER not in self.keep:
             for entry in user.entries_to_mark:
                 self.tables[LEDGER].put(entry)
             report.written[LEDGER] += len(user.entries_to_mark)
         for table in ORDER:
             report.written[table] += self._write(table, rows.user_id, user.items.get(table, ()))
+        report.lacks += self._lacks_of(user)
         if user.items:
             self._reconcile(user, report, now)
+
+    def _lacks_of(self, user: RebuiltUser) -> Iterator[Lack]:
+        """Yield what a user lacks. An item that the lake has not got lacks only if its table lost it, too."""
+        for table, lacks in groupby(sorted(user.lacks), key=lambda lack: lack.store):
+            by_key = {(user.user_id, lack.sort_key): lack for lack in lacks if lack.sort_key}
+            stored = self.tables[table].stored_keys(by_key)
+            yield from (lack for key, lack in by_key.items() if key not in stored)
+        yield from (lack for lack in user.lacks if not lack.sort_key)
 
     def _write(self, table: str, partition: str, items: Iterable[Item]) -> int:
         """Write the items of one partition key; returns how many were written or deleted."""

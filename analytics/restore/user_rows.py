@@ -108,6 +108,7 @@ class Lack:
     store: str
     key: str  # whose, or which
     reason: str  # why, in words
+    sort_key: str = ""  # of an item of the user that the table may still have; then it does not lack
 
 
 @dataclass(slots=True)

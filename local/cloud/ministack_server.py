@@ -1,4 +1,4 @@
-"""Starts MiniStack, on its own Python, with five changes.
+"""Starts MiniStack, on its own Python, with six changes.
 
 Three make it faster:
 
@@ -15,6 +15,8 @@ Two make it answer browsers and clients as AWS does:
 - An HTTP API says in a header why it refuses a token. `with_refusal_reason` adds that header.
 - An HTTP API lists the origins whose pages may call it, and knows no "any port". Apps that are developed on
   this machine have a port each, so `LoopbackOrigins` lets in all pages of loopback addresses, and no others.
+
+One makes its streams complete: local/cloud/statement_streams.py.
 """
 
 import base64
@@ -26,6 +28,7 @@ import math
 import os
 import re
 import resource
+import sys
 import tempfile
 import time
 import types
@@ -37,7 +40,10 @@ import uvicorn
 from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import _dynamodb_keywords as partiql
-from ministack.services import apigateway
+from ministack.services import apigateway, dynamodb
+
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that our modules' names hide no others
+from local.cloud.statement_streams import announce_statements
 
 KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
 STOP_SECONDS_MAX = 5  # then open connections are cut off
@@ -188,4 +194,5 @@ if __name__ == "__main__":
     # Nobody changes the list that it returns.
     partiql._tokenize = functools.lru_cache(STATEMENTS_MAX)(partiql._tokenize)  # noqa: SLF001 (no setting has it)
     apigateway._validate_jwt_authorizer = with_refusal_reason(apigateway._validate_jwt_authorizer)  # noqa: SLF001 (the same)
+    announce_statements(dynamodb)
     serve()

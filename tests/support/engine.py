@@ -15,7 +15,6 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache, partial
-from http import HTTPStatus
 from typing import Any
 
 import botocore.session
@@ -24,6 +23,7 @@ from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
 from local.cloud.processes import tool
+from local.cloud.statement_streams import announce_statements
 from tests.support.dynamodb_engine import TABLES, Engine, prepared, served
 from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way
@@ -111,7 +111,7 @@ def _answer_within() -> None:
     """Let all clients of this process take the short way to the engines that are running."""
     dynamodb = _emulator("services.dynamodb")
     _count_changes(dynamodb)
-    _announce_inserts(dynamodb)
+    announce_statements(dynamodb)
     remember_expressions(dynamodb)
     take_short_way(_who_answers)
 
@@ -135,21 +135,6 @@ def _count_changes(dynamodb: Any) -> None:
         emit(table, *change, **more)
 
     dynamodb._emit_stream_event = counted
-
-
-def _announce_inserts(dynamodb: Any) -> None:
-    """Let the streams have what INSERT statements write, such as claims: DynamoDB's have it, the emulator's not."""
-    insert = dynamodb._partiql_insert
-
-    def announced(table: Any, parsed: dict[str, Any]) -> Any:
-        answer = insert(table, parsed)
-        if answer[0] == HTTPStatus.OK:
-            item = parsed["item"]
-            written = item["M"] if set(item) == {"M"} else item
-            dynamodb._emit_stream_event(table["TableName"], "INSERT", None, written)
-        return answer
-
-    dynamodb._partiql_insert = announced
 
 
 def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes) -> Told:
