@@ -47,18 +47,18 @@ def test_shares_tell_what_a_recompute_of_all_tells(
         for share in (UserShare(each, shares) for each in set(range(shares)) - failed):
             rows = recompute(objects, today, share=share).table.to_pylist()
             assert rows == [row for row in anew if share.has(row["user_id"])]
-            if before := plan.before[share.number]:
+            if before := plan.last_compared_at[share.number]:
                 all_days, all_users = days_of(objects, before, UserShare())
                 mine_days = [day for day in all_days if share.has(day.user_id)]
                 mine_users = {user for user in all_users if share.has(user)}
                 assert days_of(objects, before, share) == (mine_days, mine_users)
         plan.note_compared(objects, failed)
-        after = NightPlan.of(objects, noon(today), shares, {"run_id": "next"}).before
-        assert after == [plan.before[n] if n in failed else plan.at for n in range(shares)]
+        after = NightPlan.of(objects, noon(today), shares, {"run_id": "next"}).last_compared_at
+        assert after == [plan.last_compared_at[n] if n in failed else plan.at for n in range(shares)]
 
 
 def test_of_another_number_of_shares_nothing_is_known(tmp_path_factory: pytest.TempPathFactory) -> None:
     objects = World(tmp_path_factory.mktemp("lake"), 7).objects
     NightPlan.of(objects, noon(BASE), 2, {"run_id": "two"}).note_compared(objects, ())
-    assert NightPlan.of(objects, noon(BASE), 2, {"run_id": "again"}).before == [noon(BASE)] * 2
-    assert NightPlan.of(objects, noon(BASE), 4, {"run_id": "four"}).before == [None] * 4
+    assert NightPlan.of(objects, noon(BASE), 2, {"run_id": "again"}).last_compared_at == [noon(BASE)] * 2
+    assert NightPlan.of(objects, noon(BASE), 4, {"run_id": "four"}).last_compared_at == [None] * 4
