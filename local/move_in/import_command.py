@@ -83,7 +83,7 @@ class SendingResult:
     """What became of a file's rows."""
 
     rows: int = 0  # of the file, read so far
-    earlier: int = 0  # of these: sent by an earlier run
+    earlier: int = 0  # of these: sent, or refused, by an earlier run
     sent: int = 0  # of these: sent and taken by this run
 
 
@@ -91,7 +91,7 @@ class ImportFiles(Protocol):
     """A kind of file: how its rows are checked, sent and compared."""
 
     def check(self, row: Row) -> object:
-        """Return a RefusedRow for a row that is not taken."""
+        """Return a RefusedRow for a row that is refused; any other value means that it is fine."""
 
     def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
         """Import rows; returns for each why it is refused, None if it is taken."""
@@ -116,9 +116,16 @@ class HistoryFiles:
         return check_row(row, self.books, self.now, self.erased)
 
     def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Post the events of rows that pass the check; returns for each why it is refused, or None."""
-        bodies = [body for body in map(self.check, rows) if not isinstance(body, RefusedRow)]
-        return [refused_by(row, result) for row, result in zip(rows, self.door.send(bodies), strict=True)]
+        """Post the events of rows; returns for each why it is refused, or None.
+
+        The caller has checked them. A row may fail now all the same: somebody was erased meanwhile.
+        """
+        checked = [self.check(row) for row in rows]
+        results = iter(self.door.send([body for body in checked if not isinstance(body, RefusedRow)]))
+        return [
+            body if isinstance(body, RefusedRow) else refused_by(row, next(results))
+            for row, body in zip(rows, checked, strict=True)
+        ]
 
     def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:
         """Compare each event with the ledger of its user, and write a line for each."""
@@ -182,6 +189,7 @@ def move_in(
             return 0
         if refused.count and not leave_refused:
             raise RuntimeError("nothing is taken in; --leave-refused takes in the others")
+    # The file is written anew: the rows before the mark are checked again, so that it lists all refused ones.
     with RefusedFile(path, columns) as refused:
         result = send_rows(path, kind.check, kind.send, marks, refused)
         if result.earlier:

@@ -16,7 +16,7 @@ from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import check_row
-from local.move_in.import_command import validate
+from local.move_in.import_command import HistoryFiles, validate
 from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
 from rules.engagement.opening_positions import position_of
@@ -184,3 +184,27 @@ def test_values_of_a_database_that_json_does_not_have_are_read_or_refused(tmp_pa
     assert len(told.kept()) == 2
     with pytest.raises(ValueError, match="balance"):
         position_of(second.values, NOW.date(), USER_ID)
+
+
+def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbour(tmp_path: Path) -> None:
+    """Somebody may be erased between the check of a file and the sending of a row."""
+    rows = list(read_rows(text(tmp_path / "h.csv", HEADER, ROW, ROW.replace("ann", "bob"))))
+
+    class Erased:
+        def forbids(self, subject: str, _: str) -> bool:
+            return "ann" in subject
+
+        def of(self, _: str) -> None:
+            return None
+
+    class Door:
+        def send(self, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return [{"status": "accepted"} for _ in bodies]
+
+    nothing: Any = None
+    door: Any = Door()
+    kind = HistoryFiles(door, nothing, BOOKS, NOW, nothing, Erased())
+    refused, fine = kind.send([row for row in rows if isinstance(row, Row)])
+    assert refused
+    assert (refused.field, refused.reason) == ("user_id", "was erased")
+    assert fine is None
