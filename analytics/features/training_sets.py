@@ -44,24 +44,7 @@ COLUMNS = {
 }
 READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
-_NAMED = """CREATE TEMP TABLE named AS
-WITH rooted AS (
-    SELECT n, moment, day, COALESCE(root, lead) AS root
-    FROM labels LEFT JOIN members ON leaf = lead AND since <= moment AND moment < until
-)
-SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
-FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
-# Leaves get numbers. So ids are compared once for each event, and not once for each label of its lead.
-_LEAVES = """CREATE TEMP TABLE leaves AS
-SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
-_PAIRS = """CREATE TEMP TABLE pairs AS
-SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
-# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sum of
-# a date tells whether the date counts. For other labels any event of a date makes it count.
-_STRUCK = f"""CREATE TEMP TABLE struck AS
-SELECT DISTINCT n FROM pairs
-SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
-_KINDS = {False: "BIGINT", True: "BOOLEAN"}  # by whether a feature is a flag
+_TYPES = {False: "BIGINT", True: "BOOLEAN"}  # by whether a feature is a flag
 
 
 def check(labels: pa.Table) -> None:
@@ -153,7 +136,7 @@ def _create_tables(
         condition += " AND list_contains(getvariable('organizations'), organization_id)"
     with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
         known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {condition}) AS known"
-        for statement in (_MEMBERS, _LABELS, _NAMED, _LEAVES, _PAIRS, _EVENTS, _STRUCK):
+        for statement in (_MEMBERS, _LABELS, _LABEL_LEAVES, _LEAVES, _PAIRS, _events(), _STRUCK):
             db.execute(statement.format(known=known))
 
 
@@ -165,20 +148,43 @@ def _day(instant: str) -> str:
     return f"(make_timestamp(epoch_us({instant}))::DATE - DATE '1970-01-01')::INTEGER"
 
 
+# The statements that make the tables, in the order in which they run:
+#     given -> labels; identity changes -> members (leaf, root, since, until)
+#     labels and members -> label_leaves (a label and one leaf of its group) -> leaves -> pairs
+#     leaves -> events; pairs and events -> struck
 # Instants are microseconds since 1970. An event counts for labels from its usable_at on. A change of identity
-# is a list of leaves, which begins with their root from then on. Of the changes that a label sees and that
-# name a leaf, the one with the highest number says its root: it holds until one with a higher number is
-# usable.
+# is a list of leaves. From then on its first leaf is the root of all of them. Of the changes that a label
+# sees and that name a leaf, the one with the highest number says the leaf's root. This root holds until a
+# change with a higher number is usable.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
     FROM {known} WHERE change_number IS NOT NULL
 ),
-named AS (SELECT number, usable_at AS since, leaves[1] AS root, unnest(leaves) AS leaf FROM groups)
-SELECT leaf, root, since, COALESCE(MIN(since) OVER later, 9223372036854775807) AS until FROM named
+assignments AS (
+    SELECT number, usable_at AS since, leaves[1] AS root, unnest(leaves) AS leaf FROM groups
+)
+SELECT leaf, root, since, COALESCE(MIN(since) OVER later, 9223372036854775807) AS until FROM assignments
 WINDOW later AS (PARTITION BY leaf ORDER BY number ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"""
 _LABELS = f"""CREATE TEMP TABLE labels AS
 SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
+_LABEL_LEAVES = """CREATE TEMP TABLE label_leaves AS
+WITH rooted AS (
+    SELECT n, moment, day, COALESCE(root, lead) AS root
+    FROM labels LEFT JOIN members ON leaf = lead AND since <= moment AND moment < until
+)
+SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
+FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
+# Leaves get numbers. So ids are compared once for each event, and not once for each label of its lead.
+_LEAVES = """CREATE TEMP TABLE leaves AS
+SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM label_leaves)"""
+_PAIRS = """CREATE TEMP TABLE pairs AS
+SELECT n, number AS leaf, moment, day FROM label_leaves JOIN leaves USING (leaf)"""
+# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sum of
+# a date tells whether the date counts. For other labels any event of a date makes it count.
+_STRUCK = f"""CREATE TEMP TABLE struck AS
+SELECT DISTINCT n FROM pairs
+SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
 
 
 def _events() -> str:
@@ -195,31 +201,29 @@ SELECT
 FROM {{known}} JOIN leaves ON leaves.leaf = known.{LEAD}"""
 
 
-_EVENTS = _events()
-
-
 def _result(grace_days: int) -> str:
     """Return the query that sums up the events of each label's lead, and computes the features from the sums.
 
     It also names counts that no feature uses. DuckDB leaves out their computation.
     """
     columns = ", ".join(
-        f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_KINDS[feature.unit is Unit.FLAG]}"
+        f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_TYPES[feature.unit is Unit.FLAG]}"
         f" AS {column_of(feature)}"
         for feature in FEATURES
     )
     parts = ", ".join(part for series in SERIES for part in _parts(series))
     return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),
-    met AS NOT MATERIALIZED (
+    counted_events AS NOT MATERIALIZED (
         SELECT pairs.n, pairs.day AS today, events.* FROM pairs
         JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment
         WHERE pairs.n >= $1 AND pairs.n < $2
     ),
-    sums AS (SELECT n, {parts} FROM met GROUP BY n),
-    dates AS ({_dates()}),
+    sums AS (SELECT n, {parts} FROM counted_events GROUP BY n),
+    dates_after_cancellations AS ({_dates_after_cancellations()}),
     series AS (
-        SELECT sums.* REPLACE ({", ".join(map(_date, ("first_day", "last_day")))})
-        FROM sums LEFT JOIN struck ON struck.n = sums.n LEFT JOIN dates ON dates.n = sums.n
+        SELECT sums.* REPLACE ({", ".join(map(_date_sql, ("first_day", "last_day")))})
+        FROM sums LEFT JOIN struck ON struck.n = sums.n
+        LEFT JOIN dates_after_cancellations AS dates ON dates.n = sums.n
     ),
     campaigns AS ({_campaigns(grace_days)})
     SELECT {columns} FROM asked LEFT JOIN series ON series.n = asked.n
@@ -240,16 +244,17 @@ def _parts(input_: Input) -> Iterator[str]:
             yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
 
 
-def _dates() -> str:
+def _dates_after_cancellations() -> str:
     """Return the query for the first and last date that counts, of labels with a cancelled order."""
     count = f"{Input.PURCHASES}_count"
     return f"""SELECT n, MIN(day) AS first_day, MAX(day) AS last_day FROM (
-        SELECT n, day FROM met SEMI JOIN struck USING (n) WHERE {count} IS NOT NULL
+        SELECT n, day FROM counted_events SEMI JOIN struck USING (n) WHERE {count} IS NOT NULL
         GROUP BY n, day HAVING SUM({count}) > 0
     ) AS counted GROUP BY n"""
 
 
-def _date(name: str) -> str:
+def _date_sql(name: str) -> str:
+    """Return the expression for a label's first or last purchase date that counts."""
     column = f"{Input.PURCHASES}_{name}"
     return f"CASE WHEN struck.n IS NULL THEN sums.{column} ELSE dates.{name} END AS {column}"
 
@@ -259,7 +264,7 @@ def _campaigns(grace_days: int) -> str:
     (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
         SELECT n, ANY_VALUE(today) AS today, MAX(day) FILTER (is_sent) AS sent
-        FROM met WHERE campaign IS NOT NULL GROUP BY n, campaign HAVING BOOL_AND(is_sent)
+        FROM counted_events WHERE campaign IS NOT NULL GROUP BY n, campaign HAVING BOOL_AND(is_sent)
     ) AS unanswered WHERE sent > today - {window} AND sent <= today - {grace_days} GROUP BY n"""
 
 
