@@ -8,7 +8,7 @@
 | ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
 | worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
 
-OutboxStore writes notifications. The function that delivers them has BacklogStore, for the lanes, and
+OutboxStore writes notifications. The function that delivers them has LaneStore, for the lanes, and
 WorkerLeases. DeliveryInvoker wakes this function.
 """
 
@@ -22,16 +22,17 @@ from adapters.platform.items import Item, encode_item
 from rules.outgoing.notices import KEPT, Notice, NoticeType, Notification
 
 STATE = "told"  # the sort key of a holder's state
-LOG, BACKLOG = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
-BACKLOG_SHARDS = 4  # the lanes of an endpoint have this many partitions in the index ByDue
+LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
+LANE_SHARDS = 4  # the lanes of an endpoint have this many partitions in the index ByDue
 # Longer than a function may run. So after this time the lane of a worker that died is due again.
 LEASE = timedelta(minutes=3)
+NUMBER_MAX = 10**15 - 1  # of notifications: their sort keys have 15 digits
 EndpointShard = tuple[str, int]  # an endpoint's id, and the number of a share of its lanes
 
 
 def endpoint_shard(endpoint_id: str, holder: str) -> EndpointShard:
     """Return the share of an endpoint's lanes that a holder's lane is in."""
-    return endpoint_id, shard_of(holder, BACKLOG_SHARDS)
+    return endpoint_id, shard_of(holder, LANE_SHARDS)
 
 
 def shard_of(name: str, shards: int) -> int:
@@ -39,9 +40,9 @@ def shard_of(name: str, shards: int) -> int:
     return zlib.crc32(name.encode()) % shards
 
 
-def backlog_shard(endpoint_id: str, number: int) -> str:
+def lane_shard(endpoint_id: str, number: int) -> str:
     """Return the partition of the index ByDue for a share of an endpoint's lanes."""
-    return f"{BACKLOG}{endpoint_id}#{number}"
+    return f"{LANE}{endpoint_id}#{number}"
 
 
 def log_key(number: int) -> str:

@@ -9,10 +9,10 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.outgoing.notification_items import (
-    BACKLOG,
-    BACKLOG_SHARDS,
+    LANE,
+    LANE_SHARDS,
     STATE,
-    backlog_shard,
+    lane_shard,
     log_item,
     shard_of,
 )
@@ -117,7 +117,7 @@ class OutboxStore:
         new_lane = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
         values = {
             ":due_at": stamp(now),
-            ":due_shard": backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS)),
+            ":due_shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
             ":arrived": first - 1,
             ":newest": last,
             ":until": int((now + KEPT).timestamp()),
@@ -125,7 +125,7 @@ class OutboxStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": encode_item({"holder": holder, "place": BACKLOG + endpoint_id}),
+                "Key": encode_item({"holder": holder, "place": LANE + endpoint_id}),
                 "UpdateExpression": f"SET {new_lane}, newest = :newest, expires_at = :until",
                 "ExpressionAttributeValues": encode_item(values),
             }

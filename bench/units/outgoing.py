@@ -7,7 +7,7 @@ from unittest.mock import patch
 import processors.outgoing.notifications as telling
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import BACKLOG_SHARDS, shard_of
+from adapters.outgoing.notification_items import LANE_SHARDS, shard_of
 from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
@@ -46,7 +46,7 @@ def _measured(desk: Desk, count: int) -> Measured:
     desk.tick(DAY)
     yield f"webhook.told.{count}", _changed(desk, user)
     desk.forget()
-    endpoint, share = ENDPOINT.format(count, 0), shard_of(user, BACKLOG_SHARDS)
+    endpoint, share = ENDPOINT.format(count, 0), shard_of(user, LANE_SHARDS)
     # Its address leads nowhere: how long it takes to answer is a fact of the plan.
     with patch.object(WebhookTransport, "send", lambda *_: SendAnswer(200)):
         told = desk.call("WebhookDeliveryFunction", {"endpoint_id": endpoint, "share": share})

@@ -15,8 +15,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
-from adapters.outgoing.backlog_store import BACKLOGS_READ, Backlog, BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
+from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore
 from adapters.outgoing.notification_items import EndpointShard, endpoint_shard
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.outgoing.worker_leases import WorkerLeases
@@ -70,7 +70,7 @@ class Deliverer:
     """Delivers notifications to endpoints."""
 
     endpoints: EndpointStore
-    lanes: BacklogStore
+    lanes: LaneStore
     workers: WorkerLeases
     send: Send
     failures: FailureQueue
@@ -131,40 +131,40 @@ class Deliverer:
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
     ) -> Iterator[list[LaneOutcome]]:
         """Yield the outcomes of each round. If the endpoint refused before, the first round is one lane."""
-        limit = 1 if failures else BACKLOGS_READ
+        limit = 1 if failures else LANES_READ
         with ThreadPoolExecutor(self.writers) as pool:
             while not is_over():
                 lanes = self.lanes.due(endpoint.endpoint_id, share, self.now(), limit)
                 if not lanes:
                     return
                 yield list(pool.map(partial(self._serve_lane, endpoint, is_over), lanes))
-                limit = BACKLOGS_READ
+                limit = LANES_READ
 
-    def _serve_lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Backlog) -> LaneOutcome:
+    def _serve_lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Lane) -> LaneOutcome:
         """Send the notifications of a lane, in order, until an attempt fails."""
         taken = self.lanes.take(lane, self.now())
         if taken is None:
             return LaneOutcome.PASSED
-        arrived, outcome = taken.arrived, LaneOutcome.PASSED
-        for notification in self.lanes.log(taken.holder, arrived):
+        delivered, outcome = taken.delivered, LaneOutcome.PASSED
+        for notification in self.lanes.log(taken.holder, delivered):
             if is_over():
-                self.lanes.wait(taken, self.now(), arrived=arrived)
+                self.lanes.wait(taken, self.now(), delivered=delivered)
                 return outcome
             if endpoint.wants(notification.notice):
                 answer = self.send(endpoint, notification, self.now())
                 if not answer.is_delivered:
-                    return self._note_refusal(taken, notification, answer, arrived)
+                    return self._note_refusal(taken, notification, answer, delivered)
                 outcome = LaneOutcome.ARRIVED
-            arrived = notification.number
-        self.lanes.finish(taken, max(arrived, taken.newest), self.now())
+            delivered = notification.number
+        self.lanes.finish(taken, max(delivered, taken.newest), self.now())
         return outcome
 
     def _note_refusal(
-        self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int
+        self, taken: Lane, tried: Notification, answer: SendAnswer, delivered: int
     ) -> LaneOutcome:
         """Make a lane wait after a refused notification; give that one up if its time is over.
 
-        arrived: the number of the newest notification that arrived before it.
+        delivered: the number of the newest notification that was delivered before it.
         """
         now = self.now()
         log_fields = {
@@ -174,16 +174,16 @@ class Deliverer:
         }
         logger.warning("not delivered", extra=log_fields)
         if answer.is_gone:
-            self.lanes.wait(taken, now, arrived=arrived)
+            self.lanes.wait(taken, now, delivered=delivered)
             return LaneOutcome.GONE
-        is_first = arrived > taken.arrived or not taken.failing_since
+        is_first = delivered > taken.delivered or not taken.failing_since
         failures, since = (1, stamp(now)) if is_first else (taken.failures + 1, taken.failing_since)
         if is_given_up(unstamp(max(tried.at, since)), now):
             key = {"endpoint_id": taken.endpoint_id, **holder_names(taken.holder), "number": tried.number}
             self.failures.keep(CONSUMER, [(key, answer.reason)], now)
-            arrived = tried.number
+            delivered = tried.number
         until = next_attempt(failures, now)
-        self.lanes.wait(taken, until, arrived=arrived, failures=failures, failing_since=since)
+        self.lanes.wait(taken, until, delivered=delivered, failures=failures, failing_since=since)
         return LaneOutcome.REFUSED
 
 
@@ -198,7 +198,7 @@ def _parts(config: WebhookDeliverySettings) -> Deliverer:
     )
     return Deliverer(
         EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name),
-        BacklogStore(dynamodb, config.notifications_table),
+        LaneStore(dynamodb, config.notifications_table),
         WorkerLeases(dynamodb, config.notifications_table),
         transports.send,
         config.failures(),

@@ -17,10 +17,10 @@ from adapters.engagement.goals import GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
-from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -53,7 +53,7 @@ class NotificationSettings(ConsumerSettings):
 @dataclass(frozen=True, slots=True)
 class _Parts:
     writer: NotificationWriter
-    lanes: BacklogStore
+    lanes: LaneStore
     waker: DeliveryInvoker
     erased: ErasureCheck
 
@@ -76,7 +76,7 @@ def _parts(config: NotificationSettings) -> _Parts:
         NotificationWriter(
             dynamodb, config.user_streaks_table, store, endpoints, _notice_steps(config, dynamodb)
         ),
-        BacklogStore(dynamodb, config.notifications_table),
+        LaneStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
         tombstones_of(config),
     )
@@ -90,7 +90,7 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
         (each.endpoint_id, share)
         for each in parts.writer.endpoints.all()
         if not each.disabled
-        for share in range(BACKLOG_SHARDS)
+        for share in range(LANE_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
     }
     parts.waker.wake(shares | waiting)

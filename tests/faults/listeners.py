@@ -6,9 +6,9 @@ from typing import Any
 
 import ingest.engagement.users_api
 import processors.outgoing.notifications
-from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.transports import SendAnswer
 from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.failures import FailureQueue
@@ -172,7 +172,7 @@ class Listeners(Spenders):
         return int(found["Item"]["version"]["N"]) if "Item" in found else 0
 
     def _send_due(self) -> bool:
-        lanes = BacklogStore(self.real, "Notifications")
+        lanes = LaneStore(self.real, "Notifications")
         deliverer = Deliverer(
             EndpointStore(self.real, "WebhookEndpoints"),
             lanes,
@@ -182,7 +182,7 @@ class Listeners(Spenders):
             lambda: self.now,
             1,
         )
-        for share in range(BACKLOG_SHARDS):
+        for share in range(LANE_SHARDS):
             deliverer.run(ENDPOINT, share, lambda: False)
         return any(lanes.get(user, ENDPOINT) for user in self.users)
 

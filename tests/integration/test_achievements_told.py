@@ -9,8 +9,8 @@ import pytest
 
 import processors.outgoing.notifications as telling
 from adapters.book import shipped_document
-from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
+from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.notification_items import LOG, STATE
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.items import encode_item
@@ -60,7 +60,7 @@ class Told:
         return [each for each in found if "achievements" in each["data"]]
 
     def log(self) -> list[dict[str, Any]]:
-        return [each.content for each in BacklogStore(self.dynamodb, "Notifications").log(self.user, 0)]
+        return [each.content for each in LaneStore(self.dynamodb, "Notifications").log(self.user, 0)]
 
     def folded(self) -> Any:
         return (

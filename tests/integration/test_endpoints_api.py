@@ -13,8 +13,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 import ingest.endpoints_api as door
 import processors.outgoing.delivery as delivering
 import processors.outgoing.notifications as telling
-from adapters.outgoing.backlog_store import BacklogStore
-from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
@@ -334,11 +334,11 @@ def test_the_same_events_are_put_on_a_bus(desk: Desk, monkeypatch: pytest.Monkey
     telling.handler({"Records": [record(1, 5)]}, CONTEXT)
     assert desk.bus.entries == []
     desk.bus.fail = False
-    lanes = BacklogStore(desk.dynamodb, "Notifications")
+    lanes = LaneStore(desk.dynamodb, "Notifications")
     lane = lanes.get("ann", "event-bus")
     assert lane is not None and lane.failures == 1
     lanes.wait(lane, datetime(2026, 1, 1, tzinfo=UTC))  # its pause is over
-    for share in range(BACKLOG_SHARDS):
+    for share in range(LANE_SHARDS):
         desk.deliver({"endpoint_id": "event-bus", "share": share})
     (entry,) = desk.bus.entries
     assert (entry["DetailType"], entry["EventBusName"], entry["Source"]) == (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.outgoing.backlog_store import BacklogStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import BACKLOG_SHARDS
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.outgoing.transports import SendAnswer
 from adapters.outgoing.worker_leases import WorkerLeases
@@ -51,7 +51,7 @@ class World:
         self.teller = NotificationWriter(
             self.dynamodb, "UserStreaks", OutboxStore(self.dynamodb, "Notifications"), self.endpoints
         )
-        self.lanes = BacklogStore(self.dynamodb, "Notifications")
+        self.lanes = LaneStore(self.dynamodb, "Notifications")
         sqs = SimpleNamespace(
             send_message=lambda **message: self.kept.append(json.loads(message["MessageBody"]))
         )
@@ -113,7 +113,7 @@ class World:
     def minute(self) -> None:
         """What the schedule does: time alone, then all that is due."""
         self.woken |= self.teller.sweep(self.now, lambda: False)
-        places = ((name, share) for name in self.got for share in range(BACKLOG_SHARDS))
+        places = ((name, share) for name in self.got for share in range(LANE_SHARDS))
         self.woken |= {each for each in places if self.lanes.due(*each, self.now, limit=1)}
         self.deliver()
 
@@ -208,7 +208,7 @@ def test_an_endpoint_that_takes_nothing_is_asked_with_one_user_of_each_share_an_
     world.wait(timedelta(hours=4), timedelta(minutes=30))
     before = world.calls["dead"]
     world.wait(timedelta(hours=6), timedelta(minutes=30))
-    assert world.calls["dead"] - before <= BACKLOG_SHARDS * 6
+    assert world.calls["dead"] - before <= LANE_SHARDS * 6
     world.mood["dead"] = lambda _: SendAnswer(200)
     world.wait(timedelta(hours=2), timedelta(minutes=30))
     assert len(world.got["dead"]) == 32

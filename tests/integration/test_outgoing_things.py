@@ -16,8 +16,8 @@ from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.outgoing.backlog_store import BacklogStore
-from adapters.outgoing.notification_items import BACKLOG, BACKLOG_SHARDS, LOG
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.notification_items import LANE, LANE_SHARDS, LOG
 from adapters.platform.items import encode_item
 from adapters.privacy.stores import Clients, online_stores
 from adapters.settings.common import PrivacyTables
@@ -140,19 +140,16 @@ def test_what_waits_of_an_erased_lead_is_not_sent_and_nothing_of_it_is_kept(
     assert {each["place"]["S"] for each in found.find(person)} == {
         "told",
         f"{LOG}{1:015}",
-        f"{BACKLOG}{own['endpoint_id']}",
+        f"{LANE}{own['endpoint_id']}",
     }
     found.remove(found.find(person))
     there.answer = lambda _: 200
     for lane in filter(
         None,
-        (
-            BacklogStore(told.dynamodb, "Notifications").get(f"lead/{lead}", own["endpoint_id"])
-            for lead in "79"
-        ),
+        (LaneStore(told.dynamodb, "Notifications").get(f"lead/{lead}", own["endpoint_id"]) for lead in "79"),
     ):
-        BacklogStore(told.dynamodb, "Notifications").wait(lane, NOW - timedelta(days=9))
-    for share in range(BACKLOG_SHARDS):
+        LaneStore(told.dynamodb, "Notifications").wait(lane, NOW - timedelta(days=9))
+    for share in range(LANE_SHARDS):
         told.deliver({"endpoint_id": own["endpoint_id"], "share": share})
     assert {each["data"]["lead_id"] for each in heard(own, there)} == {"9"}
     assert found.find(person) == []

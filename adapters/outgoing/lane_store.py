@@ -1,8 +1,9 @@
-"""The lanes in which notifications wait for endpoints, as the function that delivers them reads and changes
-them.
+"""The lanes in which notifications wait for endpoints. The function that delivers them uses this module.
 
 A lane is due at an instant. A worker takes a due lane by moving this instant on, so that no other worker
-finds it. Each further change has the condition that the instant is still what the worker wrote.
+finds it. Each further change by the worker has the condition that the instant is still what the worker wrote.
+Only a replay (go_back) changes a lane without taking it. It writes another instant, so the next write of the
+lane's worker fails.
 """
 
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from datetime import datetime
 from typing import Any
 
 from adapters.outgoing.notification_items import (
-    BACKLOG,
-    BACKLOG_SHARDS,
+    LANE,
+    LANE_SHARDS,
     LEASE,
-    backlog_shard,
+    NUMBER_MAX,
+    lane_shard,
     log_from,
     log_key,
     shard_of,
@@ -24,37 +26,39 @@ from adapters.platform.tables import query_all
 from rules.days import stamp
 from rules.outgoing.notices import KEPT, Notification
 
-BACKLOGS_READ = 32  # lanes that one query reads
+LANES_READ = 32  # lanes that one query reads
 LOG_READ = 20  # items that one request reads: many lanes wait for a few notifications alone
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class Lane:
     """A lane: a holder's notifications that wait for an endpoint."""
 
     holder: str
     endpoint_id: str
-    arrived: int  # the number of the newest notification that has arrived
+    # The number of the newest notification that the endpoint has accepted, did not want, or did not accept in
+    # time. All later ones wait.
+    delivered: int
     newest: int  # the number of the newest notification
     due_at: str  # a stamp, when the next delivery is tried
     failures: int = 0  # deliveries in a row that failed
     failing_since: str = ""  # a stamp, of the first of these failures; "": the last delivery did not fail
 
 
-class BacklogStore:
+class LaneStore:
     """All lanes, and the notifications in them."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def due(self, endpoint_id: str, share: int, now: datetime, limit: int = BACKLOGS_READ) -> list[Backlog]:
+    def due(self, endpoint_id: str, share: int, now: datetime, limit: int = LANES_READ) -> list[Lane]:
         """Return at most `limit` due lanes of a share of an endpoint, the one that waits longest first."""
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="ByDue",
             KeyConditionExpression="due_shard = :shard AND due_at <= :now",
             ExpressionAttributeValues=encode_item(
-                {":shard": backlog_shard(endpoint_id, share), ":now": stamp(now)}
+                {":shard": lane_shard(endpoint_id, share), ":now": stamp(now)}
             ),
             Limit=limit,
         )
@@ -62,30 +66,30 @@ class BacklogStore:
         lanes = (self.get(item["holder"]["S"], endpoint_id) for item in answer["Items"])
         return [lane for lane in lanes if lane and lane.due_at <= stamp(now)]
 
-    def get(self, holder: str, endpoint_id: str) -> Backlog | None:
+    def get(self, holder: str, endpoint_id: str) -> Lane | None:
         """Return a lane; None if nothing waits in it. Strongly consistent."""
         answer = self._dynamodb.get_item(
             TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
         )
-        return backlog_from(answer["Item"]) if "Item" in answer else None
+        return lane_from(answer["Item"]) if "Item" in answer else None
 
-    def take(self, lane: Backlog, now: datetime) -> Backlog | None:
+    def take(self, lane: Lane, now: datetime) -> Lane | None:
         """Take a lane for three minutes; returns None if another worker has it."""
         return self.wait(lane, now + LEASE)
 
-    def wait(self, lane: Backlog, until: datetime, **changes: Any) -> Backlog | None:
+    def wait(self, lane: Lane, until: datetime, **changes: Any) -> Lane | None:
         """Change a lane, and set when it is due; returns None if another worker has changed it.
 
-        changes: new values of arrived, failures, failing_since.
+        changes: new values of delivered, failures, failing_since.
         """
         after = replace(lane, **changes)
-        values = {":due_before": lane.due_at, ":due": stamp(until), ":arrived": after.arrived}
+        values = {":due_before": lane.due_at, ":due": stamp(until), ":delivered": after.delivered}
         values |= {":failures": after.failures, ":since": after.failing_since}
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
                 Key=self._key(lane.holder, lane.endpoint_id),
-                UpdateExpression="SET due_at = :due, arrived = :arrived, failures = :failures,"
+                UpdateExpression="SET due_at = :due, arrived = :delivered, failures = :failures,"
                 " failing_since = :since",
                 ConditionExpression="due_at = :due_before",
                 ExpressionAttributeValues=encode_item(values),
@@ -93,19 +97,19 @@ class BacklogStore:
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return None
-        return backlog_from(answer["Attributes"])
+        return lane_from(answer["Attributes"])
 
-    def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
-        """Give back a lane whose notifications have arrived: delete it, or if new ones wait, make it due."""
+    def finish(self, lane: Lane, delivered: int, now: datetime) -> None:
+        """Give back a lane whose notifications are delivered: delete it, or if new ones wait, make it due."""
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,
                 Key=self._key(lane.holder, lane.endpoint_id),
-                ConditionExpression="due_at = :due AND newest <= :arrived",
-                ExpressionAttributeValues=encode_item({":due": lane.due_at, ":arrived": arrived}),
+                ConditionExpression="due_at = :due AND newest <= :delivered",
+                ExpressionAttributeValues=encode_item({":due": lane.due_at, ":delivered": delivered}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            self.wait(lane, now, arrived=arrived, failures=0, failing_since="")
+            self.wait(lane, now, delivered=delivered, failures=0, failing_since="")
 
     def log(self, holder: str, after: int) -> Iterator[Notification]:
         """Yield a user's notifications after a number, in order; strongly consistent."""
@@ -114,7 +118,7 @@ class BacklogStore:
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
             ExpressionAttributeValues=encode_item(
-                {":user": holder, ":after": log_key(after + 1), ":end": log_key(10**15 - 1)}
+                {":user": holder, ":after": log_key(after + 1), ":end": log_key(NUMBER_MAX)}
             ),
             ConsistentRead=True,
             Limit=LOG_READ,
@@ -124,7 +128,7 @@ class BacklogStore:
     def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
         """Move a lane back to an earlier notification, for a replay. A worker that has the lane loses it."""
         until = int((now + KEPT).timestamp())
-        shard = backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS))
+        shard = lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS))
         values = {
             ":before": number - 1,
             ":newest": newest,
@@ -146,16 +150,16 @@ class BacklogStore:
 
     @staticmethod
     def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
-        return encode_item({"holder": holder, "place": BACKLOG + endpoint_id})
+        return encode_item({"holder": holder, "place": LANE + endpoint_id})
 
 
-def backlog_from(stored: Item) -> Backlog:
+def lane_from(stored: Item) -> Lane:
     """Read a lane's item."""
     fields = decode_item(stored)
-    return Backlog(
+    return Lane(
         holder=fields["holder"],
-        endpoint_id=fields["place"].removeprefix(BACKLOG),
-        arrived=fields["arrived"],
+        endpoint_id=fields["place"].removeprefix(LANE),
+        delivered=fields["arrived"],
         newest=fields["newest"],
         due_at=fields["due_at"],
         failures=fields.get("failures", 0),
