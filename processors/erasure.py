@@ -46,7 +46,7 @@ from rules.privacy.erasures import (
 )
 from rules.privacy.tombstones import (
     Act,
-    JournalEntry,
+    ErasureLogEntry,
     SafeToLog,
     organization_subject,
 )
@@ -164,9 +164,9 @@ class ErasureRunner:
         person = whole_lead(stores, stored)
         new_subjects = [subject for subject in person.subjects() if subject not in set(stored.subjects())]
         digests = map(self.tombstones.digest, new_subjects)
-        # Readers of the journal read from its newest entry on. So these entries have the present instant.
+        # Readers of the erasure log read from its newest entry on. So these entries have the present instant.
         self.jobs.note(
-            [JournalEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
+            [ErasureLogEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
         )
         after = with_lead(erasure, person)
         return person, self.jobs.go_on(after) if after != erasure else erasure

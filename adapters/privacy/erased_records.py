@@ -27,6 +27,8 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
     if event.event_type in IDENTITY_TYPES:
         with suppress(MalformedLeadEvent):
             leads |= {leaf for group in groups_of(event)[1] for leaf in (group.root, *group.leaves)}
+    # A device's clock may be ahead. So an event that was received before an erasure was lifted stays refused,
+    # even if it claims a later instant.
     happened_at = min(event.occurred_at, event.received_at)
     return any(erased.forbids(lead_subject(lead), happened_at) for lead in leads)
 

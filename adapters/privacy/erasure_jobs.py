@@ -1,4 +1,4 @@
-"""Erasures under way and certificates, in the table Erasures (the journal in it: tombstones.py).
+"""Erasures under way and certificates, in the table Erasures (the erasure log in it: tombstones.py).
 
 | part | place | holds |
 |---|---|---|
@@ -15,10 +15,10 @@ from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import chunks, query_all
-from adapters.privacy.tombstones import Tombstones, journal_puts
+from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from rules.days import stamp
 from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
-from rules.privacy.tombstones import Act, JournalEntry
+from rules.privacy.tombstones import Act, ErasureLogEntry
 
 OPEN, DONE = "open", "done"
 ENTRIES_MAX = 90  # of one transaction, which takes 100 actions
@@ -36,14 +36,14 @@ class ErasureJobs:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def begin(self, erasure: Erasure, entries: list[JournalEntry]) -> None:
+    def begin(self, erasure: Erasure, entries: list[ErasureLogEntry]) -> None:
         """Write the tombstones and the erasure, all or nothing; raises ErasureMoved."""
-        self._transact([*journal_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
+        self._transact([*erasure_log_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
 
-    def note(self, entries: list[JournalEntry]) -> None:
+    def note(self, entries: list[ErasureLogEntry]) -> None:
         """Write further tombstones, ENTRIES_MAX to a transaction. Writing them again changes nothing."""
         for chunk in chunks(entries, ENTRIES_MAX):
-            self._transact(journal_puts(self._table, chunk))
+            self._transact(erasure_log_puts(self._table, chunk))
 
     def opened(self) -> Iterator[Erasure]:
         """Yield the erasures that are not finished, the oldest id first; strongly consistent."""
@@ -160,6 +160,6 @@ def begin_erasure(
     erasure = Erasure(uuid.uuid4().hex, person.kind, subject, digests[0], stamp(now))
     if person.kind is PersonKind.LEAD:
         erasure = with_lead(erasure, person)
-    entries = [JournalEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
+    entries = [ErasureLogEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
     jobs.begin(erasure, entries)
     return erasure.erasure_id

@@ -16,7 +16,7 @@ from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import stamp, unstamp
 from rules.privacy.tombstones import (
     Act,
-    JournalEntry,
+    ErasureLogEntry,
     Tombstone,
     digest_of,
     with_entries,
@@ -27,11 +27,11 @@ FRESH_SECONDS = 30
 # Entries are ordered by their writers' clocks, which differ. So each read begins this long before the newest
 # entry that the process knows.
 CLOCKS_DIFFER = timedelta(minutes=5)
-JOURNAL = "journal"
+ERASURE_LOG = "journal"  # the partition of the entries, which are written once and never change
 
 
 class Tombstones:
-    """All tombstones.
+    """All tombstones, which follow from the entries of the erasure log.
 
     Methods raise what DynamoDB and Secrets Manager raise. A caller that gets an error must not take the
     event.
@@ -65,10 +65,11 @@ class Tombstones:
 
     def digest(self, subject: str) -> str:
         """Return the subject's keyed hash."""
+        # This secret has one key and is never rotated: under a new key no older tombstone would be found.
         return digest_of(self._key.ring.keys[0], subject)
 
     def look(self) -> dict[str, Tombstone]:
-        """Read the new entries of the journal; returns all tombstones by digest, as they are now."""
+        """Read the new entries of the erasure log; returns all tombstones by digest, as they are now."""
         asked_at = time.monotonic()
         since = self._newest
         if since != BEFORE_ALL:
@@ -76,9 +77,9 @@ class Tombstones:
         items = query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="#part = :journal AND place > :since",
+            KeyConditionExpression="#part = :log AND place > :since",
             ExpressionAttributeNames={"#part": "part"},
-            ExpressionAttributeValues=encode_item({":journal": JOURNAL, ":since": since}),
+            ExpressionAttributeValues=encode_item({":log": ERASURE_LOG, ":since": since}),
             ConsistentRead=True,
         )
         entries = [_entry(decode_item(item)) for item in items]
@@ -88,18 +89,18 @@ class Tombstones:
         return self._known
 
 
-def journal_puts(table: str, entries: Iterable[JournalEntry]) -> list[dict[str, Any]]:
+def erasure_log_puts(table: str, entries: Iterable[ErasureLogEntry]) -> list[dict[str, Any]]:
     """Return a transaction's actions that write entries. Writing them again changes nothing."""
     return [{"Put": {"TableName": table, "Item": _item(entry)}} for entry in entries]
 
 
-def _item(entry: JournalEntry) -> Item:
-    return encode_item({"part": JOURNAL, "place": entry.place, "erasure_id": entry.erasure_id})
+def _item(entry: ErasureLogEntry) -> Item:
+    return encode_item({"part": ERASURE_LOG, "place": entry.place, "erasure_id": entry.erasure_id})
 
 
-def _entry(stored: dict[str, Any]) -> JournalEntry:
+def _entry(stored: dict[str, Any]) -> ErasureLogEntry:
     at, digest, act = stored["place"].split("#")
-    return JournalEntry(at, digest, Act(act), stored["erasure_id"])
+    return ErasureLogEntry(at, digest, Act(act), stored["erasure_id"])
 
 
 class TombstoneSettings(Protocol):

@@ -79,7 +79,7 @@ KEPT_OF: Mapping[str, frozenset[str]] = {"UserStreaks": SETTINGS, PHONES: PHONE}
 GONE = "{}"  # the text of an item that is gone
 PACKED, LONG_BYTES = "zlib:", 30_000  # a text of more bytes is compressed, and begins so
 ACHIEVEMENTS_PLACE = "totals"  # in the place of a date: achievements
-JOURNAL = "journal"
+ERASURE_LOG = "journal"  # the part of the table Erasures with its log
 # No user id has one of these: a lead's claims, hooks' counts and notes of imports have.
 OTHERS = frozenset("/#")
 
@@ -156,7 +156,7 @@ def _is_kept(store: str, image: Image) -> bool:
     if store == "DailyActivity":
         return image["activity_date"].get("S") == ACHIEVEMENTS_PLACE
     if store == "Erasures":
-        return image["part"].get("S") == JOURNAL
+        return image["part"].get("S") == ERASURE_LOG
     if store == PHONES:
         return "owner" in image and CHANGED in image
     return store != "IdempotencyKeys" or OTHERS.isdisjoint(image["user_id"]["S"])

@@ -16,14 +16,14 @@ NAME_CHARACTERS = 16
 
 
 class Act(StrEnum):
-    """What an entry of the journal does to a digest's tombstone."""
+    """What an entry of the erasure log does to a digest's tombstone."""
 
     ERASED = "erased"
     LIFTED = "lifted"
 
 
 @dataclass(frozen=True, slots=True)
-class JournalEntry:
+class ErasureLogEntry:
     """One act on a digest's tombstone."""
 
     at: str  # a stamp
@@ -33,7 +33,7 @@ class JournalEntry:
 
     @property
     def place(self) -> str:
-        """Its sort key. It begins with the time, because the journal is read from an instant on."""
+        """Its sort key. It begins with the time, because the erasure log is read from an instant on."""
         return f"{self.at}#{self.digest}#{self.act}"
 
 
@@ -85,7 +85,7 @@ def digest_of(key: str, subject: str) -> str:
 
 
 def with_entries(
-    tombstones: Mapping[str, Tombstone], entries: Iterable[JournalEntry]
+    tombstones: Mapping[str, Tombstone], entries: Iterable[ErasureLogEntry]
 ) -> dict[str, Tombstone]:
     """Return the tombstones by digest after further entries. Entries may come twice and in any order.
 
@@ -93,7 +93,7 @@ def with_entries(
     of before the newest lift stay refused.
     """
     after = dict(tombstones)
-    for entry in sorted(entries, key=lambda journal_entry: journal_entry.place):
+    for entry in sorted(entries, key=lambda log_entry: log_entry.place):
         before = after.get(entry.digest)
         if before is not None and entry.at <= max(before.erased_at, before.lifted_at):
             continue
@@ -104,7 +104,7 @@ def with_entries(
     return after
 
 
-def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
+def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[ErasureLogEntry]:
     """Yield the entries that lift a tombstone and all others of its erasure, which are of the same person.
 
     It yields nothing if the tombstone does not stand.
@@ -114,7 +114,7 @@ def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> I
         return
     for other_digest, tombstone in tombstones.items():
         if tombstone.stands and tombstone.erasure_id == lifted.erasure_id:
-            yield JournalEntry(at, other_digest, Act.LIFTED, lifted.erasure_id)
+            yield ErasureLogEntry(at, other_digest, Act.LIFTED, lifted.erasure_id)
 
 
 class SafeToLog:

@@ -17,7 +17,7 @@ from adapters.book import BookStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.privacy.tombstones import Tombstones, journal_puts
+from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from local.cloud.patience import Patience
 from local.event_sources import from_purchases
 from local.move_in.histories import EventsDoor
@@ -26,7 +26,7 @@ from local.move_in.rows import digest_of_file
 from local.verify import expect
 from rules.days import stamp
 from rules.engagement.ledger import EntryKind
-from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dynamodb_engine import SECRET
 from tests.support.effort import effort
 from tests.support.memory import forget
@@ -261,8 +261,8 @@ def test_who_comes_anew_brings_nothing_of_before(api: Site, user: str, tmp_path:
     digest = Tombstones(dynamodb, "Erasures", KeyedHash(lambda: client("secretsmanager"), SECRET)).digest(
         user_subject(name)
     )
-    lifted = JournalEntry(stamp(datetime.now(UTC)), digest, Act.LIFTED, "e")
-    dynamodb.transact_write_items(TransactItems=journal_puts("Erasures", [lifted]))
+    lifted = ErasureLogEntry(stamp(datetime.now(UTC)), digest, Act.LIFTED, "e")
+    dynamodb.transact_write_items(TransactItems=erasure_log_puts("Erasures", [lifted]))
     forget()
     assert Mover(api, ndjson(tmp_path / "copy.ndjson", [*rows, rows[0]]), leave).run() == len(rows) + 1
     kept = (tmp_path / "copy.refused.ndjson").read_text().splitlines()

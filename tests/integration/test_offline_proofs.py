@@ -10,12 +10,12 @@ from uuid import uuid4
 import pytest
 
 from adapters.engagement.stretch_store import KEY
-from adapters.privacy.tombstones import journal_puts
+from adapters.privacy.tombstones import erasure_log_puts
 from ingest.engagement import events_api
 from ingest.web.caller import PRODUCERS
 from rules.days import stamp
 from rules.key_ring import KeyRing, to_text
-from rules.privacy.tombstones import Act, JournalEntry, digest_of, user_subject
+from rules.privacy.tombstones import Act, ErasureLogEntry, digest_of, user_subject
 from tests.support.engine import Engine
 from tests.support.gateway import ask, token
 from tests.support.sailing import Device, World
@@ -394,10 +394,10 @@ def test_after_an_erasure_neither_old_events_nor_old_receipts_bring_anything(
         erased, lifted = world.now - 5 * HOUR, world.now - 4 * HOUR
         digest = digest_of("e" * 32, user_subject(user))
         entries = [
-            JournalEntry(stamp(erased), digest, Act.ERASED, "1"),
-            JournalEntry(stamp(lifted), digest, Act.LIFTED, "1"),
+            ErasureLogEntry(stamp(erased), digest, Act.ERASED, "1"),
+            ErasureLogEntry(stamp(lifted), digest, Act.LIFTED, "1"),
         ]
-        engine.client("dynamodb").transact_write_items(TransactItems=journal_puts("Erasures", entries))
+        engine.client("dynamodb").transact_write_items(TransactItems=erasure_log_puts("Erasures", entries))
         engine.client("dynamodb").delete_item(
             TableName="IdempotencyKeys", Key={"user_id": {"S": user}, "idempotency_key": {"S": KEY}}
         )

@@ -26,7 +26,7 @@ from local.stack import Stack
 from rules.days import stamp
 from rules.engagement.proof import chain_of, link_of, own_faults
 from rules.lake.table_items import KEYS
-from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support import redis_servers
 from tests.support.dying import Dying, Killed
 from tests.support.dynamodb_engine import SECRET, TABLES
@@ -161,7 +161,7 @@ def test_what_comes_back_of_a_table_is_nobody_s_past_who_came_anew(lived: Drill)
     gone, *_ = lived.users
     digest = tombstones(lived.dynamodb).digest(user_subject(gone))
     for minutes, act in ((-9, Act.ERASED), (-5, Act.LIFTED)):
-        entry = JournalEntry(stamp(datetime.now(UTC) + timedelta(minutes=minutes)), digest, act, "e1")
+        entry = ErasureLogEntry(stamp(datetime.now(UTC) + timedelta(minutes=minutes)), digest, act, "e1")
         new = encode_item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
         lived.dynamodb.put_item(TableName="Erasures", Item=new)
     lived.dynamodb.create_table(**table_definition("Responses", "responses-0300"))
@@ -298,7 +298,7 @@ def test_who_was_erased_does_not_come_back(
     known = tombstones(lived.dynamodb)
     digest = known.digest(user_subject(gone))
     now = datetime.now(UTC) + timedelta(seconds=60)  # later than the instant of the restore
-    erased = JournalEntry(stamp(now), digest, Act.ERASED, "e1")
+    erased = ErasureLogEntry(stamp(now), digest, Act.ERASED, "e1")
     lived.dynamodb.put_item(
         TableName="Erasures",
         Item=encode_item({"part": "journal", "place": erased.place, "erasure_id": "e1"}),

@@ -19,7 +19,7 @@ from rules.days import stamp
 from rules.lake.table_items import CHANGED, GONE, PHONES
 from rules.privacy.erasures import Person
 from rules.privacy.retention import GONE_PHONES_STAY
-from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dying import DyingFolder, Killed
 from tests.support.engine import running
 from tests.support.forgetting import having
@@ -128,7 +128,7 @@ def test_who_was_erased_and_what_somebody_has_by_now_stay(drill: Drill) -> None:
     drill.publish()
     drill.lose("Subscriptions", "Limits")
     digest = tombstones(drill.dynamodb).digest(user_subject("ben"))
-    entry = JournalEntry(stamp(datetime.now(UTC) + timedelta(minutes=1)), digest, Act.ERASED, "e1")
+    entry = ErasureLogEntry(stamp(datetime.now(UTC) + timedelta(minutes=1)), digest, Act.ERASED, "e1")
     new = encode_item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
     drill.dynamodb.put_item(TableName="Erasures", Item=new)
     drill.subscribe("cleo", fcm_token="ann-phone")

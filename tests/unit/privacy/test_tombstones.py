@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rules.privacy.tombstones import (
     Act,
-    JournalEntry,
+    ErasureLogEntry,
     Tombstone,
     digest_of,
     identity_subject,
@@ -21,7 +21,7 @@ from rules.privacy.tombstones import (
 AT = [f"2026-11-{day:02}T10:00:00.000000Z" for day in range(1, 21)]
 ENTRIES = st.lists(
     st.builds(
-        JournalEntry,
+        ErasureLogEntry,
         at=st.sampled_from(AT),
         digest=st.sampled_from(["ann", "bob"]),
         act=st.sampled_from(list(Act)),
@@ -32,7 +32,7 @@ ENTRIES = st.lists(
 )
 
 
-def history(digest: str, entries: list[JournalEntry]) -> Tombstone | None:
+def history(digest: str, entries: list[ErasureLogEntry]) -> Tombstone | None:
     """What the entries of one digest say, one after the other."""
     found: Tombstone | None = None
     for each in sorted((one for one in entries if one.digest == digest), key=lambda one: one.at):
@@ -44,7 +44,7 @@ def history(digest: str, entries: list[JournalEntry]) -> Tombstone | None:
 
 
 @given(ENTRIES)
-def test_of_a_whole_journal_the_newest_act_decides(entries: list[JournalEntry]) -> None:
+def test_of_a_whole_journal_the_newest_act_decides(entries: list[ErasureLogEntry]) -> None:
     found = with_entries({}, entries)
     for digest in ("ann", "bob"):
         assert found.get(digest) == history(digest, entries)
@@ -52,7 +52,7 @@ def test_of_a_whole_journal_the_newest_act_decides(entries: list[JournalEntry]) 
 
 @given(ENTRIES, st.integers(0, 8), st.randoms())
 def test_reading_again_and_in_parts_changes_nothing(
-    entries: list[JournalEntry], cut: int, shuffle: random.Random
+    entries: list[ErasureLogEntry], cut: int, shuffle: random.Random
 ) -> None:
     ordered = sorted(entries, key=lambda each: each.place)
     whole = with_entries({}, ordered)
