@@ -1,7 +1,7 @@
 """The values of a field become a column of the field's type.
 
-Texts, integers and the publisher's timestamps are checked as whole columns. Dates, booleans and other
-timestamps are read by read_value, each different value once.
+Texts and the publisher's timestamps are checked as whole columns. Of all other values each different one is
+read once: integers by one expression for all of them, the rest by read_value.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, lies_in, read_value
 
-# An integer of 19 digits that begins with 9 may be beyond 64 bits.
+# Integers of at most 18 digits, and those of 19 digits that begin with 1 to 8. The few others are left to
+# read_row, because only some of those that begin with 9 fit 64 bits.
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 STAMP = len("2026-01-31T00:00:00.000000Z")
 MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))  # characters of a stamp, by position
@@ -92,19 +93,20 @@ def _are_stamps(cuts: Cuts) -> Flags:
     return are_stamps
 
 
-def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.Array:
+def _moments(valid: Flags, values: pa.Array, are_stamps: Flags, field: Field) -> pa.Array:
     """Return timestamps as a column: those of the publisher's form together, the few others one by one."""
-    if plain.all():
+    if are_stamps.all():
         try:
             return values.cast(ARROW[Type.TIMESTAMP])
         except pa.ArrowInvalid:
             pass
-    if len(values) <= FEW_STAMPS or not plain.any():
+    if len(values) <= FEW_STAMPS or not are_stamps.any():
         return _convert_distinct(valid, values, field)
     # One wrong value spoils the cast of a part. By halves, only a small part is read one by one.
+    # valid[half] is a view: a flag that is cleared in it is also cleared in `valid`.
     middle = len(values) // 2
     halves = (slice(None, middle), slice(middle, None))
-    return pa.concat_arrays([_moments(valid[half], values[half], plain[half], field) for half in halves])
+    return pa.concat_arrays([_moments(valid[half], values[half], are_stamps[half], field) for half in halves])
 
 
 def _convert_distinct(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
