@@ -1,4 +1,4 @@
-"""Curated files are written again without the rows of erased persons, or with residues of these rows."""
+"""Writes curated files again without the rows of erased persons, or with residues of these rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,10 +63,10 @@ def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, 
 
     path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
     """
-    marks = {erasee.names.tag() for erasee in persons.waiting.values()}
+    erasure_tags = {erasee.names.tag() for erasee in persons.waiting.values()}
     shared_words = _shared_words(path, entity, persons)
     _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: _stage(staging, objects, rows, persons, shared_words), marks
+        lambda staging, rows: _stage(staging, objects, rows, persons, shared_words), erasure_tags
     )
 
 
@@ -93,8 +93,8 @@ class _Replacement:
     stored: StoredObject
     path: Path  # of a copy of the stored file
 
-    def write(self, stage: Callable[[Staging, pa.Table], None], marks: Collection[str] = ()) -> None:
-        """Write the rows that `stage` adds to a staging. marks: of erasures. Raises ObjectChanged."""
+    def write(self, stage: Callable[[Staging, pa.Table], None], erasure_tags: Collection[str] = ()) -> None:
+        """Write the rows that `stage` adds to a staging, and note the erasures. Raises ObjectChanged."""
         entity = ENTITIES[self.entity]
         new_path, rows_before = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
         book = bookkeeping_of(self.objects, self.stored.key)
@@ -104,8 +104,9 @@ class _Replacement:
 
         def new_book(rows: int) -> Bookkeeping:
             before = book.counts
+            # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
             counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
-            return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *marks},))
+            return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *erasure_tags},))
 
         staging.write(new_path, new_book)
         self.objects.put_if(self.stored.key, new_path, self.stored.etag)
@@ -146,27 +147,31 @@ def _stage(
     persons: FilePersons,
     shared_words: Mapping[str, set[str]],
 ) -> None:
-    """Stage the rows of other persons unchanged, and the residues of the erased persons' rows."""
+    """Stage the rows of other persons unchanged, and of erased persons what may stay.
+
+    Of persons who are to leave, residues stay. Of persons who have left, only those rows stay that their
+    tombstone allows.
+    """
     entity = staging.entity.name
     is_erased = _are_of_persons(rows, entity, persons)
     staging.add_earlier_table(rows.filter(pc.invert(is_erased)))
-    residues = []
+    kept = []
     for row in rows.filter(is_erased).to_pylist():
         person = row[PERSONS[entity]]
         if erasee := persons.waiting.get(person):
-            residue = residue_of(entity, row, erasee.names, seq_of(objects, person), shared_words)
-        else:
-            residue = None if is_refused(entity, row, persons.refused[person]) else row
-        if residue:
-            residues.append(residue)
-    staging.add_earlier(residues)
+            seq_of = ledger_seq_finder(objects, person)
+            if residue := residue_of(entity, row, erasee.names, seq_of, shared_words):
+                kept.append(residue)
+        elif not is_refused(entity, row, persons.refused[person]):
+            kept.append(row)
+    staging.add_earlier(kept)
 
 
-def seq_of(objects: Objects, account_id: str) -> SeqOf:
-    """Return a function that returns the seq of an account's ledger entry of an instant, or None.
+def ledger_seq_finder(objects: Objects, account_id: str) -> SeqOf:
+    """Return a function that finds the seq of the account's entry that was created at an instant, or None.
 
-    The entry must still be under the account's name. It is, because a reversal comes after what it reverses,
-    and files are written anew from the last to the first.
+    It finds the entry only while the entry has its account_id. The entry that a reversal names still has it:
+    files are written anew from the last one to the first one, and a reversal comes after what it reverses.
     """
 
     def find(at: datetime) -> int | None:
