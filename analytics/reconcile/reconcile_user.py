@@ -66,7 +66,7 @@ class Verdict:
     doubt: Doubt = Doubt.NONE  # of the journal
     is_behind: bool = False  # a writer had not finished the account
     is_settled: bool = False  # the reconciler has finished it
-    is_repaired: bool = False  # the reconciler has written what the journal says
+    is_repaired: bool = False  # items were wrong, and the reconciler or another writer has made them right
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Reconciler:
 
         Raises AccountContended if others keep changing the account.
         """
-        verdict, wrong_looks = Verdict(), 0  # how many looks have shown something wrong
+        verdict, times = Verdict(), 1  # times: that something was wrong, with the present look
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, figures = self._read(user_id, lake), figures_of(lake)
             verdict.disagreements = self._disagreements(view, figures, now)
@@ -97,18 +97,18 @@ class Reconciler:
                 self._collect(view)
             wrong = [] if view.is_unreadable else self._differences(view, now)
             look = self._look(view, verdict.doubt, bool(wrong), now)
-            step = next_step(look, wrong_looks + 1, self.repair)
+            step = next_step(look, times, self.repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
                 if not self.repair:
                     return verdict
                 self.accounts.finish_pending(user_id, now)
                 verdict.is_settled = True
-                continue
+                continue  # it does not count: an account that is only behind is not wrong
             if step is Step.DONE:
                 verdict.is_repaired = self.repair and bool(verdict.differences)
                 return verdict
-            wrong_looks += 1
+            times += 1
             if step is not Step.LOOK_AGAIN:  # a first look may have met a writer at work
                 verdict.differences = verdict.differences or wrong
             if step is Step.TELL or (step is Step.REPAIR and self._is_repaired(view, verdict, now)):
@@ -155,8 +155,8 @@ class Reconciler:
 
     def _look(self, view: UserView, doubt: Doubt, is_wrong: bool, now: datetime) -> Look:
         """Return what a look showed. is_wrong: whether any item differs from the whole journal."""
-        is_late = is_wrong and doubt is Doubt.NONE and self._is_behind(view, now)
-        return Look(is_wrong, is_late, doubt)
+        is_behind_only = is_wrong and doubt is Doubt.NONE and self._is_behind(view, now)
+        return Look(is_wrong, is_behind_only, doubt)
 
     def _read(self, user_id: str, lake: LakeUser | None) -> UserView:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
@@ -178,7 +178,7 @@ class Reconciler:
 
     def _differences(self, view: UserView, now: datetime) -> list[Difference]:
         """Return in what the stored items differ from what the whole journal says."""
-        expected = self._item(view.expected_profile(view.head), view.profile, now)
+        expected = self._comparable_item(view.expected_profile(view.head), view.profile, now)
         wrong = differences(view.user_id, PROFILES, "", view.profile, expected)
         wrong += self._archive_differences(view)
         expected_days = days_of(view.entries)
@@ -196,7 +196,7 @@ class Reconciler:
             return []
         return [Difference(view.user_id, DAYS, ARCHIVE, "packed", digest, mark.digest)]
 
-    def _item(self, profile: Profile | None, stored: Item | None, now: datetime) -> Item | None:
+    def _comparable_item(self, profile: Profile | None, stored: Item | None, now: datetime) -> Item | None:
         """Return the item of a profile as it must be stored. A streak that has lapsed may be lowered already.
 
         Lowered: it shows 0, and the item has `run_length` in its place, so the leaderboard's index lacks it.
@@ -210,7 +210,11 @@ class Reconciler:
         return encode_item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
-        """Return the item to store: lowered if the streak has lapsed, unless the stored one is not low."""
+        """Return the item to store. It is lowered if the streak has lapsed and the stored one is low or missing.
+
+        A stored item that still shows a lapsed streak is left as high as it is: the sweep of lapsed streaks
+        lowers it.
+        """
         attributes = profile_attributes(profile, self.accounts.shards)
         was_low = stored is None or "run_length" in stored or "current_streak" not in stored
         return encode_item(
@@ -230,7 +234,7 @@ class Reconciler:
         if profile is None:
             return WRONG_STATE
         place = profile.head.created_at if profile.head else ""
-        is_right = self._item(view.expected_profile(place), stored, now) == stored
+        is_right = self._comparable_item(view.expected_profile(place), stored, now) == stored
         return ProjectionState(place, is_right and not self._archive_differences(view))
 
     def _is_repaired(self, view: UserView, verdict: Verdict, now: datetime) -> bool:
@@ -251,7 +255,7 @@ class Reconciler:
             elif stored and not expected:
                 self.projections.delete_day(stored)
         profile = view.expected_profile(view.head)
-        is_wrong = profile and self._item(profile, view.profile, now) != view.profile
+        is_wrong = profile and self._comparable_item(profile, view.profile, now) != view.profile
         if profile and (is_wrong or self._archive_differences(view)):
             # The new profile has no archive. Its next writer puts away again what is settled.
             version = max(profile.version, _version(view.profile)) + 1
