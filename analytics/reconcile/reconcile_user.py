@@ -210,7 +210,7 @@ class Reconciler:
         return encode_item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
-        """Return the item to store. It is lowered if the streak has lapsed and the stored one is low or missing.
+        """Return the item to store: lowered if the streak has lapsed and the stored item is low or missing.
 
         A stored item that still shows a lapsed streak is left as high as it is: the sweep of lapsed streaks
         lowers it.
