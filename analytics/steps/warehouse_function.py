@@ -26,7 +26,7 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.last_run import SUNDAY, LastWarehouseRun, version
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
-from analytics.warehouse.night import Item, Kind, State, WarehouseNight, items_of, work
+from analytics.warehouse.night import Item, Kind, State, WarehouseNight, do_items, items_of
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
     CompactableWarehouse,
@@ -54,8 +54,8 @@ class WarehouseSteps:
     objects: Objects
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
-    opened: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
-    version: str = ""  # of what fills the warehouse (last_run.version)
+    open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
+    filled_by: str = ""  # the version of what fills the warehouse (last_run.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
@@ -72,10 +72,10 @@ class WarehouseSteps:
             with self.warehouse.kept_open():
                 if not earlier_night:
                     prepare(self.warehouse)
-                left = work(
+                left = do_items(
                     night,
                     partial(_needs, models(self.grace_days)),
-                    _Call(self, night).do,
+                    ItemWorker(self, night).do,
                     self.objects,
                     clock.now,
                 )
@@ -114,27 +114,32 @@ class WarehouseSteps:
         lacking = {place.entity for places in notes for place in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
-        last, is_wanted = LastWarehouseRun.read(self.objects), full or event.get("everybody") is True
-        if last and last.is_of(self.version, now.date()) and not (lacking or forgets or is_wanted):
+        is_wanted = full or event.get("everybody") is True
+        nothing_to_do = not (lacking or forgets or is_wanted)
+        last = LastWarehouseRun.read(self.objects)
+        if last and last.is_of(self.filled_by, now.date()) and nothing_to_do:  # same code, and left complete
             night.quiet_since = last.run_id
         else:
             night.items = items_of(lacking, models(self.grace_days), forgets=forgets)
-            LastWarehouseRun(run_id, night.began, self.version).save(self.objects)
+            LastWarehouseRun(run_id, night.began, self.filled_by).save(self.objects)
         return night
 
 
-def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
-    """Return the models without which an item makes no sense; for a test, also those it compares with."""
+def _needs(model_of: Mapping[str, Model], item: Item) -> list[str]:
+    """Return the names of the models without which an item makes no sense.
+
+    model_of: all models, by name. A test also needs the models with which it compares.
+    """
     if item.kind is Kind.FORGET:
         return []
     if item.kind is Kind.MODEL:
-        return [ancestor.name for ancestor in ancestors(models[item.name], models)]
-    targets: Iterable[str] = models[item.name].tests.get("relationships", {}).values()
+        return [ancestor.name for ancestor in ancestors(model_of[item.name], model_of)]
+    targets: Iterable[str] = model_of[item.name].tests.get("relationships", {}).values()
     return [item.name, *(target.rpartition(".")[0] for target in targets)]
 
 
 @dataclass(slots=True)
-class _Call:
+class ItemWorker:
     """Does the items of one call. Earlier builds are read once for all models, and once for all tests."""
 
     steps: WarehouseSteps
@@ -180,7 +185,7 @@ class _Call:
         progress = Progress.read(steps.objects, self.night.run_id)
         if progress is None or not progress.is_done:
             raise RuntimeError("the lake's pass is not done")
-        everybody = AllErasees.of(steps.opened(), datetime.fromisoformat(self.night.began))
+        everybody = AllErasees.of(steps.open_erasures(), datetime.fromisoformat(self.night.began))
         rows = WarehouseRows(steps.warehouse, everybody.by_kind)
         progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()

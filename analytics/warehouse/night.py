@@ -107,7 +107,7 @@ def items_of(entities: Iterable[str], models: Iterable[str], *, forgets: bool = 
     ]
 
 
-def work(
+def do_items(
     night: WarehouseNight,
     needs: Needs,
     do: Callable[[Item], bool],

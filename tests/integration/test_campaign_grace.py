@@ -14,4 +14,4 @@ def test_the_functions_go_by_their_variable(engine: Engine, monkeypatch: pytest.
     steps = warehouse_function._steps.__wrapped__()
     assert steps.grace_days == 3
     monkeypatch.setenv("CAMPAIGN_GRACE_DAYS", "4")
-    assert warehouse_function._steps.__wrapped__().version != steps.version
+    assert warehouse_function._steps.__wrapped__().filled_by != steps.filled_by

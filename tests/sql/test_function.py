@@ -17,7 +17,7 @@ from adapters import clock
 from adapters.platform.objects import FolderObjects
 from analytics.lake import run_notes
 from analytics.steps import warehouse_function
-from analytics.steps.warehouse_function import WarehouseSteps, _Call
+from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse import night as nights
 from analytics.warehouse.build import Builder
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -111,14 +111,14 @@ def all_rows(warehouse: Warehouse) -> dict[str, list[str]]:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, kind: Kind, name: str) -> None:
-    do = _Call.do
+    do = ItemWorker.do
 
     def fails(calls: Any, item: Item) -> bool:
         if (item.kind, item.name) == (kind, name):
             raise StatementFailed("SELECT 1", "it is broken")
         return do(calls, item)
 
-    monkeypatch.setattr(_Call, "do", fails)
+    monkeypatch.setattr(ItemWorker, "do", fails)
 
 
 def test_the_handler(first_night: FirstNight) -> None:
@@ -196,14 +196,14 @@ def test_an_item_that_killed_its_function_is_told_and_not_begun_again(
 ) -> None:
     story = first_night.copied_to(tmp_path)
     event = planned(objects, "r1", story.late_part().write(objects))
-    do = _Call.do
+    do = ItemWorker.do
 
     def dies(calls: Any, item: Item) -> bool:
         if (item.kind, item.name) == (Kind.MODEL, "facts.ledger"):
             raise KeyboardInterrupt
         return do(calls, item)
 
-    monkeypatch.setattr(_Call, "do", dies)
+    monkeypatch.setattr(ItemWorker, "do", dies)
     with pytest.raises(KeyboardInterrupt):
         steps.work(event, MONDAY)
     assert steps.work(event, MONDAY) == {"left": 0, "failed": 1}
@@ -220,12 +220,12 @@ def test_a_call_ends_in_time_and_the_next_goes_on(
     event = planned(objects, "r1", places)
     done: list[str] = []
 
-    def do(_: _Call, item: Item) -> bool:
+    def do(_: ItemWorker, item: Item) -> bool:
         done.append(f"{item.kind} {item.name}")
         return True
 
     monkeypatch.setattr(nights, "BEGIN_SECONDS_MAX", 0.0)
-    monkeypatch.setattr(_Call, "do", do)
+    monkeypatch.setattr(ItemWorker, "do", do)
     answers: list[dict[str, int]] = []
     while not answers or answers[-1]["left"]:
         answers.append(steps.work(event, MONDAY))

@@ -18,7 +18,7 @@ from analytics.lake import run_notes
 from analytics.lake.layout import Place
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
 from analytics.reconcile.shares.findings import Findings
-from analytics.steps.warehouse_function import WarehouseSteps, _Call
+from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse import last_run
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.last_run import LastWarehouseRun, settle
@@ -82,14 +82,14 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     made = Nights(objects, Watched(DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)))
     monkeypatch.setattr(clock, "now", lambda: made.now)
 
-    def do(calls: _Call, item: Item) -> bool:
+    def do(calls: ItemWorker, item: Item) -> bool:
         made.fails(item)
         if item.kind is Kind.LOAD:
             notes = run_notes.read_unloaded(objects)
             run_notes.strike_out_unloaded(objects, notes, {each for some in notes.values() for each in some})
         return True
 
-    monkeypatch.setattr(_Call, "do", do)
+    monkeypatch.setattr(ItemWorker, "do", do)
     return made
 
 
@@ -179,7 +179,7 @@ def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Ni
 
 def test_a_new_deployment_or_another_warehouse_is_built(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    nights.steps = replace(nights.steps, version="another")
+    nights.steps = replace(nights.steps, filled_by="another")
     assert nights.night(MONDAY + DAY)
     assert not nights.night(MONDAY + 2 * DAY)
 
