@@ -25,7 +25,9 @@ from rules.lake.entities import LOADED, Entity
 # written. Only loads and builds use this table. A LOCK of the loaded table would make all its readers wait.
 LOCK = "LOCK lake.loads"
 READERS = 16  # footers that are read at once
-DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
+# Days in one transaction: 4,800 files. A transaction may have 40 statements of 100 KB. At most 33 are used:
+# LOCK, 2 for each of 8 sets of columns, 5 of the merge, DELETE, and 10 INSERTs.
+DAYS_MAX = 200
 SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
 WHOLE_DAY = "day"  # in lake.curation: the hour of a day's file
@@ -39,7 +41,7 @@ def create_staging(table: str, columns: Columns) -> str:
     return f"CREATE TEMP TABLE {table} ({listed})"
 
 
-def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
+def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
     """Yield the statements that merge the tables staged_0, staged_1 ... into the entity's lake table.
 
     staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
@@ -91,6 +93,7 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
         f"SELECT {_as_declared(entity, columns)} FROM staged_{number}"  # noqa: S608 (declared names)
         for number, columns in enumerate(staged)
     )
+    # Without a version all rows of a key are equal, so any one of them will do.
     order = f'"{entity.version}" DESC' if entity.version else keys
     return (
         f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
@@ -156,18 +159,21 @@ class Loader:
         for task in tasks:
             if task.entity in LOADED:
                 days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
-        return {entity: self._load(run_id, entity, hours) for entity, hours in sorted(days.items())}
+        return {entity: self._load_entity(run_id, entity, hours) for entity, hours in sorted(days.items())}
 
-    def _load(self, run_id: str, entity: str, hours: HoursByDate) -> int:
+    def _load_entity(self, run_id: str, entity: str, hours: HoursByDate) -> int:
         """Load an entity's partitions; returns the number of files."""
         days, count = sorted(hours), 0
         for start in range(0, len(days), DAYS_MAX):
             chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, chunk)
+            # Without files the last transaction only replaces the bookkeeping.
             *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), SCHEMAS_MAX)) or [[]]
             for staged in earlier:
-                self.warehouse.run(self._merge(entity, staged))
-            self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, chunk, files)])
+                self.warehouse.run(self._load_statements(entity, staged))
+            self.warehouse.run(
+                [*self._load_statements(entity, last), *bookkeeping_statements(entity, chunk, files)]
+            )
             count += len(files)
         return count
 
@@ -196,7 +202,7 @@ class Loader:
             self.objects.put(key, manifest(self.lake, stored))
             yield columns, f"{self.lake}/{key}"
 
-    def _merge(self, entity: str, staged: Sequence[tuple[Columns, str]]) -> list[str]:
+    def _load_statements(self, entity: str, staged: Sequence[tuple[Columns, str]]) -> list[str]:
         """Return the load's statements. staged: columns and manifest of each staging table."""
         if not staged:
             return []
@@ -208,7 +214,7 @@ class Loader:
                 Copy(f"staged_{number}", url, self.role_arn).sql(),
             )
         ]
-        return [LOCK, *copies, *merge(LOADED[entity], [columns for columns, _ in staged])]
+        return [LOCK, *copies, *merge_statements(LOADED[entity], [columns for columns, _ in staged])]
 
 
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:

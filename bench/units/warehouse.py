@@ -47,5 +47,5 @@ def statements_a_night() -> int:
     warehouse = _CountingWarehouse()
     building.build(warehouse)
     check(warehouse)
-    loads = (LOAD_STATEMENTS + len(list(load.merge(entity, [()]))) for entity in LOADED.values())
+    loads = (LOAD_STATEMENTS + len(list(load.merge_statements(entity, [()]))) for entity in LOADED.values())
     return warehouse.count + sum(loads)

@@ -12,7 +12,7 @@ from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.copy_statement import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
-from analytics.warehouse.load import create_staging, merge
+from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
@@ -86,7 +86,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
             "staged_0", "s3://lake/runs/one/load.manifest", "arn:aws:iam::123456789012:role/copy"
         ).sql()
         for number, sql in enumerate(
-            [create_staging("staged_0", columns), copy, *merge(entity, [columns, columns[:-1]])]
+            [create_staging("staged_0", columns), copy, *merge_statements(entity, [columns, columns[:-1]])]
         ):
             yield f"load {entity.name} {number}", sql
 
