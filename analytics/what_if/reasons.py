@@ -44,16 +44,17 @@ def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
 
 
-def other_reasons(was: World, then: World, corrected: tuple[int, int]) -> Iterator[str]:
+def other_reasons(actual: World, hypothetical: World, corrected: tuple[int, int]) -> Iterator[str]:
     """Yield what changes a user's balance and streak, beside the points of events.
 
     corrected: points of reversed events and corrections, as they are and as they would be.
     """
-    if then.expired != was.expired:
-        yield f"{then.expired:,} points would have expired by now, in place of {was.expired:,}"
+    if hypothetical.expired != actual.expired:
+        yield f"{hypothetical.expired:,} points would have expired by now, in place of {actual.expired:,}"
     if corrected[0] != corrected[1]:
         yield f"{corrected[1]:+,} points by reversed events and corrections, in place of {corrected[0]:+,}"
-    for days, word in ((was.active - then.active, "no longer be"), (then.active - was.active, "be")):
+    lost_days, won_days = actual.active - hypothetical.active, hypothetical.active - actual.active
+    for days, word in ((lost_days, "no longer be"), (won_days, "be")):
         if days:
             span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
             dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
@@ -61,7 +62,7 @@ def other_reasons(was: World, then: World, corrected: tuple[int, int]) -> Iterat
 
 
 def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
-    """Yield what judged an event, and how the candidate's terms differ from those that were."""
+    """Yield, in words, which version judged the event, then in what the candidate book differs."""
     row, ruling = outcome.row, outcome.terms.ruling
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
     yield f"{kind}, judged by version {number}"
@@ -69,19 +70,21 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
         yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
         return
     before = next((version.book for version in timeline.real.versions if version.number == number), None)
-    was, factor_was = _worth(before, kind, occurred)
-    now = ruling.points
+    boosted_before, factor_before = _worth(before, kind, occurred)
+    boosted_after, factor_after = ruling.points, ruling.factor
     changes = []
-    if was is not None and now is not None and was * ruling.factor != now * factor_was:
-        changes.append(f"{was // factor_was} -> {now // ruling.factor} points each")
-    if factor_was != ruling.factor:
-        changes.append(f"boost x{factor_was} -> x{ruling.factor}")
+    if boosted_before is not None and boosted_after is not None:
+        points_before, points_after = boosted_before // factor_before, boosted_after // factor_after
+        if points_before != points_after:
+            changes.append(f"{points_before} -> {points_after} points each")
+    if factor_before != factor_after:
+        changes.append(f"boost x{factor_before} -> x{factor_after}")
     caps = [cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap)]
     if ruling.points is not None and caps[0] != caps[1]:
         changes.append(f"cap {caps[0]} -> {caps[1]}")
     if outcome.day != row.day:
         changes.append("counts for another date")
-    yield "; ".join(changes) or "other events leave another part of its cap"
+    yield "; ".join(changes) or "other events have used more or less of its cap"
 
 
 def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
