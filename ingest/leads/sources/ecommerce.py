@@ -1,36 +1,34 @@
 """A shop's orders and refunds, in the shape of Shopify's webhooks.
 
-https://shopify.dev/docs/api/admin-rest/latest/resources/order, .../refund
-Order: id, processed_at or created_at, total_price, currency, customer {id, email, phone}, line_items
-[{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?, refunds? [refund].
-Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
-total_price and currency, and customer?. Without a customer it belongs to its order's lead.
-Money counts in the shop's currency. total_price_set and amount_set have it beside the customer's
-("presentment") currency, in which a refund's transactions are:
-https://shopify.dev/docs/api/admin-rest/latest/resources/transaction
-A shop reports one order many times; rules.leads.orders joins the reports. Test orders count nothing.
-An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
-refuses them. An order without a customer (a till's, or the shop has removed the customer) has no identities:
-it counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on;
-without it, a payload with an order_id is a refund.
-orders/delete takes an order back. customers/redact erases the lead of the customer and of the orders that it
-names; customers/data_request, shop/redact and customers/delete are refused, so that an operator finds them:
-https://shopify.dev/docs/apps/build/compliance/privacy-law-compliance
-The customer is verified: the shop confirms the order of an account. Contacts of an order without a customer
-are what somebody typed at the till: claimed.
+Fields ("?": may be missing):
+- Order: id, processed_at or created_at, total_price, currency, customer {id, email, phone}, line_items
+  [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?, refunds? [refund].
+- Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
+  total_price and currency, and customer?. Without a customer it belongs to its order's lead.
+- topic?: orders/create and so on. Without it, a payload with an order_id is a refund.
+
+What is refused: an order without id, time, currency or total, and a refund without the same of its
+transactions. Any other bad field is left out, and does not refuse the webhook.
+
+What counts: A shop reports one order many times, and rules.leads.orders joins the reports. Test orders count
+nothing. orders/delete takes an order back.
+
+Money counts in the shop's currency. total_price_set and amount_set have this amount beside the one in the
+customer's ("presentment") currency. A refund's transactions are in the customer's currency.
+
+Who bought: The customer is verified, because the shop confirms the order of an account. An order without a
+customer is a till's, or the shop has removed the customer. Its contacts are only claimed, because somebody
+typed them at the till. If it has none, it counts for the lead that another webhook of this order names.
+
+Requests of the customers themselves: ingest/leads/shop_privacy.py.
+
+https://shopify.dev/docs/api/admin-rest/latest/resources/order, .../refund, .../transaction
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from ingest.leads.payloads import (
-    ERASURE_REQUESTED,
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    ErasurePart,
-    OrderPart,
-)
+from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, OrderPart
 from ingest.leads.readers import (
     AMOUNT_MINOR_MAX,
     SideFields,
@@ -42,17 +40,19 @@ from ingest.leads.readers import (
     text_id,
     usable_identities,
 )
+from ingest.leads.shop_privacy import CHANNELS, ORDER_FIELDS, PRIVACY, Body, erasure_request, privacy_topic
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
-from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrder, RefundTransaction
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
 TOPIC_HEADER = "x-shopify-topic"
 
-# Its body has the order's id, and nothing else.
+# The body has the order's id alone.
 DELETION = "orders/delete"
+# `edited` may only be a body's own topic: a webhook whose header says so is left out (EDITS).
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
     **{f"orders/{order}": PURCHASE_COMPLETED for order in ORDERS},
@@ -61,28 +61,21 @@ TOPICS = {
     "order_refunded": ORDER_REFUNDED,
     DELETION: ORDER_CANCELLED,
 }
-# Topics of persons' rights, each with what an operator is to do; "": we do it ourselves.
-REDACT, DATA_REQUEST, SHOP_REDACT = "customers/redact", "customers/data_request", "shop/redact"
-PRIVACY = {
-    REDACT: "",
-    DATA_REQUEST: "a customer asks for what is known of them: export the lead, and send it on",
-    SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
-    "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
-}
-# Its body has only the changes. The shop also sends orders/updated, which has the order.
+# The body has only the changes. The shop also sends orders/updated, which has the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
-REFUNDS_MAX = 50
-ORDERS_MAX = 1_000  # that one request for an erasure names
-Body = dict[str, Any]
+REFUNDS_MAX = 50  # of an order
+TRANSACTIONS_MAX = 50  # of a refund
 Money = tuple[int, str]  # minor units, currency
-SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
-REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
-ORDER_FIELDS = frozenset(
-    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
-)
-CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
+
+
+class Amounts(NamedTuple):
+    """One amount of a body in up to three currencies."""
+
+    own: Money  # as the body itself says it
+    shop_if_other: Money | None  # in the shop's currency, if this is another one
+    customer: Money | None  # in the currency that the customer saw; None if the body does not say
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -92,8 +85,8 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
     body, side = payload, SideFields()
-    if topic := _privacy_topic(body, context):
-        return [_erasure(body, topic, context)]
+    if topic := privacy_topic(body, context):
+        return [erasure_request(body, topic, context)]
     if DELETION in (context.topic, body.get("topic")):
         return [_deletion(body, context)]
     is_refund = _kind(body, side) == ORDER_REFUNDED
@@ -145,48 +138,6 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
     )
 
 
-def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
-    """Return the topic of PRIVACY that a body has, or without a topic the one of its shape; else None."""
-    topic = context.topic or body.get("topic")
-    if isinstance(topic, str) and topic:
-        return topic if topic in PRIVACY else None
-    if "orders_to_redact" in body:
-        return REDACT
-    if not REQUEST_FIELDS.isdisjoint(body):
-        return DATA_REQUEST
-    return SHOP_REDACT if body.keys() == SHOP_FIELDS else None
-
-
-def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
-    """Return the request to erase a customer; raises DecodeError for what an operator is to do.
-
-    The topic's header is not signed, so somebody may send an order's webhook once more under this topic.
-    A body that has not the shape of a request is refused.
-    """
-    if topic == REDACT and not REQUEST_FIELDS.isdisjoint(body):
-        topic = DATA_REQUEST
-    if reason := PRIVACY[topic]:
-        raise DecodeError("topic", f"is {topic}: {reason}")
-    if {*SHOP_FIELDS, "orders_to_redact"}.isdisjoint(body) or not ORDER_FIELDS.isdisjoint(body):
-        raise DecodeError("topic", f"is {REDACT}, but the body is not: nobody is erased")
-    customer, side = body.get("customer"), SideFields()
-    fields = customer if isinstance(customer, dict) else {}
-    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
-    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
-    orders = side.items(body.get("orders_to_redact"), "orders_to_redact", ORDERS_MAX)
-    order_ids = tuple(filter(None, (side.read(text_id, order_id, path) for path, order_id in orders)))
-    if not identities and not order_ids:
-        raise DecodeError("customer", "names nobody to erase, and there are no orders_to_redact")
-    return DecodedEvent(
-        external_event_id=f"erasure:{body_hash(body)}",
-        event_type=ERASURE_REQUESTED,
-        occurred_at=context.received_at,
-        identities=identities,
-        erasure=ErasurePart(order_ids),
-        omissions=side.omissions,
-    )
-
-
 def _amount_fields(
     placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
 ) -> dict[str, Any]:
@@ -222,8 +173,9 @@ def _processed_at(body: Body, path: str, side: SideFields) -> str:
 
 def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
     status = body.get("financial_status")
-    total, shop, presented = _money_of(body, "total_price", "", side)
-    amount, currency = shop or total
+    amounts = _amounts_of(body, "total_price", "", side)
+    amount, currency = amounts.shop_if_other or amounts.own
+    presented = amounts.customer
     return PlacedOrder(
         side.read(moment, body.get("updated_at"), "updated_at") or "",
         bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
@@ -234,8 +186,8 @@ def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
     )
 
 
-def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
-    """Return three amounts: the body's own, the shop's if its currency is another one, and the customer's.
+def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
+    """Read an amount of a body. Raises DecodeError if neither `name` nor its set has it.
 
     name: `total_price` or `amount`; `total_price_set` has both currencies. path: of the body.
     """
@@ -249,7 +201,7 @@ def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money
             raise
         side.omit(error.field, error.reason)
         amount = shop
-    return amount, shop if shop and shop[1] != amount[1] else None, presented
+    return Amounts(amount, shop if shop and shop[1] != amount[1] else None, presented)
 
 
 def _money_set(value: Any, name: str) -> tuple[Money, Money]:
@@ -286,11 +238,13 @@ def _refund(
     """Read a refund's transactions by id; or the refund as a whole if it lists none. path: of the refund."""
     own_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
+    # Shopify's own webhooks have a topic in the header, and always list transactions. Only a payload in our
+    # own shape may give a total in their place.
     if listed is None and not context.topic:
-        amount, shop, _ = _money_of(refund, "total_price", path, side)
-        return {own_id: RefundTransaction(SUCCEEDED, at, *amount, own_id, *(shop or ()))}
-    if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
-        raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
+        amounts = _amounts_of(refund, "total_price", path, side)
+        return {own_id: _transaction(SUCCEEDED, at, amounts, own_id)}
+    if not isinstance(listed, list) or len(listed) > TRANSACTIONS_MAX:
+        raise DecodeError(f"{path}transactions", f"must be a list of at most {TRANSACTIONS_MAX}")
     transactions: dict[str, RefundTransaction] = {}
     for index, body in enumerate(listed):
         body_path = f"{path}transactions.{index}"
@@ -298,12 +252,16 @@ def _refund(
             raise DecodeError(body_path, "must be an object")
         if _word(body, "kind", "refund") == "refund" and body.get("test") is not True:
             number = side.read(text_id, body.get("id"), f"{body_path}.id") or str(index)
-            amount, shop, _ = _money_of(body, "amount", f"{body_path}.", side)
-            transaction = RefundTransaction(_status(body), at, *amount, own_id, *(shop or ()))
-            transactions[f"{own_id}/{number}"] = transaction
+            amounts = _amounts_of(body, "amount", f"{body_path}.", side)
+            transactions[f"{own_id}/{number}"] = _transaction(_status(body), at, amounts, own_id)
     if sum(transaction.amount_minor for transaction in transactions.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return transactions
+
+
+def _transaction(status: int, at: str, amounts: Amounts, refund_id: str) -> RefundTransaction:
+    shop = amounts.shop_if_other or ()
+    return RefundTransaction(status, at, *amounts.own, refund_id, *shop)
 
 
 def _status(transaction: Body) -> int:
