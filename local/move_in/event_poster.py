@@ -9,13 +9,13 @@ ATTEMPT_PAUSE_SECONDS = 1.0
 
 
 class Calls(Protocol):
-    """Calls the API, as local.api.Api does."""
+    """What calls the API: local.api.Api."""
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return status and answer."""
 
 
-class EventsDoor:
+class EventPoster:
     """Posts events. Those that the API could not decide are sent again: their keys make that harmless."""
 
     def __init__(self, api: Calls, pause_seconds: float = ATTEMPT_PAUSE_SECONDS) -> None:
@@ -35,7 +35,7 @@ class EventsDoor:
                 raise RuntimeError(
                     f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
                 )
-            result_of |= dict(zip(undecided, results, strict=True))  # by the index of the event
+            result_of |= dict(zip(undecided, results, strict=True))  # replaces earlier undecided results
             undecided = [index for index in undecided if _is_undecided(result_of[index])]
             if not undecided:
                 return [result_of[index] for index in range(len(bodies))]

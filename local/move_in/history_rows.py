@@ -1,6 +1,7 @@
-"""Histories of another system (rule 20). A row is an event with its time, which may be years ago.
+"""Rows of another system's histories (rule 20). A row is an event with its time, which may be years ago.
 
-It is posted as all events are, and compared afterwards with what the ledger has.
+event_poster.py posts these events as all events are posted. Afterwards history_comparison.py compares the
+rows with what the ledger has.
 """
 
 import hashlib
@@ -32,8 +33,8 @@ def body_of(row: Row) -> Body | RefusedRow:
         try:
             body["properties"] = parse_json(body["properties"])
         except BadValue as bad:
-            field = "properties" if bad.field == "body" else f"properties.{bad.field}"
-            return RefusedRow(row.line, field, bad.reason, row.values)
+            where = "properties" if bad.field == "body" else f"properties.{bad.field}"
+            return RefusedRow(row.line, where, bad.reason, row.values)
         except ValueError as error:
             return RefusedRow(row.line, "properties", f"is no JSON: {error}", row.values)
     if "user_id" not in body:
@@ -63,9 +64,9 @@ def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
     if result["status"] in TAKEN:
         return None
     error = result.get("error") or {}
-    field = str(error.get("field", "line"))
-    reason = str(error.get("message", result["status"])).removeprefix(f"{field} ")
-    return RefusedRow(row.line, field, f"{reason} ({error.get('code', result['status'])})", row.values)
+    where = str(error.get("field", "line"))
+    reason = str(error.get("message", result["status"])).removeprefix(f"{where} ")
+    return RefusedRow(row.line, where, f"{reason} ({error.get('code', result['status'])})", row.values)
 
 
 def _key_of(body: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from adapters.privacy.tombstones import ErasureCheck
 from local.api import Api
 from local.cloud.patience import Patience
 from local.command import FILE, command, option
-from local.move_in.event_poster import EventsDoor
+from local.move_in.event_poster import EventPoster
 from local.move_in.history_comparison import ComparisonResult, HistoryComparison, HistoryRow, history_row
 from local.move_in.history_rows import COLUMNS, Body, check_row, refused_by
 from local.move_in.positions import PositionFiles, PositionImporter
@@ -96,7 +96,7 @@ class ImportFiles(Protocol):
 class HistoryFiles:
     """Files of events."""
 
-    door: EventsDoor
+    poster: EventPoster
     ledger: LedgerStore
     books: Books
     now: datetime
@@ -113,7 +113,7 @@ class HistoryFiles:
         The caller has checked them. A row may fail now all the same: somebody was erased meanwhile.
         """
         checked = [self.check(row) for row in rows]
-        results = iter(self.door.send([body for body in checked if not isinstance(body, RefusedRow)]))
+        results = iter(self.poster.send([body for body in checked if not isinstance(body, RefusedRow)]))
         return [
             body if isinstance(body, RefusedRow) else refused_by(row, next(results))
             for row, body in zip(rows, checked, strict=True)
@@ -249,8 +249,8 @@ def _kind_of(path: Path, stalled: float, stack: Stack) -> ImportFiles:
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
         importer = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
         return PositionFiles(importer, books, erased, partial(datetime.now, UTC))
-    ledger, door = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventsDoor(Api(stack))
-    return HistoryFiles(door, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
+    ledger, poster = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventPoster(Api(stack))
+    return HistoryFiles(poster, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
 
 
 def _refusal(row: Row | RefusedRow, check: Check) -> RefusedRow | None:
