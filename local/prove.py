@@ -1,4 +1,8 @@
-"""`streakline proof`: proofs of ledger entries against the root that each night publishes (rule 19)."""
+"""`streakline proof`: proofs of ledger entries against the root that each night publishes (rule 19).
+
+A night hashes each account's newest entry (the account's leaf) into one root. A proof has the hashes that
+lead from an entry to its account's leaf, and from this leaf to the root.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,42 +49,43 @@ LAKE, WAREHOUSE = "lake", "warehouse"
 FAULTS_PRINTED_MAX = 1000
 
 
-def proof(objects: Objects, ledger: LedgerStore, user_id: str, name: str = "") -> dict[str, Any]:
-    """Return the proof of an entry. name: its id, created_at or seq; "": the newest one that has a root.
+def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "") -> dict[str, Any]:
+    """Return the proof of an entry. wanted: its id, created_at or seq; "": the newest that the root has.
 
-    Raises RuntimeError if there is none, or if the ledger contradicts the last root.
+    Raises RuntimeError if there is no such entry, or if the ledger contradicts the last root.
     """
     entries, _ = ledger.after(user_id, BEFORE_ALL)
     links = list(map(link_of, entries))
-    heads, bucket = Heads.read(objects), bucket_of(user_id)
-    chain, leaves = chain_of(user_id, links), heads.leaves(objects, bucket)
-    leaf = leaves.get(chain.name) if chain else None
-    if chain is None or leaf is None:
+    last_night, bucket = Heads.read(objects), bucket_of(user_id)
+    chain, leaves = chain_of(user_id, links), last_night.leaves(objects, bucket)
+    account_leaf = leaves.get(chain.name) if chain else None
+    if chain is None or account_leaf is None:
         raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
     if faults := own_faults(user_id, links):
         raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(fault_texts(faults))}")
-    if chain.leaf_at(leaf.seq) != leaf.digest:
+    if chain.leaf_at(account_leaf.seq) != account_leaf.digest:
         raise RuntimeError(
             f"the ledger of {user_id} is not the one of the last root: `streakline proof audit`"
         )
-    entry = _entry_named(entries, leaf.seq, name)
-    return proof_of(entry, chain, leaf.seq, heads.path(leaves, bucket, chain.name), heads.root)
+    entry = _entry_named(entries, account_leaf.seq, wanted)
+    path_to_root = last_night.path(leaves, bucket, chain.name)
+    return proof_of(entry, chain, account_leaf.seq, path_to_root, last_night.root)
 
 
-def _entry_named(entries: list[Entry], newest_seq: int, name: str) -> Entry:
+def _entry_named(entries: list[Entry], newest_seq: int, wanted: str) -> Entry:
     """Return an entry; raises RuntimeError if there is none, or if it is newer than the last root's."""
-    name = name or str(newest_seq)
+    wanted = wanted or str(newest_seq)
     for entry in entries:
-        if name in (entry_id(entry.created_at), entry.created_at, str(entry.seq)):
+        if wanted in (entry_id(entry.created_at), entry.created_at, str(entry.seq)):
             if entry.seq > newest_seq:
-                raise RuntimeError(f"entry {name} is newer than the last root: the next nightly run has it")
+                raise RuntimeError(f"entry {wanted} is newer than the last root: the next nightly run has it")
             return entry
-    raise RuntimeError(f"there is no entry {name}")
+    raise RuntimeError(f"there is no entry {wanted}")
 
 
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """Compares the copies of accounts' ledgers with each other and the last root: table, lake, warehouse."""
+    """Compares the copies of ledgers in table, lake and warehouse with each other and with the last root."""
 
     objects: Objects
     ledger: LedgerStore
@@ -89,7 +94,7 @@ class Auditor:
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
-        heads = Heads.read(self.objects)
+        last_night = Heads.read(self.objects)
         for chunk in chunks(sorted(set(accounts)), ACCOUNTS_AT_ONCE):
             lake = lake_copies(self.objects, chunk)
             loaded = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
@@ -102,10 +107,13 @@ class Auditor:
                 copies = {TABLE: list(map(link_of, entries)), LAKE: lake.get(account, [])}
                 if self.warehouse:
                     copies[WAREHOUSE] = loaded.get(account, [])
-                yield from self._account_faults(account, copies, entries, heads)
+                yield from self._account_faults(account, copies, entries, last_night)
 
     def _read_table(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
-        """Return an account's entries in the table, those not stored yet, and those that cannot be read."""
+        """Return an account's entries, those that the table lacks, and faults for items that cannot be read.
+
+        An entry that the table lacks is known because another entry carries it.
+        """
         readable: list[Entry] = []
         faults = []
         for item in self.ledger.stored_after(account, BEFORE_ALL):
@@ -116,20 +124,19 @@ class Auditor:
                 what = f"made unreadable ({type(error).__name__}: {error})"
                 fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, item["created_at"]["S"])
                 faults.append(CopyFault(account, TABLE, fault))
-        return *with_carried(readable), faults
+        entries, missing = with_carried(readable)
+        return entries, missing, faults
 
     def _account_faults(
-        self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads
+        self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], last_night: Heads
     ) -> Iterator[CopyFault]:
         """Yield the faults of an account's copies, also against its leaf in the last root, if it has one."""
-        leaves = heads.leaves(self.objects, bucket_of(account))
+        leaves = last_night.leaves(self.objects, bucket_of(account))
         chains = [chain_of(account, copy) for copy in copies.values()]
-        leaf = next((leaves[chain.name] for chain in chains if chain and chain.name in leaves), None)
-        newest_settled_seq = max(
-            (entry.seq for entry in entries if entry.created_at < self.before), default=-1
-        )
-        settled = dict.fromkeys((LAKE, WAREHOUSE), newest_settled_seq)
-        yield from copy_faults(account, copies, leaf, settled)
+        account_leaf = next((leaves[chain.name] for chain in chains if chain and chain.name in leaves), None)
+        newest_due_seq = max((entry.seq for entry in entries if entry.created_at < self.before), default=-1)
+        complete_until = dict.fromkeys((LAKE, WAREHOUSE), newest_due_seq)
+        yield from copy_faults(account, copies, account_leaf, complete_until)
 
 
 def _entry(stored: Item) -> Entry:
