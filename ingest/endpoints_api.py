@@ -16,7 +16,7 @@ from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_items import endpoint_shard
+from adapters.outgoing.notification_items import endpoint_share
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -140,7 +140,7 @@ class EndpointManager:
         self._check_on()
         found = self.endpoints.get(endpoint_id)
         message = self.outbox.put_test(found, now)
-        self.waker.wake([endpoint_shard(endpoint_id, message.holder)])
+        self.waker.wake([endpoint_share(endpoint_id, message.holder)])
         return message.message_id
 
     def end(self, endpoint_id: str) -> None:

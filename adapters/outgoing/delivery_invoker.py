@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from adapters.logs import Logger
-from adapters.outgoing.notification_items import EndpointShard
+from adapters.outgoing.notification_items import EndpointShare
 from adapters.platform.aws import Unavailable
 
 logger = Logger(service="waking")
@@ -18,7 +18,7 @@ class DeliveryInvoker:
         """functions: returns the client of Lambda. name: the function's."""
         self._functions, self._name = functions, name
 
-    def wake(self, shares: Iterable[EndpointShard]) -> None:
+    def wake(self, shares: Iterable[EndpointShare]) -> None:
         """Let the lanes of these shares of endpoints be delivered now, without waiting for that."""
         for endpoint_id, share in sorted(set(shares)):
             payload = json.dumps({"endpoint_id": endpoint_id, "share": share})

@@ -27,10 +27,10 @@ LANE_SHARDS = 4  # the lanes of an endpoint have this many partitions in the ind
 # Longer than a function may run. So after this time the lane of a worker that died is due again.
 LEASE = timedelta(minutes=3)
 NUMBER_MAX = 10**15 - 1  # of notifications: their sort keys have 15 digits
-EndpointShard = tuple[str, int]  # an endpoint's id, and the number of a share of its lanes
+EndpointShare = tuple[str, int]  # an endpoint's id, and the number of a share of its lanes
 
 
-def endpoint_shard(endpoint_id: str, holder: str) -> EndpointShard:
+def endpoint_share(endpoint_id: str, holder: str) -> EndpointShare:
     """Return the share of an endpoint's lanes that a holder's lane is in."""
     return endpoint_id, shard_of(holder, LANE_SHARDS)
 

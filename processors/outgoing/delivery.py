@@ -17,7 +17,7 @@ from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore
-from adapters.outgoing.notification_items import EndpointShard, endpoint_shard
+from adapters.outgoing.notification_items import EndpointShare, endpoint_share
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.aws import client
@@ -106,7 +106,7 @@ class Deliverer:
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
-    def replay(self, request: Mapping[str, Any], now: datetime) -> EndpointShard:
+    def replay(self, request: Mapping[str, Any], now: datetime) -> EndpointShare:
         """Move a lane back to one of its notifications; all later ones follow in order.
 
         request: has endpoint_id; user_id, lead_id or question_id; and the first notification to send again:
@@ -125,7 +125,7 @@ class Deliverer:
         if not numbers:
             raise PoisonMessage("nothing is kept of it from then on")
         self.lanes.go_back(holder, endpoint_id, numbers[0], numbers[-1], now)
-        return endpoint_shard(endpoint_id, holder)
+        return endpoint_share(endpoint_id, holder)
 
     def _rounds(
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
@@ -210,7 +210,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: which endpoint, and which share of its lanes; or messages that ask for a replay."""
     deliverer, is_over = _parts(), Deadline(context, RESERVE_SECONDS).is_over
     if "Records" in event:
-        shares, now = set[EndpointShard](), clock.now()
+        shares, now = set[EndpointShare](), clock.now()
         replays = Consumer(CONSUMER, deliverer.failures, logger)
         answer = replays.serve(event, lambda request: shares.add(deliverer.replay(request, now)), now)
         for endpoint_id, share in sorted(shares):

@@ -18,7 +18,7 @@ from adapters.leads.feature_store import feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import EndpointShard, endpoint_shard
+from adapters.outgoing.notification_items import EndpointShare, endpoint_share
 from adapters.outgoing.outbox_store import OutboxConflict, OutboxStore, OutboxWrite
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item
@@ -64,19 +64,22 @@ class NoticeSteps:
     achievements: AchievementReader | None = None  # None: no endpoint wants achievements
     leads: LeadEventStore | None = None  # None: no endpoint wants leads
 
-    def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
-        """Return the steps of a holder's changes, in order. looks: whether an endpoint wants achievements."""
-        steps = [self._of(change, now) for change in changes]
+    def steps_of(self, changes: Sequence[Change], now: datetime, *, wants_achievements: bool) -> list[Step]:
+        """Return the steps of a holder's changes, in order.
+
+        wants_achievements: whether an endpoint may want them. If none does, they are not looked at.
+        """
+        steps = [self._step_of(change, now) for change in changes]
         profiles = [change for change in changes if isinstance(change, Profile)]
         if profiles:
             steps.append(
                 partial(self._achievement_notices, profile=profiles[-1], now=now)
-                if looks
+                if wants_achievements
                 else notices_unasked
             )
         return steps
 
-    def _of(self, change: Change, now: datetime) -> Step:
+    def _step_of(self, change: Change, now: datetime) -> Step:
         if isinstance(change, Profile):
             return partial(_profile_notices, profile=change)
         if isinstance(change, Redemption):
@@ -109,6 +112,7 @@ class NoticeSteps:
         books = book_store.books()
         if books.newest.number < state.book:
             books = book_store.look()
+        # The worker that looked last may have had a clock that is ahead of this one.
         at = max(now, unstamp(state.looked_at)) if state.looked_at else now
         declared, achieved = declared_achievements(books, at), dict[str, str]()
         if declared:
@@ -131,9 +135,9 @@ NO_LOOKUPS = NoticeSteps()
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """The result of a batch. counts: changes, those that an endpoint may want."""
+    """The result of a batch. counts["changes"]: the changes that were followed (_is_followed)."""
 
-    shares: set[EndpointShard] = field(default_factory=set)  # of endpoints, in which notifications wait
+    shares: set[EndpointShare] = field(default_factory=set)  # of endpoints, in which notifications wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +161,22 @@ class NotificationWriter:
             if self._is_followed(change):
                 by_holder.setdefault(holder, []).append((record, change))
 
-        def write(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
-            looks = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
-            steps = self.steps.of([change for _, change in pairs], now, looks=looks)
+        def write_holder(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
+            wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
+            changes = [change for _, change in pairs]
+            steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
             outcome.shares |= self.write_steps(holder, steps, now)
             outcome.counts["changes"] += len(pairs)
 
         for holder, pairs in by_holder.items():
-            outcome.attempt(pairs, partial(write, holder), logger, (*TRANSIENT, OutboxConflict))
+            outcome.attempt(pairs, partial(write_holder, holder), logger, (*TRANSIENT, OutboxConflict))
         return outcome
 
     def _is_followed(self, change: Change) -> bool:
-        """Whether an endpoint may want a change. Users are always followed, so that no number is left out."""
+        """Whether an endpoint may want a change. Changes of users are always followed.
+
+        So a user's state has the newest version of the profile. Notices by time alone are given only then.
+        """
         if isinstance(change, FeatureItem):
             return self._may_want(NoticeType.LEAD_UPDATED)
         return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
@@ -176,7 +184,7 @@ class NotificationWriter:
     def _may_want(self, kind: NoticeType) -> bool:
         return any(endpoint.may_want(kind) for endpoint in self.endpoints.known())
 
-    def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
+    def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShare]:
         """Write the notifications and the state that steps lead to, in one transaction.
 
         Returns the shares of endpoints in which notifications wait then. Raises OutboxConflict if others
@@ -196,23 +204,24 @@ class NotificationWriter:
                 for endpoint in self.endpoints.known()
                 if any(endpoint.wants(notification.notice) for notification in notifications)
             ]
+            # If nobody wants the notifications of a lead or a question, its state is not stored either.
             if not (endpoint_ids or is_user(holder)):
                 return set()
             due = due_at(state) if isinstance(state, UserNoticeState) else None
             try:
                 self.store.put(holder, OutboxWrite(state, revision, due, notifications, endpoint_ids), now)
-                return {endpoint_shard(endpoint_id, holder) for endpoint_id in endpoint_ids}
+                return {endpoint_share(endpoint_id, holder) for endpoint_id in endpoint_ids}
             except OutboxConflict:
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
         raise OutboxConflict(holder)
 
-    def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShard]:
+    def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShare]:
         """Write the notifications that are due by time alone; returns the shares in which they wait.
 
         Users whose newest change has not arrived yet are left out: that change leads to their notifications.
         """
-        shares: set[EndpointShard] = set()
+        shares: set[EndpointShare] = set()
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
