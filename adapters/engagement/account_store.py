@@ -25,7 +25,8 @@ from rules.days import DAY
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
-from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
+from rules.engagement.assigned_dates import dates_beside, dates_to_read
+from rules.engagement.earnings import dates_of_caps
 from rules.engagement.events import Event
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
 from rules.engagement.seals import SALT_BYTES, with_proof

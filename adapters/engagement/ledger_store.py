@@ -12,8 +12,7 @@ from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import put_all, query_all
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
-from rules.engagement.earnings import instant_of
-from rules.engagement.events import FUTURE_MAX, RETENTION
+from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
 from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, Head, applied_events
 
 ATTEMPTS_MAX = 8

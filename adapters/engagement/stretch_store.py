@@ -15,8 +15,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_all, query_all
 from rules.days import EPOCH, stamp, unstamp
-from rules.engagement.earnings import instant_of
-from rules.engagement.events import FUTURE_MAX, LATE_MAX
+from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
 
 # The item's key. No client's key has a control character (ingest.web.json_schema.KEY).

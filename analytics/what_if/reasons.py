@@ -8,7 +8,7 @@ from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Outcome, UserFold, World
 from rules.book.book import Book
 from rules.book.point_rules import Cap
-from rules.engagement.earnings import instant_of
+from rules.engagement.events import instant_of
 
 
 @dataclass(slots=True)

@@ -18,7 +18,8 @@ from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
-from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
+from rules.engagement.assigned_dates import assign_dates, dates_beside, flight_gap_dates
+from rules.engagement.earnings import CappedPoints, monday_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points

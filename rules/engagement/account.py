@@ -13,7 +13,8 @@ from datetime import date, datetime, timedelta
 from rules.days import EPOCH, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile, is_active
 from rules.engagement.amnesty import with_amnesties
-from rules.engagement.earnings import assign_dates, cap_key, earnings, flight_gap_dates
+from rules.engagement.assigned_dates import assign_dates, flight_gap_dates
+from rules.engagement.earnings import cap_key, earnings
 from rules.engagement.events import Event, is_old_import, newest_position, with_measures
 from rules.engagement.ledger import (
     EARNING,

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
@@ -146,6 +146,12 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
     """Return an event's id: every attempt to store the event computes the same one."""
     unique = uuid.uuid5(NAMESPACE, f"{user_id}\x00{idempotency_key}")
     return f"{stamp(occurred.utc)}#{unique}"
+
+
+@lru_cache(maxsize=4096)  # assign_dates needs the same instant several times
+def instant_of(event_id: str) -> datetime:
+    """Return when an event occurred, which its id begins with."""
+    return unstamp(event_id.partition("#")[0])
 
 
 def body_hash(body: Mapping[str, Any]) -> str:

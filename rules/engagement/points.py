@@ -16,7 +16,8 @@ from datetime import UTC, date, datetime, time
 from rules.book.book import Books
 from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_of, points_left, total_points
 from rules.days import DAY, stamp
-from rules.engagement.earnings import instant_of, monday_of
+from rules.engagement.earnings import monday_of
+from rules.engagement.events import instant_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
 AS_OF_MAX = 400 * DAY  # the balance at an instant longer ago is not computed

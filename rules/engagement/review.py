@@ -10,8 +10,7 @@ from datetime import date, datetime, timedelta
 
 from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.earnings import instant_of
-from rules.engagement.events import APPS, Event, skew_between
+from rules.engagement.events import APPS, Event, instant_of, skew_between
 from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it

@@ -10,7 +10,8 @@ from ingest.web.caller import ApiError
 from ingest.web.json_schema import KEY, closed_object, text
 from rules.days import DAY, is_stamp, stamp
 from rules.engagement.account_state import Account, Day
-from rules.engagement.earnings import instant_of, week_of
+from rules.engagement.earnings import week_of
+from rules.engagement.events import instant_of
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.points import clawback, reversed_events
 
