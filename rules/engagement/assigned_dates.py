@@ -15,17 +15,21 @@ OPENED_NEAR_MAX = 1  # dates that may begin near an event which begins another o
 
 
 def dates_beside(dates: Iterable[date]) -> set[date]:
-    """Return dates with those up to two days away: no instant within eight hours has another local date."""
+    """Return dates with those up to two days away.
+
+    Events that are less than NEAR apart have, in any two zones, dates that are at most two days apart.
+    """
     return {day + n * DAY for day in dates for n in range(-2, 3)}
 
 
 def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
     """Return the dates that a flight west over the date line left out, as far as these events show.
 
-    Between the last event of one date and the first of the date after next lie less than 24 hours. So no
-    whole date lies between them, and the one that the calendars name is no miss. One calendar alone never
-    gives this, and more events only bring the two closer. events: ids, with the dates that they earn.
-    days: see assign_dates.
+    If an event of a date D and one of D + 2 are less than 24 hours apart, the user had no date D + 1, so it
+    is no miss. In one zone such events are at least 24 hours apart. An event that arrives later can only
+    shorten the distance, so a gap that was found once stays.
+
+    events: ids, with the dates that they earn. days: see assign_dates.
     """
     instants: dict[date, list[datetime]] = defaultdict(list)
     for when, day in days.items():
@@ -52,7 +56,8 @@ def dates_to_read(
 ) -> set[date]:
     """Return the dates beside those of a user's events that a decision about them needs.
 
-    days: of the events' own dates. One more event on the newest date needs none, and there is none after it.
+    An event on streak.last needs none unless it is the first one of this date. No date after streak.last is
+    active. days: the stored days of the events' own dates.
     """
     if streak is None:
         return set()
@@ -80,7 +85,7 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
     first_instants = {
         when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active
     }
-    placed = {event.event_id: event for event in events if event.is_passive}
+    dated = {event.event_id: event for event in events if event.is_passive}
     active = [event for event in events if not event.is_passive]
     active.sort(key=lambda event: (instant_of(event.event_id), event.activity_date, event.event_id))
     for event in active:
@@ -93,5 +98,5 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
                 if least == timedelta() or len(near) > OPENED_NEAR_MAX:
                     when = nearest
         first_instants[when] = min(instant, first_instants.get(when, instant))
-        placed[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
-    return [placed[event.event_id] for event in events]
+        dated[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
+    return [dated[event.event_id] for event in events]

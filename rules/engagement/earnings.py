@@ -1,7 +1,7 @@
-"""The date and the points that an event earns.
+"""The points that an event earns (assigned_dates.py: the date).
 
-One instant never earns a user more than one date (docs/rules.md, rule 8). Points are limited by what the
-user's events have earned under the same cap before, as days have it (rule 5).
+A cap limits them by what the user's events have earned under the same cap before (docs/rules.md, rule 5). The
+user's days have these sums.
 """
 
 from collections import defaultdict
@@ -44,6 +44,7 @@ def week_of(day: date) -> list[date]:
 def dates_of_caps(events: Iterable[Event]) -> set[date]:
     """Return the dates whose points weekly caps count. An event may count for a date up to two days away."""
     weekly = {event.activity_date for event in events if event.cap and event.cap.per is Period.WEEK}
+    # The weeks of these three dates are all weeks that have a date within two days.
     return {day for when in weekly for offset in (-2, 0, 2) for day in week_of(when + offset * DAY)}
 
 
