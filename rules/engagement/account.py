@@ -28,8 +28,9 @@ from rules.engagement.ledger import (
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-# Readers store results for older dates (adapters/engagement/goals), and few entries still change one: those
-# of a backfill, or of events that waited in a device (rule 16). Such an entry becomes Profile.past_entry.
+# Readers keep results for dates that are older than this (adapters/engagement/goals). An entry for such a
+# date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, and of
+# events that waited in a device (rule 16).
 PAST_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
 DATE_LENGTH = len("2026-05-01")
@@ -39,7 +40,7 @@ DATE_LENGTH = len("2026-05-01")
 class _Observation:
     """An account with its pending entries and new events, before its streak is folded."""
 
-    pending: Profile  # the stored profile with the pending entries counted in
+    caught_up: Profile  # the stored profile with the pending entries counted in
     profile: Profile  # the same, with the zones, clocks and flights that events show
     days: Mapping[date, Day | None]  # all days that were read, with the pending entries counted in
     changed_days: Mapping[date, Day]  # the days that the pending entries changed
@@ -62,9 +63,11 @@ def decide(
 ) -> Decision:
     """Return what events and commands make of an account, with its amnesties and its review (rules 17 and 8).
 
-    events: those in no ledger entry yet. observed: events with the date of their entry, if they have one. The
-    zones and clocks that they claim are noted, because a writer that died may not have done so. Raises
-    NeedsHistory, or InsufficientBalance for a command.
+    events: those in no ledger entry yet. observed: all events that are delivered now, each with the date of
+    its ledger entry, or None if it has none. The zones and clocks that they claim are noted, because a writer
+    that died may have written the entry without noting them.
+
+    Raises NeedsHistory, or InsufficientBalance for a command.
     """
     observed = list(observed)
     observation = _observe(account, events, commands, [event for event, _ in observed])
@@ -79,16 +82,16 @@ def _observe(
     account: Account, events: Sequence[Event], commands: Sequence[Draft], observed: Sequence[Event]
 ) -> _Observation:
     """Count the pending entries in, and give the events their dates. The events are not counted in yet."""
-    pending = apply_entries(account.profile, account.pending)
+    caught_up = apply_entries(account.profile, account.pending)
     changed_days = apply_to_days(account.days, account.pending)
     days = {**account.days, **changed_days}
     events = assign_dates(events, days)
     earned = earnings(events, days)
     active_events = _active_events([*(entry.draft for entry in account.pending), *earned])
-    profile = observe_events(pending, [*events, *observed])
+    profile = observe_events(caught_up, [*events, *observed])
     profile = with_skipped(profile, flight_gap_dates(active_events, days))
     lost = lost_dates(days, account.pending, commands)
-    return _Observation(pending, profile, days, changed_days, events, earned, lost)
+    return _Observation(caught_up, profile, days, changed_days, events, earned, lost)
 
 
 def _apply(account: Account, observation: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
@@ -98,9 +101,9 @@ def _apply(account: Account, observation: _Observation, commands: Sequence[Draft
     drafts = [*commands, *freezes, *observation.earned]
     events = observation.events
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
-    user, head = account.profile.user_id, observation.pending.head
+    user, head = account.profile.user_id, observation.caught_up.head
     entries = append_drafts(user, head, drafts, now, arrival) if drafts else []
-    entries = with_applied_through(entries, observation.pending, events)
+    entries = with_applied_through(entries, observation.caught_up, events)
     profile = replace(apply_entries(observation.profile, entries), streak=streak)
     if events and all(map(is_old_import, events)):
         profile = replace(profile, backfilled=account.profile.version + 1)
@@ -180,12 +183,18 @@ def _with_lot(lots: Mapping[str, int], draft: Draft) -> Mapping[str, int]:
 
 
 def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
-    """Return the ids of a day's first and last event, with a draft's. Passive ones count while alone."""
+    """Return the ids of a day's first and last event, with a draft's.
+
+    Once a date has been active, passive events no longer change them. The first active event takes the
+    place of all passive ones.
+    """
     event_id = draft.event_id or ""
     if draft.kind is not EntryKind.EARN:
         return day.first_event_id, day.last_event_id
-    if draft.is_passive == day.was_active:
-        return (day.first_event_id, day.last_event_id) if draft.is_passive else (event_id, event_id)
+    if draft.is_passive and day.was_active:
+        return day.first_event_id, day.last_event_id
+    if not draft.is_passive and not day.was_active:
+        return event_id, event_id
     return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
 
 
@@ -228,6 +237,7 @@ def apply_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
         if draft.measures and _is_of_the_past(entry):
             past_entry = entry.created_at
         if draft.kind is EntryKind.REVERSE and draft.reverses:
+            # Spent points come back. So lots that expired since they were spent are due once more.
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
     earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
     return replace(
@@ -252,7 +262,7 @@ def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
 
 
 def _is_of_the_past(entry: Entry) -> bool:
-    """Whether an entry counts for a date that readers may have settled already."""
+    """Whether an entry counts for a date for which readers may have kept a result."""
     when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
     return when < unstamp(entry.created_at).date() - PAST_AFTER
 
