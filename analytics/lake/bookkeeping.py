@@ -61,7 +61,7 @@ class Counts:
 class Bookkeeping:
     """What a curated file says about itself."""
 
-    schema: int  # how many fields its entity had when it was written
+    fields_count: int  # how many fields its entity had when it was written
     counts: Counts
     # The raw objects that its rows are from: hour=HH/NAME (layout.source_name) -> ETag
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Bookkeeping:
     def text(self) -> str:
         """Return the bookkeeping as JSON. Equal bookkeeping gives equal text."""
         sources = dict(sorted(self.sources.items()))
-        fields: dict[str, Any] = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
+        fields: dict[str, Any] = {"schema": self.fields_count, **self.counts.as_dict(), "sources": sources}
         if self.erased:
             fields["erased"] = sorted(self.erased)
         return json.dumps(fields, separators=(",", ":"))
@@ -97,15 +97,15 @@ def footer_of(objects: Objects, key: str) -> bytes:
 
 
 def merge_bookkeeping(books: Iterable[Bookkeeping]) -> Bookkeeping:
-    """Return the bookkeeping of several files merged into one; its schema is the oldest of theirs."""
+    """Return the bookkeeping of several files merged into one. Its fields_count is the smallest one."""
     listed = list(books)
     counts, sources, erased = Counts(), dict[str, str](), set[str]()
     for book in listed:
         counts += book.counts
         sources |= book.sources
         erased.update(book.erased)
-    schema = min((book.schema for book in listed), default=0)
-    return Bookkeeping(schema, counts, sources, tuple(sorted(erased)))
+    fields_count = min((book.fields_count for book in listed), default=0)
+    return Bookkeeping(fields_count, counts, sources, tuple(sorted(erased)))
 
 
 @dataclass(frozen=True, slots=True)

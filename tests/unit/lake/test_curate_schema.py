@@ -51,7 +51,7 @@ def test_a_grown_schema(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch)
     before = rows(objects)
     curate(objects, PLACE, rebuild=True)
     assert rows(objects) == before
-    assert bookkeeping_of(objects, curated_files(objects, "events")[0].key).schema == len(grown.fields)
+    assert bookkeeping_of(objects, curated_files(objects, "events")[0].key).fields_count == len(grown.fields)
 
 
 def test_a_widened_type_frees_what_was_refused(
