@@ -111,10 +111,10 @@ def _table(path: Path) -> Table:
 
 
 def prepare(warehouse: Warehouse) -> list[str]:
-    """Make missing schemas and tables, add missing columns, widen types. Returns the statements for columns.
+    """Make missing schemas and tables, add missing columns, and make tables anew whose types changed.
 
-    Running it again changes nothing. A schema only grows: a column that is no longer declared stays.
-    Raises StatementFailed.
+    Returns the statements for columns and for tables that are made anew. Running it again changes
+    nothing. A schema only grows: a column that is no longer declared stays. Raises StatementFailed.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
     create += [table.sql for table in declared_tables().values()]
@@ -137,10 +137,12 @@ def prepare(warehouse: Warehouse) -> list[str]:
 def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
     """Yield the transactions that give a table its declared columns.
 
-    If a type is to be widened, the table is made anew. Redshift widens few types in place, and no column that
-    it spreads or sorts by.
+    If a column's type is another one or is to be widened, the table is made anew. Redshift widens few types
+    in place, and no column that it spreads or sorts by.
     """
-    if any(column.name in stored and _is_narrower(stored[column.name], column) for column in table.columns):
+    if any(
+        column.name in stored and _needs_recreation(stored[column.name], column) for column in table.columns
+    ):
         yield _recreate_statements(table, stored)
         return
     for column in table.columns:
@@ -185,7 +187,7 @@ def _type(column: dict[str, Any]) -> str:
     return f"VARCHAR({column['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
 
 
-def _is_narrower(stored: dict[str, Any], column: Column) -> bool:
+def _needs_recreation(stored: dict[str, Any], column: Column) -> bool:
     """Whether a column of the catalog has another type than declared, or a smaller size."""
     name = str(stored["data_type"]).lower()
     if _FAMILIES.get(name, name) != column.family:
