@@ -17,7 +17,7 @@ LOST_RACES = (
     "40001",  # serialization failure
     "40P01",  # deadlock
 )
-# SQLSTATEs, and how some begin, of errors that may not come again.
+# How the SQLSTATEs begin of errors that may not come again.
 PASSING_CLASSES = (
     "08",  # connection
     "28",  # refused sign-in: a password may just be changing
@@ -26,11 +26,12 @@ PASSING_CLASSES = (
     "57",  # stopped by an operator, or by a time limit
     "58",  # system error
 )
+# SQLSTATEs of such errors in other classes.
 PASSING_CODES = (
     "55P03",  # a lock is not free
     "25P03",  # the transaction was idle for too long
 )
-# How the SQLSTATEs begin that every statement would get now. 57P: the server is being stopped.
+# How the SQLSTATEs begin that any other statement would get now, too. 57P: the server is being stopped.
 AWAY = ("08", "28", "53", "57P", "58")
 # A row of the Data API holds 64 KB, so a piece has 16,000 characters, of up to four bytes each. `OFFSET 0`
 # lets PostgreSQL call a STABLE function once, and not once for each piece.
@@ -98,7 +99,7 @@ def call_function(connection: Any, call: str, values: list[Any]) -> Any:
 def call_in_pieces(connection: Any, call: str, values: list[Any]) -> Any:
     """Call a function whose answer may be long, as call_function does; returns None if it is null or void.
 
-    PostgreSQL sends the answer in pieces of text, which costs a third more.
+    PostgreSQL sends the answer in pieces of text, each of which fits into a row.
     """
     pieces = connection.execute(IN_PIECES.replace("CALL", call), values).fetchall()
     return json.loads("".join(text for (text,) in pieces)) if pieces else None

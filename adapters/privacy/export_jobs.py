@@ -1,6 +1,7 @@
-"""Exports of persons as jobs: each person has at most one at a time, for a day (rule 10).
+"""Exports of persons as jobs (rule 10). A person has at most one job; it and its file last a day.
 
-A job is an item of the table Limits, under the person's keyed hash: `export#DIGEST`. So it names nobody.
+A job is an item of the table Limits, whose key is called `counter`. This key has the person's keyed hash,
+`export#DIGEST`, so the item names nobody.
 ErasureFunction is invoked to make the file. Lambda tries that three times. If all attempts fail, the next
 request of the same export invokes it again.
 """

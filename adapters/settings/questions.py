@@ -1,4 +1,4 @@
-"""Settings of the functions of questions."""
+"""Settings of the functions of questions. Those of an HTTP API add their fields to Allowance's."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class QuestionsApiSettings(Allowance):
     subscriptions_table: str
     user_stats_table: str
     stats_shards: int
-    bp_events_table: str
+    bp_events_table: str  # the table BPEvents: users' events, which earn points
     idempotency_keys_table: str
     user_streaks_table: str
     fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)

@@ -45,7 +45,9 @@ class _Parts:
 @cache
 def _parts() -> _Parts:
     config = settings.read_settings(IdentityApiSettings)
-    queue = LeadQueue(client("sqs"), config.lead_queue_url, LeadPayloads(lambda: None, ""))
+    # The only message is ANNOUNCE_COMMAND. It has no payload, so the queue needs no bucket.
+    payloads = LeadPayloads(lambda: None, "")
+    queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
     return _Parts(IdentityStore(database(config.identity_url)), queue, config.phone_regions)
 
 
@@ -90,8 +92,8 @@ def post_lead_merge() -> dict[str, Any]:
     """Merge two leads by hand.
 
     `change` is the number to undo it by, null if the leads were one already. Memory and features follow a
-    moment later. Leads that an operator has parted are refused unless `unite` is true; then what that parting
-    kept apart may be one again.
+    moment later. An operator may have parted two leads. They are merged only if `unite` is true. Then all
+    leads that only this parting kept apart may be one again.
     """
     caller, body = _caller(), app.body()
     one, other = body["leads"]

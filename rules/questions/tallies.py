@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-# More answers on one date change no badge, because no badge asks for more.
+# At most 36**2 - 1, because two digits hold it (DAY_POINTS_LIMIT keeps points within two digits, too). More
+# answers on one date change no badge, because no badge asks for more.
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
@@ -70,7 +71,10 @@ def _runs(days: list[date]) -> Iterator[list[date]]:
 
 
 def base36(number: int, characters: int) -> str:
-    """Return a number in base 36, with leading zeros, in so many characters."""
+    """Return a number in base 36, with leading zeros, in so many characters.
+
+    number: at most 36**characters - 1. The digits of a larger one would be cut off.
+    """
     text = ""
     for _ in range(characters):
         number, digit = divmod(number, 36)

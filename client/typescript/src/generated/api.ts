@@ -460,7 +460,7 @@ export interface paths {
         put?: never;
         /**
          * Merge two leads by hand
-         * @description `change` is the number to undo it by, null if the leads were one already. Memory and features follow a moment later. Leads that an operator has parted are refused unless `unite` is true; then what that parting kept apart may be one again. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         * @description `change` is the number to undo it by, null if the leads were one already. Memory and features follow a moment later. An operator may have parted two leads. They are merged only if `unite` is true. Then all leads that only this parting kept apart may be one again. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
          */
         post: operations["postLeadsMerges"];
         delete?: never;
