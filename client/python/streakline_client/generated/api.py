@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a721a586aab5c3db16bd80e7805dc1457dd97a464425197ec5234094348b1e72."""
+"""Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9."""
 
 from __future__ import annotations
 
