@@ -81,8 +81,8 @@ class UserServices:
         commands = Commands(accounts, claims, config.idempotency_keys_table, redis, settler)
         stock = RewardStock(dynamodb, config.rewards_table)
         store = RedemptionStore(dynamodb, config.rewards_table)
-        self.rewards, self.balances = SpendingCommands(commands, books), Balances(accounts, settler)
-        self.redemptions = Redemptions(self.rewards, stock, store)
+        self.spending, self.balances = SpendingCommands(commands, books), Balances(accounts, settler)
+        self.redemptions = Redemptions(self.spending, stock, store)
         self.catalogue = Catalogue(books, stock, store, self.balances)
         self.holds, self.clawbacks = Holds(commands), Clawbacks(commands, books)
 
@@ -92,7 +92,7 @@ class UserServices:
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
 
         counters = SharedCounters(lambda: dynamodb, config.limits_table)
-        self.commands = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
+        self.command_limit = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
         self.erased = tombstones_of(config)
 
     def is_erased(self, user_id: str) -> bool:
@@ -121,39 +121,42 @@ refuse_erased(app, lambda: services().erased)
 
 
 def anybody(user_id: str) -> Caller:
-    """Return the caller, whoever it is; raises 400 for a malformed user id."""
+    """Return the caller, whoever it is. Raises 400 for a malformed user id."""
     app.check_path("user_id", user_id)
     return app.caller()
 
 
-def caller(user_id: str) -> Caller:
-    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
+def require_reach(user_id: str) -> Caller:
+    """Return the caller. Raises 400 for a malformed user id, 403 if the caller may not reach this user."""
     person = anybody(user_id)
     person.check(user_id)
     return person
 
 
-def commander(user_id: str) -> Caller:
-    """Return who changes a user's account; raises as caller, and 429 if they change too much in a minute."""
-    return count_command(caller(user_id))
+def require_command(user_id: str) -> Caller:
+    """Return the caller, who changes a user's account. Raises as require_reach, and 429.
+
+    429: the caller has sent too many commands in this minute.
+    """
+    return count_command(require_reach(user_id))
 
 
 def count_command(who: Caller) -> Caller:
     """Count a command of the caller, and return them; raises 429."""
     if not who.is_admin:
-        services().commands.check(who.user_id, 1, clock.now())
+        services().command_limit.check(who.user_id, 1, clock.now())
     return who
 
 
-def fulfiller(user_id: str) -> None:
-    """Raise 403 unless the caller hands out rewards; 400, 429 as commander."""
+def require_fulfilment(user_id: str) -> None:
+    """Raise 403 unless the caller hands out rewards. Raises 400 and 429 as require_command."""
     who = anybody(user_id)
     who.check_fulfilment()
     count_command(who)
 
 
-def shipper(user_id: str) -> Caller:
-    """Return who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
+def require_shipper(user_id: str) -> Caller:
+    """Return the caller, who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
     who = anybody(user_id)
     if not who.brands:
         who.check_fulfilment()

@@ -73,7 +73,7 @@ def test_64_redemptions_of_the_whole_balance_succeed_once(engine: Engine, accept
     caller = Caller("redeems", is_admin=False)
     accept.accept([body(f"k{number}") for number in range(10)], caller, NOW)
     _apply(engine, "redeems")
-    rewards = ingest.engagement.user_requests.services().rewards
+    rewards = ingest.engagement.user_requests.services().spending
 
     def redeem(number: int) -> Any:
         try:
