@@ -39,7 +39,8 @@ from ingest.engagement.preferences import (
 )
 from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import receipt_keys, with_receipt
-from ingest.engagement.user_requests import app, services
+from ingest.engagement.user_requests import app
+from ingest.engagement.user_services import services
 from ingest.web.api import ERASED_REASON
 from ingest.web.caller import ApiError
 from ingest.web.http import error_response, json_response

@@ -24,7 +24,8 @@ from ingest.engagement.points.redemptions import (
     redemption_view,
 )
 from ingest.engagement.points.spending import FREEZE
-from ingest.engagement.user_requests import app, services
+from ingest.engagement.user_requests import app
+from ingest.engagement.user_services import services
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import json_response
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
