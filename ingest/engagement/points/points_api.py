@@ -206,10 +206,10 @@ def post_freeze(user_id: str) -> dict[str, Any]:
     (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
-    key, rewards = body.get("idempotency_key"), services().spending
+    key, spending = body.get("idempotency_key"), services().spending
     if caller.is_admin:
-        return _entry_view(rewards.give_freeze(user_id, key, granted_on, clock.now()))
-    return _entry_view(rewards.take_freeze(user_id, key, clock.now()))
+        return _entry_view(spending.give_freeze(user_id, key, granted_on, clock.now()))
+    return _entry_view(spending.take_freeze(user_id, key, clock.now()))
 
 
 def _check_hold(user_id: str, hold_id: str) -> None:
