@@ -20,14 +20,12 @@ import pyarrow as pa
 from analytics.warehouse import analyst_clients
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
-from local.analyst import answer as printing
-from local.analyst import athena, catalog, redshift
-from local.analyst import query as lake_sql
-from local.analyst.answer import Answer, QueryFailed, Tell, sentence
-from local.analyst.query import Value, read_only
+from local.analyst import athena, catalog, output, redshift
+from local.analyst.output import Answer, QueryFailed, Tell, sentence
+from local.analyst.read_only_sql import Value, over_files, read_only
 from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
-from local.stack import Stack, load
+from local.stack import Stack, find, load
 
 LAPTOP_ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
@@ -79,11 +77,7 @@ def table(
 
 def _stack(name: str | None, region: str | None) -> Stack:
     """Return a stack on AWS by its name; None: the laptop's."""
-    if name is None:
-        return load()
-    from local.stack import find
-
-    return find(name, region)
+    return load() if name is None else find(name, region)
 
 
 def _silent(_: str) -> None:
@@ -108,8 +102,8 @@ def ask(
     query = read_only(sql, parameters)
     if on == ON_LAKE:
         lake = athena.AthenaTarget.of(stack)
-        over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
-        answering = athena.answer(lake, over_files, tell)
+        lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
+        answering = athena.answer(lake, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
@@ -141,7 +135,9 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     """
     if "WarehouseWorkgroup" in stack.outputs:
         return stack.outputs["WarehouseWorkgroup"], stack.outputs["WarehouseDatabase"]
-    url = urlsplit(stack.parameters.get(OWN_WAREHOUSE, "").partition(",")[0])
+    # redshift://WORKGROUP/DATABASE[?secret_arn=ARN],WORKGROUP_ARN,COPY_ROLE_ARN; or "", or "none"
+    address, *_ = stack.parameters.get(OWN_WAREHOUSE, "").split(",")
+    url = urlsplit(address)
     if url.scheme == "redshift":
         return url.netloc, url.path.strip("/")
     raise QueryFailed(f"the stack {stack.name} has no warehouse: ask its lake (--on lake)")
@@ -153,7 +149,7 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     "sql",
 )
 @click.argument("query", required=False)
-@option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="which of both")
+@option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="what to ask")
 @option("--out", type=FILE_OUT, help="write all rows, as .csv or .parquet", show_default="a table")
 def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: bool) -> None:
     """Ask the warehouse or the lake, in Redshift's SQL.
@@ -180,10 +176,10 @@ def answer_query(
         print(json.dumps(listed, indent=2) if as_json else catalog.as_text(listed))
         return
     if out is not None:
-        printing.check_file(out)
+        output.check_file(out)
     began, tell = time.monotonic(), _teller()
     with ask(stack, query, on=on, tell=tell) as answer:
-        tell("")
+        tell("")  # clears the line of progress
         if as_json:
             rows = answer.table()
             print(json.dumps(rows.to_pylist(), indent=2, default=str))
@@ -245,12 +241,12 @@ def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
 
 
 def _write_file(answer: Answer, path: Path) -> str:
-    return f"{printing.write(answer, path):,} rows in {path}"
+    return f"{output.write(answer, path):,} rows in {path}"
 
 
 def _print_rows(answer: Answer) -> str:
-    rows, are_more = printing.first_rows(answer)
-    print(printing.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
+    rows, are_more = output.first_rows(answer)
+    print(output.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
     return f"the first {rows.num_rows} rows: --out FILE has all" if are_more else f"{rows.num_rows} rows"
 
 
