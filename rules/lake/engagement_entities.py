@@ -47,10 +47,10 @@ def event_version(seconds: float, sequence: str) -> str:
     seconds: when the change came into the stream, since 1970; DynamoDB has whole seconds. sequence: its
     sequence number, at most 40 decimal digits. Raises ValueError for any other.
 
-    DynamoDB has all changes of an item in one line of shards, where the number grows: the whole of it, and no
-    part. So 800000000000000000001 comes after 700000000000000000009. Both parts have a fixed width, so texts
-    are in the order of (second, number), and beyond FIRST_STORED. The second comes first, because a table
-    that is made anew begins its numbers anew. Neither 64 bits nor a DECIMAL(38) have room for both.
+    The sequence numbers of one item only grow, compared as whole integers: they differ in length, and may
+    have more than 38 digits. Both parts have a fixed width here, so texts sort by second and then by number,
+    and all of them after FIRST_STORED. The second comes first, because a table that is made anew begins its
+    numbers anew. Neither 64 bits nor a DECIMAL(38) have room for both.
     """
     if not (sequence.isascii() and sequence.isdigit() and len(sequence) <= SEQUENCE_DIGITS):
         raise ValueError(f"SequenceNumber is no number of at most {SEQUENCE_DIGITS} digits: {sequence!r:.99}")
@@ -58,9 +58,9 @@ def event_version(seconds: float, sequence: str) -> str:
 
 
 def day_row(row: Row, *_: object) -> Row:
-    """Add up a day's points by event type, whatever caps they were under.
+    """Return a day's row with the day's points by event type, whatever caps they were under.
 
-    A day whose events were reversed, so that it is active no more, has 0 events here.
+    A day that does not keep the streak has 0 events here, although passive events may have given points.
     """
     row = dict(row)
     if row.pop("is_passive", None):
@@ -73,14 +73,15 @@ def day_row(row: Row, *_: object) -> Row:
 
 
 def streak_row(row: Row, *_: object) -> Row:
-    """Undo what is stored for the leaderboard's index alone, and what is packed.
+    """Return a profile's row with its lists unpacked, and without what only the leaderboard's index needs.
 
-    A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
+    A night sets a lapsed streak to 0, and keeps the length of its run as run_length (Projections.lower). Here
+    current_streak is that length again. lapses_at becomes a timestamp.
     """
     changed = {**row, **listed_dates(row)}
     if mark := changed.pop("archived", None):
-        changed["archived_until"], _, spent, _ = mark.split(" ")
-        changed["freezes_archived"] = int(spent)
+        until, _left, spent, _digest = mark.split(" ")  # see ArchiveMark
+        changed["archived_until"], changed["freezes_archived"] = until, int(spent)
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:
