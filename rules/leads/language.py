@@ -122,8 +122,8 @@ senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,
 _PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
 PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
 CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
-# "S T O P", "S.T.O.P."
-SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
+# "S T O P", "S.T.O.P.", "S_T_O_P"
+SPACED_OUT = re.compile(r"[\W_]*(?:[^\W\d_][\W_]+){2,}[^\W\d_][\W_]*")
 
 
 def objections_in(text: str) -> tuple[str, ...]:
@@ -194,7 +194,8 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     if len(text) > CONSENT_CHARACTERS_MAX:
         return None
     if SPACED_OUT.fullmatch(text):
-        return words.get(_plain_words(text).replace(" ", ""))
+        by_letters = {_letters(phrase): meaning for phrase, meaning in words.items()}
+        return by_letters.get(_letters(text))
     clauses = [_plain_words(clause) for clause in CONSENT_CLAUSE.split(text)]
     clauses = [clause for clause in clauses if clause not in {"", *_POLITE}]
     if clauses[:1] == ["no"]:  # "No. Stop."
@@ -219,6 +220,14 @@ def _plain_words(text: str) -> str:
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     words = re.findall(r"[^\W_]+", _without_marks(folded))
     return " ".join(word for word, _ in groupby(words))
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text without what stands between them; a letter that is repeated is there once.
+
+    "S T O P A L L", which does not show where a word ends, has the letters of "stop all".
+    """
+    return "".join(letter for letter, _ in groupby(_plain_words(text).replace(" ", "")))
 
 
 def _without_marks(text: str) -> str:

@@ -16,6 +16,8 @@ OFF, ON = {"notifications": "off"}, {"notifications": "on"}
     "text",
     [
         *("STOP", "stop!", " Stop. ", "Stop all", "STOPALL", "s\u200btop", "ＳＴＯＰ", "*Stop*", "_stop_", "Stop 🛑", "Stop?"),
+        *("S T O P A L L", "s.t.o.p.a.l.l.", "S T O P  M E S S A G E", "A R R Ê T E Z", "S_T_O_P", "S T O O P"),
+        *("U N S U B S C R I B E  M E", "O P T  O U T", "D é s a b o n n e r", "с т о п", "S T O P P"),
         *("S T O P", "s.t.o.p.", "stop stop stop", "STOP\nSTOP", "opt-out", "OPT OUT", "Cancel", "quit"),
         *("Please stop", "Stop, please!", "Stop now. Thank you", "Unsubscribe me, please", "I want to unsubscribe"),
         *("Stop promotions", "Stop sending me these promotional messages", "STOP, unsubscribe me", "No more messages"),
@@ -52,6 +54,7 @@ def test_words_that_resume_messages(text: str) -> None:
         *("How do I unsubscribe?", "No, more messages please", "Stop messages? No", "more offers please", "Stop the order"),
         *("cancel my order", "Cancel offer", "end of message", "quit smoking", "stop, start", "No, thanks", "Not interested"),
         *("não quero cancelar as mensagens", "No quiero dejar de recibir mensajes", "Dejar mensaje", "alto volume"),
+        *("D O N T  S T O P", "N O N S T O P", "S T O P  B Y", "S P O T", "B U S  S T O P", "S T O P  2"),
         *("No", "ok", "No, hello", "ok, no", "Hi again", "Stop. No", "just a moment", "leave me a message"),
         *("keine Nachricht", "Plus de promotions", "не стоп", "привет stop", "", "🛑", "stop " * 20, "messages", "please"),
     ],
