@@ -118,7 +118,7 @@ sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,
 for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
 senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
 """
-# What programs call their buttons, beside what they mean.
+# Words in a button's id that carry no meaning: btn_stop_2 means `stop`.
 _PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
 PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
 CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
@@ -170,7 +170,7 @@ def consent_in(text: str) -> Mapping[str, str]:
     English words are those that carriers and Twilio prescribe. Other languages have their usual ones, and
     Meta's labels of the button "Stop promotions".
     """
-    return _consent(_meaning_of_text(text, MEANINGS))
+    return _consent(_meaning_of_text(text, TEXT_MEANINGS))
 
 
 def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
@@ -179,9 +179,9 @@ def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[st
     labels: its texts, such as "Stop promotions". names: its names in a program, such as STOP_PROMO. Words
     that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
     """
-    meanings = {_meaning_of_text(label, _CHOICES) for label in labels}
+    meanings = {_meaning_of_text(label, CHOICE_MEANINGS) for label in labels}
     short_names = (name for name in names if len(name) <= CONSENT_CHARACTERS_MAX)
-    meanings |= {_meaning_of_clause(_words_of_name(name), _CHOICES) for name in short_names}
+    meanings |= {_meaning_of_clause(_words_of_name(name), CHOICE_MEANINGS) for name in short_names}
     return _consent(OFF if OFF in meanings else ON if ON in meanings else None)
 
 
@@ -206,10 +206,12 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
 
 def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
     """Return OFF or ON, if that is all that a clause says. plain: the clause as _plain_words returns it."""
-    bare = _BARE.fullmatch(plain)
-    if bare and bare[1] in words:
-        return words[bare[1]]
-    return OFF if _STOP_PATTERN.fullmatch(plain) else ON if _START_PATTERN.fullmatch(plain) else None
+    without_politeness = _WITHOUT_POLITENESS.fullmatch(plain)
+    if without_politeness and without_politeness[1] in words:
+        return words[without_politeness[1]]
+    if _STOP_PATTERN.fullmatch(plain):
+        return OFF
+    return ON if _START_PATTERN.fullmatch(plain) else None
 
 
 def _plain_words(text: str) -> str:
@@ -259,6 +261,7 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
     """
     thing, filler = _any_of(THINGS), _any_of(FILLERS, POLITE)
     other = f"(?:{thing}|{filler})"
+    # The lookahead requires a thing somewhere. Then comes exactly one verb, among things and fillers.
     patterns = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
     framed = (frame.format(f"(?:{filler} )*{thing}") for frame in frames)
     patterns += [f"(?:{filler} )*{pattern}(?: {filler})*" for pattern in framed]
@@ -266,11 +269,11 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
 
 
 _POLITE = _phrases(POLITE)
-_BARE = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
-_CHOICES = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
-MEANINGS = (
+_WITHOUT_POLITENESS = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
+CHOICE_MEANINGS = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
+TEXT_MEANINGS = (
     dict.fromkeys(_phrases(WRITTEN_STOP_WORDS), OFF)
     | dict.fromkeys(_phrases(WRITTEN_START_WORDS), ON)
-    | _CHOICES
+    | CHOICE_MEANINGS
 )
 _STOP_PATTERN, _START_PATTERN = _verb_and_thing(STOP_VERBS, STOP_FRAMES), _verb_and_thing(START_VERBS)

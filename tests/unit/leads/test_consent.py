@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.language import CONSENT_CHARACTERS_MAX, MEANINGS, consent_in, consent_in_choice
+from rules.leads.language import CONSENT_CHARACTERS_MAX, TEXT_MEANINGS, consent_in, consent_in_choice
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
@@ -101,7 +101,7 @@ def test_a_step_of_a_dialogue_ends_nothing(label: str, name: str, said: dict[str
 
 @settings(max_examples=examples(300))
 @given(
-    st.sampled_from(sorted(each for each, said in MEANINGS.items() if said == "off")),
+    st.sampled_from(sorted(each for each, said in TEXT_MEANINGS.items() if said == "off")),
     st.sampled_from([str.upper, str.title, str.swapcase, str]),
     st.text(string.punctuation + " \t\n\u00a0\u200b\ufeff🙏", max_size=6),
     st.text(string.punctuation + " \t\n\u00a0\u200b\ufeff🛑", max_size=6),
