@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.language import CONSENT_CHARACTERS_MAX, TEXT_MEANINGS, consent_in, consent_in_choice
+from rules.leads.consent import CONSENT_CHARACTERS_MAX, TEXT_MEANINGS, consent_in, consent_in_choice
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
