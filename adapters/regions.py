@@ -24,9 +24,9 @@ from adapters.platform.tables import BEFORE_ALL, get_all
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry
 from rules.regions.changes import (
+    DELETED_KEY,
+    DELETED_PREFIX,
     FOLLOWED,
-    GONE,
-    GONE_KEY,
     KEYS,
     LEDGER,
     ItemChange,
@@ -266,7 +266,7 @@ def mark_key(change: ItemChange) -> Item:
     """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-    return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
+    return encode_item({"user_id": DELETED_PREFIX + digest, "idempotency_key": DELETED_KEY})
 
 
 def claims_of(event: ItemChange, now: datetime) -> Keys:

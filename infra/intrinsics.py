@@ -149,7 +149,7 @@ def _evaluate(name: str, argument: Any, scope: Scope) -> Any:
     resolved = resolve(argument, scope)
     if name == "Fn::FindInMap":
         return _mapped_value(scope.mappings, resolved)
-    return LISTS[name](resolved) if name in LISTS else {name: resolved}
+    return LIST_FUNCTIONS[name](resolved) if name in LIST_FUNCTIONS else {name: resolved}
 
 
 def _value_of(name: str, reference: Any, scope: Scope) -> Any:
@@ -224,7 +224,7 @@ def _select(argument: Any) -> Any:
     return items[int(index)]
 
 
-LISTS: Mapping[str, Callable[[Any], Any]] = {
+LIST_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "Fn::Join": _join,
     "Fn::Split": _split,
     "Fn::Select": _select,

@@ -18,7 +18,7 @@ from adapters.privacy.erased_records import subject_of
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.points.commands import COMMAND, FREE_FREEZE
 from rules.engagement.ledger import Entry
-from rules.regions.changes import FOLLOWED, GONE, KEYS, LEDGER
+from rules.regions.changes import DELETED_PREFIX, FOLLOWED, KEYS, LEDGER
 from rules.regions.standby import (
     UNSEEN_POLICIES,
     UnseenEntry,
@@ -103,7 +103,7 @@ def shared_fields(stored: Item | None) -> Item:
 
 def is_mark(name: str, stored: Item) -> bool:
     """Whether an item of the claims is the mark that a followed item was deleted: each region has its own."""
-    return name == CLAIMS and stored["user_id"]["S"].startswith(GONE)
+    return name == CLAIMS and stored["user_id"]["S"].startswith(DELETED_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

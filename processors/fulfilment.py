@@ -5,7 +5,7 @@ process dies. A message may be sent twice, with the same `redemption`; the worke
 too.
 
 It also sends every change of the table to the lake, for restores (rule 21). PublisherFunction cannot do that,
-because a stream has at most two readers.
+because a stream has at most two readers. The other reader of this stream is NotificationFunction.
 """
 
 import json
@@ -90,7 +90,10 @@ def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set
 def _lake_rows(
     item_rows: TableItemRows, records: Iterable[Record], erased: ErasureCheck
 ) -> Iterator[tuple[Record, RowLine]]:
-    """Yield the rows of changes for the lake, without those of erased persons, and without poison."""
+    """Yield the rows of changes for the lake, without those of erased persons.
+
+    A change that cannot be read has no row. send_shipments has kept it as poison if it is a new redemption.
+    """
     for record in records:
         if "NewImage" in record["dynamodb"] and not is_erased_record(record, erased):
             with suppress(KeyError, TypeError, ValueError):

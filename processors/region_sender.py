@@ -16,7 +16,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import free_client
 from adapters.platform.fence import current_region, process_fence
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, change_text, with_bytes
+from rules.regions.changes import DELETED_PREFIX, KEYS, ItemChange, change_messages, change_text, with_bytes
 from rules.regions.register import Register, sent_epoch
 
 logger = Logger(service="sender")
@@ -46,7 +46,7 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
         return None
     change = fields["dynamodb"]
     key = with_bytes(change["Keys"])
-    if table == "IdempotencyKeys" and str(key["user_id"]["S"]).startswith(GONE):
+    if table == "IdempotencyKeys" and str(key["user_id"]["S"]).startswith(DELETED_PREFIX):
         return None
     image = change.get("NewImage")
     return ItemChange(

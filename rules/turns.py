@@ -12,9 +12,9 @@ NIGHTS = 28
 # A night compares all users share by share. A share keeps what it knows of its users from night to night, so
 # there are as many shares each night, whatever the number of users.
 SHARES = 8
-SHARE_DIGITS = 3  # of the hash, from its begin, say an account's share
+SHARE_DIGITS = 3  # the first three hexadecimal digits of the hash choose an account's share
 SHARE_DIGIT_VALUES = 4096  # this many values have three digits
-TURN_DIGITS = slice(3, 6)  # of the hash, say an account's slice: others than those of its share
+TURN_DIGITS = slice(3, 6)  # the next three digits choose its slice, so each share has accounts of all slices
 HEXADECIMAL = 16
 
 
@@ -44,6 +44,8 @@ def dates_due(dates: Collection[date], last: date | None, today: date) -> set[da
     A date has its turn once in 28 nights; of 56 dates or more each once in 56; of 112 or more each once in
     112; and so on. So about one is due a night. A night makes good those before it that were left out.
     last: the date of the last comparison; None: there was none, and all dates are due.
+
+    Example: of the last 60 dates, with a comparison yesterday, today and the date 56 days ago are due.
     """
     cycle = NIGHTS
     while 2 * cycle <= len(dates):

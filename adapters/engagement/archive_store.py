@@ -59,6 +59,7 @@ class ArchiveStore:
 
         The archive is read only if the profile alone does not reach that far back. Raises ArchiveUnusable.
         """
+        # resumed_streak is None if the profile itself has no checkpoint before `since`.
         return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
@@ -69,6 +70,7 @@ class ArchiveStore:
         grows until the archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))
+        # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
         if item_bytes(item) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
             return item, None
         try:

@@ -168,7 +168,7 @@ def _user_content(state: UserNoticeState) -> dict[str, Any]:
         "redeemed": state.redeemed,
         "changes_at": state.changes_at,
         "achievements": state.achievements,
-        "asked": state.asked,
+        "asked": state.seen_forms,
         "book": state.book,
         "looked_at": state.looked_at,
     }
@@ -198,7 +198,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         redeemed=content["redeemed"],
         changes_at=content["changes_at"],
         achievements=content.get("achievements", {}),
-        asked=content.get("asked"),
+        seen_forms=content.get("asked"),
         book=content.get("book", 0),
         looked_at=content.get("looked_at", ""),
     )

@@ -159,7 +159,7 @@ def _error_text(error: BaseException) -> str:
 class WebhookTransport:
     """Sends webhooks."""
 
-    secrets: HookStore
+    secrets: HookStore  # an endpoint's secrets are stored like a hook's
     sender: HookSender
     may_be_private: bool = False  # whether URLs may have private hosts: only on a laptop
     # Endpoint's id -> when its hook was read, and the hook

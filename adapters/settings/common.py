@@ -16,7 +16,7 @@ class PrivacyTables:
     """All stores that have data of persons, without copies and caches."""
 
     user_streaks_table: str
-    bp_events_table: str
+    bp_events_table: str  # "bp" are bestie points
     daily_activity_table: str
     rewards_ledger_table: str
     rewards_table: str

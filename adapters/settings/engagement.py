@@ -15,7 +15,7 @@ class RulesApiSettings(Allowance):
 
 
 @dataclass(frozen=True, slots=True)
-class UsersApiSettings:
+class UsersApiSettings(Allowance):
     """Read by the function ingest.engagement.users_api."""
 
     leaderboard_shards: int
@@ -29,9 +29,7 @@ class UsersApiSettings:
     redis_url: str
     rule_books_table: str
     fingerprint_secret_arn: str
-    limits_table: str
     commands_per_minute: int
-    reads_per_minute: int
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str

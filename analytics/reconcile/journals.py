@@ -34,13 +34,15 @@ TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """What a look has read of a user: the stored items, the journal, and the settings that must be."""
+    """What a look has read of a user: the stored items, the journal, and the settings for the profile."""
 
     user_id: str
     profile: Item | None  # the stored item
     days: Mapping[str, Item]  # the stored items, by ISO date
     entries: Sequence[Entry]  # the whole journal, oldest first; () if an entry cannot be read
-    settings: Profile  # the settings that the profile must have, without what follows from the journal
+    # The profile's own part (zones, reviews ...), as it should be stored. Streak and points follow from the
+    # journal, and are not in it.
+    settings: Profile
     needs_profile: bool  # whether there must be a profile
     archive: Archive | None = None  # of the profile, if it has one that can be read
     faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
@@ -103,14 +105,14 @@ def _check_types(entry: Entry) -> None:
     """Raise ValueError or TypeError for an entry that no code of ours can have written."""
     draft = entry.draft
     if not all(type(number) is int for number in (entry.seq, entry.balance, draft.points)):
-        raise TypeError(f"{entry.created_at}: a number is none")
+        raise TypeError(f"{entry.created_at}: seq, balance or points is not an integer")
     if not all(type(flag) is bool for flag in (entry.active, draft.is_passive)):
-        raise TypeError(f"{entry.created_at}: a flag is none")
+        raise TypeError(f"{entry.created_at}: active or is_passive is not a boolean")
     if not isinstance(draft.rules_version, int | None):
-        raise TypeError(f"{entry.created_at}: the version of its rules is no number")
+        raise TypeError(f"{entry.created_at}: rules_version is not an integer")
     texts = [entry.reversed_by, entry.applied_through, *(getattr(draft, name) for name in TEXTS)]
     if not all(isinstance(text, str | None) for text in texts):
-        raise TypeError(f"{entry.created_at}: a text is none")
+        raise TypeError(f"{entry.created_at}: a text field is not a string")
     if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
     for text in (draft.activity_date, draft.freeze_date):
@@ -133,12 +135,12 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
     )
 
 
-def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
-    """Return, in words, which weeks of a journal have other points than the book of rules says."""
+def weeks_unlike_book(view: UserView, books: Callable[[], Books]) -> list[str]:
+    """Return a sentence for each week of a journal whose points differ from those by the book of rules."""
     try:
         weeks = weeks_by_book((entry.draft for entry in view.entries), books())
     except UNREADABLE as error:
-        return [f"an entry tells no event: {error}"]
+        return [f"an entry lacks what the book needs to judge its event: {error}"]
     return [
         f"the week of {monday} has {week.earned} points; by the book {week.by_book}"
         for monday, week in sorted(weeks.items())

@@ -19,7 +19,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import PreviousTree
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_points
+from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, weeks_unlike_book
 from analytics.reconcile.profile_settings import (
     ARCHIVED,
     PastSettings,
@@ -151,7 +151,7 @@ class Reconciler:
         if view.is_unreadable:
             return list(view.faults)
         texts = [*view.faults, *view.unproven, *disagreements(view.entries, figures, now)]
-        return texts or other_points(view, self.books)
+        return texts or weeks_unlike_book(view, self.books)
 
     def _look(self, view: UserView, doubt: Doubt, is_wrong: bool, now: datetime) -> Look:
         """Return what a look showed. is_wrong: whether any item differs from the whole journal."""

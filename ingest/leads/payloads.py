@@ -72,8 +72,8 @@ class DecodedEvent:
     event_type: str
     occurred_at: str  # a stamp
     identities: tuple[Identity, ...]
-    object_id: str | None = None
-    object_id_ref: str | None = None
+    object_id: str | None = None  # what the event is about (an order, a message, a campaign)
+    object_id_ref: str | None = None  # what kind of thing that is
     # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
     # If it is about an order. Then the changes of the order's state are stored, instead of this event.
@@ -86,6 +86,8 @@ class DecodedEvent:
 class PayloadPart:
     """The piece of a payload that holds one event."""
 
-    payload: Any
-    path: str = ""  # where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`
-    inner: str = ""  # where it is in the piece, such as `entry.0.changes.0.value.messages.0`
+    payload: Any  # a payload of the source's shape that has this event alone
+    # The event's path in the whole payload, which errors name: `entry.0.changes.0.value.messages.3`
+    path: str = ""
+    # The path within `payload`, with which the decoder's errors begin: `entry.0.changes.0.value.messages.0`
+    inner: str = ""

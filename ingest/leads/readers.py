@@ -18,7 +18,7 @@ from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
 from rules.leads.identity import Identity
-from rules.leads.language import objections_in
+from rules.leads.objections import objections_in
 from rules.leads.orders import EXPONENTS
 
 ID_BYTES_MAX = 256

@@ -31,13 +31,13 @@ from ingest.web.validate import first_problem
 from rules.json_values import Pairs
 from rules.privacy.tombstones import user_subject
 
-# A quarter of what the gateway lets through at the door of hooks.
-REQUESTS_OF_ADDRESS = 3_000
+# A quarter of the 200 a second that the gateway lets through to hooks (infra/app/api.yaml).
+REQUESTS_PER_MINUTE_OF_ADDRESS = 3_000
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 USER_ID_SIGNS = "._:@|+=~-"
-# The declared body of the request at hand, for each thread: Powertools' context is one for all.
+# The declared body of the request at hand. A ContextVar, because threads share Powertools' own context.
 _BODY: ContextVar[Any] = ContextVar("body")
-# Parts of paths that are a user's id.
+# The parameters of paths that are a user's id.
 PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
 ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
@@ -49,7 +49,7 @@ def _parts() -> tuple[RateLimit, RateLimit]:
     config = settings.read_settings(Allowance)
     counters = SharedCounters(lambda: fence_writer(client("dynamodb")), config.limits_table)
     reads = RateLimit(counters, "reads", config.reads_per_minute, step=CHEAP_STEP)
-    return reads, RateLimit(counters, "requests", REQUESTS_OF_ADDRESS, step=CHEAP_STEP)
+    return reads, RateLimit(counters, "requests", REQUESTS_PER_MINUTE_OF_ADDRESS, step=CHEAP_STEP)
 
 
 def check_allowance(
@@ -57,9 +57,9 @@ def check_allowance(
 ) -> Response[Any]:
     """Count a request, as a middleware of a router does; raises 429.
 
-    Reads with a token count for the caller; admins are not counted. Writes have limits of their own kind.
-    Without a token nobody is known but the address, as the gateway saw it. No header says it: a sender writes
-    those.
+    A read with a token counts for the caller; admins are not counted. Writes have limits of their own kind.
+    A request without a token counts for its address. The gateway says which it is: a sender could write any
+    address into a header.
     """
     event: dict[str, Any] = app.current_event.raw_event
     (reads, requests), context = _parts(), event["requestContext"]
@@ -80,11 +80,13 @@ Handler = Callable[..., Answer]
 class Api:
     """A function behind the HTTP API, with its routes.
 
-    name: as in Route.api. path: the schema of each part of a path, by its name. away: what its stores raise,
-    beside AWS's own errors, if a later attempt may succeed.
+    name: as in Route.api. path: the schema of each parameter of a path, by its name. unavailable: further
+    exceptions of its stores that are answered with 503. Those of AWS are answered so anyway.
     """
 
-    def __init__(self, name: str, path: Mapping[str, Schema] | None = None, *away: type[Exception]) -> None:
+    def __init__(
+        self, name: str, path: Mapping[str, Schema] | None = None, *unavailable: type[Exception]
+    ) -> None:
         self.name, self.path = name, path or {}
         self.routes: list[Route] = []
         self.logger = Logger(service=re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower())
@@ -92,7 +94,7 @@ class Api:
         self.use, self.exception_handler = self._router.use, self._router.exception_handler
         self.use([check_allowance])
         self.exception_handler(ApiError)(error_response)
-        self.exception_handler([*Unavailable, Unprocessed, *away])(self._unavailable)
+        self.exception_handler([*Unavailable, Unprocessed, *unavailable])(self._unavailable)
         self._router.not_found(_not_found)
         # Lambda's entry: an HTTP API request, payload format 2.0.
         self.handler = self.logger.inject_lambda_context(self.resolve)
@@ -119,13 +121,13 @@ class Api:
 
         def declare(function: Handler) -> Handler:
             summary, _, description = cleandoc(function.__doc__ or "").partition("\n\n")
-            parts = [in_path(name, self.path[name]) for name in re.findall(r"{(\w+)}", path)]
+            path_parameters = [in_path(name, self.path[name]) for name in re.findall(r"{(\w+)}", path)]
             route = Route(
                 "".join(map(str.capitalize, function.__name__.split("_"))),
                 self.name,
                 key,
                 summary.removesuffix("."),
-                [*parts, *query],
+                [*path_parameters, *query],
                 body,
                 status,
                 answer,
@@ -135,9 +137,9 @@ class Api:
             )
 
             @wraps(function)
-            def respond(**parts: str) -> Response[str]:
+            def respond(**path_values: str) -> Response[str]:
                 _BODY.set(body)
-                return _response(function(**parts), status)
+                return _response(function(**path_values), status)
 
             self.routes.append(route)
             self._router.route(path.replace("{", "<").replace("}", ">"), [method])(respond)
@@ -171,14 +173,14 @@ class Api:
         return caller
 
     def check_path(self, name: str, value: str) -> None:
-        """Raise 400 for a part of the path that is not as declared."""
+        """Raise 400 for a parameter of the path that is not as declared."""
         if problem := first_problem(self.path[name], value):
             raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
 
     def body(self, batch: str = "", pairs: Pairs | None = None) -> dict[str, Any]:
-        """Return the body if the route's schema accepts it, {} if there is none and none is required.
+        """Return the body if the route's schema accepts it; {} if the request has no body and needs none.
 
-        It raises, and takes more, as json_body.
+        batch, pairs, errors: see json_body.
         """
         schema = _BODY.get()
         if not schema["required"] and not self.event.get("body"):
@@ -191,7 +193,7 @@ class Api:
 
 
 def _decode_character(encoded: re.Match[str]) -> str:
-    """Decode what a user id may have in it. All else stays as it is written, and is then no user id."""
+    """Decode a character that a user id may have. Any other stays encoded, so the text is no user id."""
     text = unquote(encoded[0])
     return text if text in USER_ID_SIGNS else encoded[0]
 
@@ -211,19 +213,21 @@ class Tombstones(Protocol):
         """Whether a tombstone stands over a subject (rules.privacy.tombstones)."""
 
 
-def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> None:
-    """Let a function answer 410 wherever somebody who was erased asks, or is asked about (rule 10).
+def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *open_to_erased: str) -> None:
+    """Let a function answer 410 wherever an erased user asks, or is asked about (rule 10).
 
-    A route concerns whom its path names; one that names nobody, whoever asks. Only those who may reach
-    somebody learn that they were erased: to all others the route answers as if they were there, which is 403.
-    tombstones: returns those of this process, once a request has come. but: names of the functions whose
-    routes are for the erased.
+    A route concerns the users whom its path names. If the path names nobody, it concerns the caller. Only a
+    caller who may reach a user learns that the user was erased. All others get the answer that they would get
+    if the user were not erased, which is 403.
+
+    tombstones: returns the tombstones of this process; it is not called before the first request.
+    open_to_erased: names of the functions whose routes erased users, too, may be asked about.
     """
 
     def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
-        if app.context["_route"].func.__name__ not in (NO_ROUTE, *but):
-            caller, parts = caller_of(app.current_event.raw_event), app.context["_route_args"]
-            users = [parts[name] for name in PEOPLE if name in parts] or [caller.user_id]
+        if app.context["_route"].func.__name__ not in (NO_ROUTE, *open_to_erased):
+            caller, path_values = caller_of(app.current_event.raw_event), app.context["_route_args"]
+            users = [path_values[name] for name in PEOPLE if name in path_values] or [caller.user_id]
             if any(tombstones().stands(user_subject(user)) for user in users if caller.may_reach(user)):
                 raise ApiError(410, "erased", f"the user {ERASED_REASON}")
         response: Response[Any] = route(app)

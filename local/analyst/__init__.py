@@ -4,7 +4,7 @@ Example: `from local.analyst import frame`, then `frame("SELECT * FROM marts.sti
 `streakline sql` is the same on the command line.
 """
 
-from local.analyst.answer import Answer, QueryFailed
+from local.analyst.output import Answer, QueryFailed
 from local.analyst.sql import ask, frame, table
 
 __all__ = ["Answer", "QueryFailed", "ask", "frame", "table"]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from awswrangler import exceptions
 
 from analytics.warehouse.translate import ATHENA, DUCKDB
-from local.analyst.answer import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
+from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
 from local.stack import KEY, SECRET, Stack
 
 ENGINE = "Athena"

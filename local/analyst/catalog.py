@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.models import LOAD_NUMBER_DOC, models
-from local.analyst.answer import QueryFailed
+from local.analyst.output import QueryFailed
 from rules.lake.entities import LOADED
 
 Rows = list[dict[str, str]]

@@ -19,7 +19,7 @@ from redshift_connector.utils.oids import RedshiftOID
 
 from analytics.warehouse.analyst_clients import PORT
 from analytics.warehouse.redshift_warehouse import ENDED_BADLY
-from local.analyst.answer import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
+from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
 
 ENGINE = "Redshift"
 REACH_SECONDS_MAX = 1.0

@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,13 @@ import pyarrow as pa
 from analytics.warehouse import analyst_clients
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
-from local.analyst import answer as printing
-from local.analyst import athena, catalog, redshift
-from local.analyst import query as lake_sql
-from local.analyst.answer import Answer, QueryFailed, Tell, sentence
-from local.analyst.query import Value, read_only
+from local.analyst import athena, catalog, output, redshift
+from local.analyst.output import Answer, QueryFailed, Tell, sentence
+from local.analyst.read_only_sql import Value, over_files, read_only
+from local.analyst.shell import shell
 from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
-from local.stack import Stack, load
+from local.stack import Stack, find, load
 
 LAPTOP_ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
@@ -79,11 +78,7 @@ def table(
 
 def _stack(name: str | None, region: str | None) -> Stack:
     """Return a stack on AWS by its name; None: the laptop's."""
-    if name is None:
-        return load()
-    from local.stack import find
-
-    return find(name, region)
+    return load() if name is None else find(name, region)
 
 
 def _silent(_: str) -> None:
@@ -108,8 +103,8 @@ def ask(
     query = read_only(sql, parameters)
     if on == ON_LAKE:
         lake = athena.AthenaTarget.of(stack)
-        over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
-        answering = athena.answer(lake, over_files, tell)
+        lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
+        answering = athena.answer(lake, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
@@ -141,7 +136,9 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     """
     if "WarehouseWorkgroup" in stack.outputs:
         return stack.outputs["WarehouseWorkgroup"], stack.outputs["WarehouseDatabase"]
-    url = urlsplit(stack.parameters.get(OWN_WAREHOUSE, "").partition(",")[0])
+    # redshift://WORKGROUP/DATABASE[?secret_arn=ARN],WORKGROUP_ARN,COPY_ROLE_ARN; or "", or "none"
+    address, *_ = stack.parameters.get(OWN_WAREHOUSE, "").split(",")
+    url = urlsplit(address)
     if url.scheme == "redshift":
         return url.netloc, url.path.strip("/")
     raise QueryFailed(f"the stack {stack.name} has no warehouse: ask its lake (--on lake)")
@@ -153,7 +150,7 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     "sql",
 )
 @click.argument("query", required=False)
-@option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="which of both")
+@option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="what to ask")
 @option("--out", type=FILE_OUT, help="write all rows, as .csv or .parquet", show_default="a table")
 def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: bool) -> None:
     """Ask the warehouse or the lake, in Redshift's SQL.
@@ -164,7 +161,7 @@ def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: boo
     if query is None:
         if out is not None:
             raise click.UsageError("--out goes with a query")
-        shell(stack, on, as_json=as_json)
+        shell(lambda query: answer_query(stack, query, on, as_json=as_json))
     else:
         answer_query(stack, query, on, out, as_json=as_json)
 
@@ -180,10 +177,10 @@ def answer_query(
         print(json.dumps(listed, indent=2) if as_json else catalog.as_text(listed))
         return
     if out is not None:
-        printing.check_file(out)
+        output.check_file(out)
     began, tell = time.monotonic(), _teller()
     with ask(stack, query, on=on, tell=tell) as answer:
-        tell("")
+        tell("")  # clears the line of progress
         if as_json:
             rows = answer.table()
             print(json.dumps(rows.to_pylist(), indent=2, default=str))
@@ -194,63 +191,13 @@ def answer_query(
     print(f"{summary}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
 
 
-def shell(stack: Stack, on: str, *, as_json: bool) -> None:
-    """Answer queries of the standard input, one after the other. After a refused one it goes on."""
-    is_terminal = sys.stdin.isatty()
-    if is_terminal:
-        import readline
-
-        readline.set_completer(_completer(list(catalog.names())))
-        readline.set_completer_delims(" \t\n,()=")
-        readline.parse_and_bind("tab: complete")
-        print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")
-    while (query := _read_query(is_terminal=is_terminal)) is not None:
-        try:
-            if query:
-                answer_query(stack, query, on, as_json=as_json)
-        except QueryFailed as refused:
-            print(refused, file=sys.stderr)
-
-
-def _read_query(*, is_terminal: bool) -> str | None:
-    """Return the next query or command, "" after Ctrl-C, None at the end."""
-    lines: list[str] = []
-    try:
-        while True:
-            prompt = ("...> " if lines else "sql> ") if is_terminal else ""
-            line = input(prompt).rstrip()
-            if not lines and line.startswith("."):
-                return None if line in (".quit", ".exit") else line
-            if line:
-                lines.append(line)
-            if line.endswith(";"):
-                return "\n".join(lines)
-    except EOFError:
-        return "\n".join(lines) or None
-    except KeyboardInterrupt:
-        if not is_terminal:
-            raise
-        print()
-        return ""
-
-
-def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
-    """Return a completer for readline, which asks for the matches of a text one by one, by their index."""
-
-    def complete(text: str, index: int) -> str | None:
-        matches = [name for name in names if name.startswith(text)]
-        return matches[index] if index < len(matches) else None
-
-    return complete
-
-
 def _write_file(answer: Answer, path: Path) -> str:
-    return f"{printing.write(answer, path):,} rows in {path}"
+    return f"{output.write(answer, path):,} rows in {path}"
 
 
 def _print_rows(answer: Answer) -> str:
-    rows, are_more = printing.first_rows(answer)
-    print(printing.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
+    rows, are_more = output.first_rows(answer)
+    print(output.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
     return f"the first {rows.num_rows} rows: --out FILE has all" if are_more else f"{rows.num_rows} rows"
 
 

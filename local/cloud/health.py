@@ -1,4 +1,4 @@
-"""Whether the parts of the laptop cloud run. Each is asked itself: that its process is there says little."""
+"""Whether the parts of the laptop cloud run. Each must answer itself: a process may run and do nothing."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from local.stack import Stack
 PORTS = LOCAL / "ports.json"
 PORTS_END = 65_536
 UNKNOWN_PORT = 0  # nobody answers there
-# The poller writes its file whenever it has looked at an idle shard, which is every second.
+# The poller writes HEARTBEAT each time it has looked at a shard without records, which is every second.
 SILENT_SECONDS_MAX = 30
 REDIS_ATTEMPTS = 8  # each waits a quarter of a second
 STOPPED, SILENT = "does not run", "does not answer"

@@ -185,7 +185,7 @@ def move_in(
     with RefusedFile(path, columns) as refused:
         result = send_rows(path, kind.check, kind.send, marks, refused)
         if result.earlier:
-            print(f"{result.earlier} rows were taken in by an earlier run: this one goes on from there")
+            print(f"{result.earlier} rows were handled by an earlier run: this one goes on from there")
         print(f"{result.sent} rows are sent")
         out = path.with_name(f"{path.stem}.compared.csv")
         comparison = kind.compare(path, out, rows)

@@ -142,10 +142,10 @@ def rotate(
     store = _hooks(stack)
     hook = store.get(organization, source)
     check_key, secret_view = _secret(sources.source_named(source), secret_file)
-    after = rotate_hook(hook, check_key, clock.now(), timedelta(hours=overlap_hours))
-    store.replace(after)
+    rotated = rotate_hook(hook, check_key, clock.now(), timedelta(hours=overlap_hours))
+    store.replace(rotated)
     _await_readers()
-    ends = [secret.until for secret in after.secrets[1:]]
+    ends = [secret.until for secret in rotated.secrets[1:]]
     return {"url": _url(stack, hook), **secret_view, "old_secret_until": ends[0] if ends else None}
 
 

@@ -11,7 +11,7 @@ from adapters.platform.objects import Objects
 from analytics.what_if.figures import USERS
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
-from local.analyst.answer import as_cells
+from local.analyst.output import as_cells
 from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack

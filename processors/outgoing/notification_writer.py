@@ -29,7 +29,11 @@ from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import declared_achievements
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.achievement_notices import notices_of_achievements, notices_unasked, offered_achievements
+from rules.outgoing.achievement_notices import (
+    forget_achievements,
+    notices_of_achievements,
+    offered_achievements,
+)
 from rules.outgoing.derivation import (
     ItemNoticeState,
     UserNoticeState,
@@ -75,7 +79,7 @@ class NoticeSteps:
             steps.append(
                 partial(self._achievement_notices, profile=profiles[-1], now=now)
                 if wants_achievements
-                else notices_unasked
+                else forget_achievements
             )
         return steps
 

@@ -27,7 +27,7 @@ REVERSES = StagedColumn(
 )
 JUDGEMENT_FIELDS = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
-    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
+    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", bytes_max=32),
     Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
 )
 
@@ -47,10 +47,10 @@ def event_version(seconds: float, sequence: str) -> str:
     seconds: when the change came into the stream, since 1970; DynamoDB has whole seconds. sequence: its
     sequence number, at most 40 decimal digits. Raises ValueError for any other.
 
-    DynamoDB has all changes of an item in one line of shards, where the number grows: the whole of it, and no
-    part. So 800000000000000000001 comes after 700000000000000000009. Both parts have a fixed width, so texts
-    are in the order of (second, number), and beyond FIRST_STORED. The second comes first, because a table
-    that is made anew begins its numbers anew. Neither 64 bits nor a DECIMAL(38) have room for both.
+    The sequence numbers of one item only grow, compared as whole integers: they differ in length, and may
+    have more than 38 digits. Both parts have a fixed width here, so texts sort by second and then by number,
+    and all of them after FIRST_STORED. The second comes first, because a table that is made anew begins its
+    numbers anew. Neither 64 bits nor a DECIMAL(38) have room for both.
     """
     if not (sequence.isascii() and sequence.isdigit() and len(sequence) <= SEQUENCE_DIGITS):
         raise ValueError(f"SequenceNumber is no number of at most {SEQUENCE_DIGITS} digits: {sequence!r:.99}")
@@ -58,9 +58,9 @@ def event_version(seconds: float, sequence: str) -> str:
 
 
 def day_row(row: Row, *_: object) -> Row:
-    """Add up a day's points by event type, whatever caps they were under.
+    """Return a day's row with the day's points by event type, whatever caps they were under.
 
-    A day whose events were reversed, so that it is active no more, has 0 events here.
+    A day that does not keep the streak has 0 events here, although passive events may have given points.
     """
     row = dict(row)
     if row.pop("is_passive", None):
@@ -73,14 +73,15 @@ def day_row(row: Row, *_: object) -> Row:
 
 
 def streak_row(row: Row, *_: object) -> Row:
-    """Undo what is stored for the leaderboard's index alone, and what is packed.
+    """Return a profile's row with its lists unpacked, and without what only the leaderboard's index needs.
 
-    A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
+    A night sets a lapsed streak to 0, and keeps the length of its run as run_length (Projections.lower). Here
+    current_streak is that length again. lapses_at becomes a timestamp.
     """
     changed = {**row, **listed_dates(row)}
     if mark := changed.pop("archived", None):
-        changed["archived_until"], _, spent, _ = mark.split(" ")
-        changed["freezes_archived"] = int(spent)
+        until, _left, spent, _digest = mark.split(" ")  # see ArchiveMark
+        changed["archived_until"], changed["freezes_archived"] = until, int(spent)
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:
@@ -92,39 +93,58 @@ EVENTS = Entity(
     "events",
     "One row per event of a user, in its newest version.",
     (
-        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True, 128),
-        Field("user_id", TEXT, "the user whose event it is", True, 256),
-        Field("idempotency_key", TEXT, "the sender's key; unique per user", True, 512),
-        Field("event_type", TEXT, "a type of the book of rules", True, 64),
-        Field("occurred_at", TIMESTAMP, "when it happened", True),
+        Field(
+            "event_id",
+            TEXT,
+            "`{occurred, UTC}#{uuid}`: the same for every attempt to send it",
+            required=True,
+            bytes_max=128,
+        ),
+        Field("user_id", TEXT, "the user whose event it is", required=True, bytes_max=256),
+        Field("idempotency_key", TEXT, "the sender's key; unique per user", required=True, bytes_max=512),
+        Field("event_type", TEXT, "a type of the book of rules", required=True, bytes_max=64),
+        Field("occurred_at", TIMESTAMP, "when it happened", required=True),
         Field(
             "occurred_local",
             TEXT,
             "when it happened as the sender wrote it, offset included",
-            True,
-            64,
-            "occurred_at",
+            required=True,
+            bytes_max=64,
+            attribute="occurred_at",
         ),
-        Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
-        Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
-        Field("timezone", TEXT, "the zone that the event itself named", False, 64),
-        Field("points_awarded", INTEGER, "points, before the cap; what it earned is in the ledger", True),
-        Field("source", TEXT, "the door or integration it came from", True, 128),
+        Field(
+            "activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", required=True
+        ),
+        Field("zone", TEXT, "the zone that activity_date was read in", required=True, bytes_max=64),
+        Field("timezone", TEXT, "the zone that the event itself named", bytes_max=64),
+        Field(
+            "points_awarded",
+            INTEGER,
+            "points, before the cap; what it earned is in the ledger",
+            required=True,
+        ),
+        Field("source", TEXT, "the door or integration it came from", required=True, bytes_max=128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
-        Field("created_at", TIMESTAMP, "when it was stored", True),
+        Field("created_at", TIMESTAMP, "when it was stored", required=True),
         Field(
             "version",
             TEXT,
             "0 as first stored; then the place of its newest change, which grows",
-            True,
-            VERSION_BYTES,
+            required=True,
+            bytes_max=VERSION_BYTES,
         ),
         *JUDGEMENT_FIELDS,
-        Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
-        Field("measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", False, 512),
-        Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
         Field(
-            "offline_since", TEXT, "since when the device was proven to be offline; late events", False, 32
+            "expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", bytes_max=32
+        ),
+        Field(
+            "measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", bytes_max=512
+        ),
+        Field(
+            "device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", bytes_max=64
+        ),
+        Field(
+            "offline_since", TEXT, "since when the device was proven to be offline; late events", bytes_max=32
         ),
     ),
     key=("event_id", "user_id"),  # by time, because an event_id begins with it
@@ -139,14 +159,16 @@ DAILY_ACTIVITY = Entity(
     "daily_activity",
     "One row per user and date with activity, in its newest version.",
     (
-        Field("user_id", TEXT, "the user whose day it is", True, 256),
-        Field("activity_date", DATE, "the activity date", True),
-        Field("first_event_id", TEXT, "the day's earliest event", True, 128),
-        Field("events_count", INTEGER, "events that count for the date; 0: it is active no more", True),
-        Field("points_earned", INTEGER, "points earned by them", True),
+        Field("user_id", TEXT, "the user whose day it is", required=True, bytes_max=256),
+        Field("activity_date", DATE, "the activity date", required=True),
+        Field("first_event_id", TEXT, "the day's earliest event", required=True, bytes_max=128),
+        Field(
+            "events_count", INTEGER, "events that count for the date; 0: it is active no more", required=True
+        ),
+        Field("points_earned", INTEGER, "points earned by them", required=True),
         Field("points_by_type", TEXT, "points earned by event type, JSON text"),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
-        Field("created_at", TIMESTAMP, "when the date was first credited", True),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", required=True),
+        Field("created_at", TIMESTAMP, "when the date was first credited", required=True),
     ),
     key=("user_id", "activity_date"),
     occurred="activity_date",
@@ -161,57 +183,66 @@ LEDGER = Entity(
     "ledger",
     "One row per entry of an account's ledger; entries never change.",
     (
-        Field("account_id", TEXT, "the user", True, 256, staged=(StagedColumn("user_id", "account_id"),)),
+        Field(
+            "account_id",
+            TEXT,
+            "the user",
+            required=True,
+            bytes_max=256,
+            staged=(StagedColumn("user_id", "account_id"),),
+        ),
         Field(
             "created_at",
             TIMESTAMP,
             "place in the account; strictly increasing in it",
-            True,
+            required=True,
             staged=(StagedColumn("created_at"), ENTRY_DATE),
         ),
-        Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
-        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", True, 16),
-        Field("points", INTEGER, "signed: what the entry adds to the balance", True),
-        Field("balance", INTEGER, "balance after the entry; below 0: a debt", True),
-        Field("event_id", TEXT, "EARN, CLAWBACK: the event", False, 128),
-        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", False, 64),
+        Field("seq", INTEGER, "0, 1, 2 ... without a gap", required=True),
+        Field(
+            "kind",
+            TEXT,
+            "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE",
+            required=True,
+            bytes_max=16,
+        ),
+        Field("points", INTEGER, "signed: what the entry adds to the balance", required=True),
+        Field("balance", INTEGER, "balance after the entry; below 0: a debt", required=True),
+        Field("event_id", TEXT, "EARN, CLAWBACK: the event", bytes_max=128),
+        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", bytes_max=64),
         Field("activity_date", DATE, "EARN, CLAWBACK: the date it counts for; RERATE: of the points"),
-        Field("reward_id", TEXT, "REDEEM: what was bought", False, 512),
+        Field("reward_id", TEXT, "REDEEM: what was bought", bytes_max=512),
         Field(
             "reverses",
             TEXT,
             "REVERSE, CLAWBACK: created_at of the entry that it undoes",
-            False,
-            64,
+            bytes_max=64,
             staged=(REVERSES,),
         ),
         Field(
             "freeze",
             TEXT,
             "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded",
-            False,
-            32,
+            bytes_max=32,
             staged=(StagedColumn("freeze_note", '"freeze"'),),
         ),
         Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
         *JUDGEMENT_FIELDS,
         Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
-        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", False, 32),
-        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", False, 1024),
-        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", False, 64),
+        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", bytes_max=32),
+        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", bytes_max=1024),
+        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", bytes_max=64),
         Field(
             "measures",
             TEXT,
             "EARN: what its event adds to streaks: n,minutes=30500 (thousandths)",
-            False,
-            512,
+            bytes_max=512,
         ),
         Field(
             "seal",
             TEXT,
             "of a chain's first entry the salt; of a residue the commitment (rule 19)",
-            False,
-            160,
+            bytes_max=160,
         ),
     ),
     key=("account_id", "created_at"),
@@ -225,9 +256,9 @@ USER_GOALS = Entity(
     "user_goals",
     "One row per user and night that compared the user's ledger: goals as the rules fold that ledger.",
     (
-        Field("user_id", TEXT, "the user", True, 256),
-        Field("version", INTEGER, "grows with each night: seconds from 1970 to folded_at", True),
-        Field("folded_at", TIMESTAMP, "when the night began", True),
+        Field("user_id", TEXT, "the user", required=True, bytes_max=256),
+        Field("version", INTEGER, "grows with each night: seconds from 1970 to folded_at", required=True),
+        Field("folded_at", TIMESTAMP, "when the night began", required=True),
         Field(
             "streaks",
             TEXT,
@@ -250,34 +281,45 @@ STREAKS = Entity(
     "streaks",
     "One row per version of a user's profile.",
     (
-        Field("user_id", TEXT, "the user", True, 256),
-        Field("version", INTEGER, "counts the writes of the profile", True),
+        Field("user_id", TEXT, "the user", required=True, bytes_max=256),
+        Field("version", INTEGER, "counts the writes of the profile", required=True),
         Field("current_streak", INTEGER, "length of the run that ends on last_activity_date", default="0"),
         Field("longest_streak", INTEGER, "length of the longest run", default="0"),
         Field("last_activity_date", DATE, "the newest active date"),
         Field("active_days", INTEGER, "number of active dates", default="0"),
         Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas: since the archive"),
-        Field("total_bestie_points", INTEGER, "points ever earned", True),
-        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", True),
+        Field("total_bestie_points", INTEGER, "points ever earned", required=True),
+        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", required=True),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
-        Field("timezone", TEXT, "the zone that decides which date is today for the user", True, 64),
-        Field("timezone_chosen", TEXT, "the zone that the user has set", False, 64),
+        Field(
+            "timezone",
+            TEXT,
+            "the zone that decides which date is today for the user",
+            required=True,
+            bytes_max=64,
+        ),
+        Field("timezone_chosen", TEXT, "the zone that the user has set", bytes_max=64),
         Field("freezes", TEXT, "grants (+1) and reversed ones (-1) since the archive: 2026-01-31+1, ..."),
         Field("pauses", TEXT, "pauses since the archive, both dates included: 2026-01-01/2026-01-31, ..."),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
-        Field("leaderboard_partition", TEXT, "region#shard", False, 64),
+        Field("leaderboard_partition", TEXT, "region#shard", bytes_max=64),
         Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
-        Field("updated_at", TIMESTAMP, "when this version was written", True, attribute="streak_updated_at"),
+        Field(
+            "updated_at",
+            TIMESTAMP,
+            "when this version was written",
+            required=True,
+            attribute="streak_updated_at",
+        ),
         Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
         Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
         Field(
             "opening",
             TEXT,
             "the streak of another system: its date, length, longest, active dates",
-            False,
-            64,
+            bytes_max=64,
         ),
     ),
     key=("user_id", "version"),

@@ -205,38 +205,52 @@ LEAD_EVENTS = Entity(
     "lead_events",
     "One row per event of a lead; events never change.",
     (
-        Field("lead_organization_id", TEXT, "the leaf that the event belongs to, for good", True, 128),
-        Field("event_id", TEXT, "a uuid, the same for every attempt to send it", True, 64),
-        Field("organization_id", TEXT, "the organization", True, 256),
-        Field("root_id", TEXT, "the root of that leaf when the event was stored", True, 128),
-        Field("source", TEXT, "organization/integration: the scope of external_event_id", True, 512),
-        Field("source_type", TEXT, "the decoder that read it", True, 128),
-        Field("external_event_id", TEXT, "the integration's own id", True, 2048),
-        Field("event_type", TEXT, "a type of rules/leads/lead_events.py", True, 64),
-        Field("occurred_at", TIMESTAMP, "when it happened", True),
-        Field("received_at", TIMESTAMP, "when it was received", True),
-        Field("object_id", TEXT, "what it is about: an order, a message, a campaign", False, 2048),
-        Field("object_id_ref", TEXT, "what kind of thing object_id names", False, 512),
-        Field("payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text", True),
+        Field(
+            "lead_organization_id",
+            TEXT,
+            "the leaf that the event belongs to, for good",
+            required=True,
+            bytes_max=128,
+        ),
+        Field("event_id", TEXT, "a uuid, the same for every attempt to send it", required=True, bytes_max=64),
+        Field("organization_id", TEXT, "the organization", required=True, bytes_max=256),
+        Field(
+            "root_id", TEXT, "the root of that leaf when the event was stored", required=True, bytes_max=128
+        ),
+        Field(
+            "source",
+            TEXT,
+            "organization/integration: the scope of external_event_id",
+            required=True,
+            bytes_max=512,
+        ),
+        Field("source_type", TEXT, "the decoder that read it", required=True, bytes_max=128),
+        Field("external_event_id", TEXT, "the integration's own id", required=True, bytes_max=2048),
+        Field("event_type", TEXT, "a type of rules/leads/lead_events.py", required=True, bytes_max=64),
+        Field("occurred_at", TIMESTAMP, "when it happened", required=True),
+        Field("received_at", TIMESTAMP, "when it was received", required=True),
+        Field("object_id", TEXT, "what it is about: an order, a message, a campaign", bytes_max=2048),
+        Field("object_id_ref", TEXT, "what kind of thing object_id names", bytes_max=512),
+        Field(
+            "payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text", required=True
+        ),
         Field(
             "raw_payload_ref",
             TEXT,
             "where the integration's own words are, if large: an s3:// URL",
-            False,
-            1024,
+            bytes_max=1024,
         ),
         Field(
             "unreadable",
             TEXT,
             "why the live path could not read it; then all fields below are empty",
-            False,
-            2048,
+            bytes_max=2048,
         ),
         Field("amount_minor", INTEGER, "orders and refunds: the amount in minor units, not below 0"),
-        Field("order_id", TEXT, "orders and refunds: the order", False, 2048),
-        Field("currency", TEXT, "orders and refunds: currency of the amount", False, 2048),
+        Field("order_id", TEXT, "orders and refunds: the order", bytes_max=2048),
+        Field("currency", TEXT, "orders and refunds: currency of the amount", bytes_max=2048),
         Field("sentiment_milli", INTEGER, "messages and forms: sentiment in thousandths, -1000 to 1000"),
-        Field("campaign_id", TEXT, "campaign events: the campaign", False, 2048),
+        Field("campaign_id", TEXT, "campaign events: the campaign", bytes_max=2048),
         Field("change_number", INTEGER, "merges: number of the change; the higher number is the newer state"),
         Field("change_groups", TEXT, "merges: roots with the leaves that came to them, a JSON list of lists"),
         Field("foreign_minor", INTEGER, "orders in another currency than the organization's: their amount"),
@@ -253,22 +267,22 @@ LEAD_MEMORY = Entity(
     "lead_memory",
     "One row per version of something remembered about a lead.",
     (
-        Field("lead_organization_id", TEXT, "the root that it was written for", True, 128),
-        Field("memory_type", TEXT, "preference, purchase, sentiment and so on", True, 128),
-        Field("memory_key", TEXT, "which memory of that type", True, 2048),
-        Field("version", INTEGER, "grows with each write of this memory, and never restarts", True),
+        Field("lead_organization_id", TEXT, "the root that it was written for", required=True, bytes_max=128),
+        Field("memory_type", TEXT, "preference, purchase, sentiment and so on", required=True, bytes_max=128),
+        Field("memory_key", TEXT, "which memory of that type", required=True, bytes_max=2048),
+        Field("version", INTEGER, "grows with each write of this memory, and never restarts", required=True),
         Field(
             "value", TEXT, "what is remembered, JSON text", staged=(StagedColumn("memory_value", '"value"'),)
         ),
         Field("confidence_milli", INTEGER, "how sure it is, in thousandths"),
-        Field("source", TEXT, "where its newest evidence came from", False, 512),
+        Field("source", TEXT, "where its newest evidence came from", bytes_max=512),
         Field("source_event_ids", TEXT, "the events that it follows from, separated by commas"),
         Field("created_at", TIMESTAMP, "the time of its earliest evidence, kept or not"),
         Field(
             "updated_at",
             TIMESTAMP,
             "the time of its newest evidence; once it was withdrawn, when that was",
-            True,
+            required=True,
         ),
         Field("expires_at", TIMESTAMP, "when it is forgotten; in the past once it was withdrawn"),
     ),
@@ -287,7 +301,8 @@ def _feature_fields() -> tuple[Field, ...]:
         for feature in FEATURES
     ]
     states = [
-        Field(state_column(input_), TEXT, f"what {input_} come to, by date", False, 65535) for input_ in Input
+        Field(state_column(input_), TEXT, f"what {input_} come to, by date", bytes_max=65535)
+        for input_ in Input
     ]
     return (*features[:FEATURES_BEFORE_STATES], *states, *features[FEATURES_BEFORE_STATES:])
 
@@ -296,12 +311,26 @@ LEAD_FEATURES = Entity(
     "lead_features",
     "One row per version of a lead's features.",
     (
-        Field("lead_organization_id", TEXT, "the root, or a leaf that was absorbed", True, 128),
-        Field("version", INTEGER, "grows with each write of this lead's features, and never restarts", True),
-        Field("changed_at", TIMESTAMP, "when this version was written", True),
+        Field(
+            "lead_organization_id",
+            TEXT,
+            "the root, or a leaf that was absorbed",
+            required=True,
+            bytes_max=128,
+        ),
+        Field(
+            "version",
+            INTEGER,
+            "grows with each write of this lead's features, and never restarts",
+            required=True,
+        ),
+        Field("changed_at", TIMESTAMP, "when this version was written", required=True),
         Field("computed_at", TIMESTAMP, "as of when any of its features was computed last"),
         Field(
-            "merged_into", TEXT, "the root that absorbed this leaf: it has no features of its own", False, 128
+            "merged_into",
+            TEXT,
+            "the root that absorbed this leaf: it has no features of its own",
+            bytes_max=128,
         ),
         Field("leaves", TEXT, "of earlier rows: all leaves of a root, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),

@@ -2,8 +2,9 @@
 
 From time to time a user's achievements are looked at. An achievement is news if the user did not have it at
 the last look. If the book has got or changed the achievement since that look, the user must also have reached
-it after that. Everything else is sent as `profile.changed`, with all achievements of the user: a new
-achievement that the user's history fulfils, one that is withdrawn, or one that a late event dates earlier.
+it at or after the instant from which the present definition was in force (`since`). Every other change is
+sent as `profile.changed`, with all achievements of the user: a new achievement that the user's history
+fulfils, one that is withdrawn, or one that a late event dates earlier.
 """
 
 from collections.abc import Mapping
@@ -52,8 +53,9 @@ def notices_of_achievements(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a user's achievements, and the state after them.
 
-    achieved: the user's achievements, by name the stamp at which the user reached it. Nothing is news at the
-    first look (state.asked is None), because the user may have had the achievements for long.
+    achieved: the user's achievements, all of them offered ones; by name, the stamp at which the user reached
+    the achievement. Nothing is news at the first look (state.seen_forms is None), because the user may have
+    had the achievements for long.
     """
     achieved = dict(sorted(achieved.items()))
     news = [name for name in achieved if _is_news(name, state, offered, achieved)]
@@ -67,21 +69,23 @@ def notices_of_achievements(
     ]
     if not notices and achieved != state.achievements:
         notices = [Notice(NoticeType.PROFILE_CHANGED, fields)]
-    asked = {name: achievement.form for name, achievement in sorted(offered.items())}
-    return notices, replace(state, number=state.number + len(notices), achievements=achieved, asked=asked)
+    seen_forms = {name: achievement.form for name, achievement in sorted(offered.items())}
+    return notices, replace(
+        state, number=state.number + len(notices), achievements=achieved, seen_forms=seen_forms
+    )
 
 
-def notices_unasked(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
-    """Return no notices, and the state of a user whose achievements are not looked at.
+def forget_achievements(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
+    """Return no notices, and the state without what the last look has seen.
 
-    At the next look nothing is news.
+    It applies while no endpoint wants achievements. The next look is then like a first one: nothing is news.
     """
-    return [], replace(state, achievements={}, asked=None)
+    return [], replace(state, achievements={}, seen_forms=None)
 
 
 def _is_news(
     name: str, state: UserNoticeState, offered: Mapping[str, OfferedAchievement], achieved: Mapping[str, str]
 ) -> bool:
-    if state.asked is None or name in state.achievements:
+    if state.seen_forms is None or name in state.achievements:
         return False
-    return state.asked.get(name) == offered[name].form or achieved[name] >= offered[name].since
+    return state.seen_forms.get(name) == offered[name].form or achieved[name] >= offered[name].since

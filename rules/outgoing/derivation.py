@@ -61,7 +61,8 @@ class UserNoticeState:
     redeemed: str = ""  # place of the newest redemption of a reward that was notified
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
     achievements: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's
-    asked: Mapping[str, str] | None = None  # by name, forms of the book's; None: nobody has looked
+    # By name, digests of the definitions of the book's achievements at that look; None: nobody has looked.
+    seen_forms: Mapping[str, str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
 
@@ -89,7 +90,7 @@ def notices_of_profile(
     is_new = not state.shown and profile.version == 1
     before = profile_view(Profile(profile.user_id), at) if is_new else state.shown
     is_past = profile.backfilled == profile.version > state.version  # only the past has changed
-    lost, warned, asked = state.lost, state.warned, state.asked
+    lost, warned, seen_forms = state.lost, state.warned, state.seen_forms
     notices: list[Notice] = []
     changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
     if not before or is_past:
@@ -106,9 +107,9 @@ def notices_of_profile(
     holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
     notices += [Notice(NoticeType.HOLD_EXPIRED, {**_hold_view(hold), "profile": view}) for hold in lapsed]
     if is_past:
-        asked = None  # the achievements that an imported history brings are no news
+        seen_forms = None  # the achievements that an imported history brings are no news
     elif is_new:
-        asked = {}  # all that a new user achieves is news
+        seen_forms = {}  # all that a new user achieves is news
     changes_at = next_change(profile, unstamp(as_of))
     return notices, replace(
         state,
@@ -120,7 +121,7 @@ def notices_of_profile(
         warned=warned,
         holds=holds,
         changes_at=stamp(changes_at) if changes_at else "",
-        asked=asked,
+        seen_forms=seen_forms,
     )
 
 

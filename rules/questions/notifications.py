@@ -28,7 +28,8 @@ CLAIM_KEPT = timedelta(days=7)
 REMINDER_HOUR = 20
 # Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
 REMINDER_SHARDS = 4
-# So many dates after today may have the next reminder. One of them may be skipped by the zone, and have none.
+# So many dates after today are tried for the next reminder. Today's may be over, and the zone may skip the
+# next date, so two are needed. One more is to spare.
 DATES_AHEAD = 3
 
 
@@ -131,7 +132,10 @@ def tag_listeners(tag: str) -> str:
 
 
 def home_partition(subscription: Subscription) -> str:
-    """Return the partition of a subscription's own item. Its marker for a tag is in that tag's partition."""
+    """Return the partition of a subscription's own item.
+
+    Each tag of the subscription also has a marker item, in the partition of the tag's listeners.
+    """
     listeners = SOME_TAGS if subscription.tags else NO_TAGS
     shard = shard_of(subscription.subscription_id)
     return listener_partition(subscription.min_interval_minutes, listeners, shard)

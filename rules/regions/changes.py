@@ -43,16 +43,17 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 # An attribute of items that a standby has taken over: the number of the change.
 FOLLOWED = "followed"
-# Marks of deletions are stored among the claims. So a late change does not bring a deleted item back.
-GONE = "gone/"
-GONE_KEY = "gone"
+# Marks of deletions are stored among the claims. So a late change does not bring a deleted item back. The key
+# of a mark is the user_id `gone/` with a digest of the item's key, and the idempotency_key `gone`.
+DELETED_PREFIX = "gone/"
+DELETED_KEY = "gone"
 Image = Mapping[str, Mapping[str, Any]]  # an item as DynamoDB writes it
 # SQS takes 256 KiB in every region. This leaves room for what base64 and attributes add.
 MESSAGE_BYTES_MAX = 240_000
 LONG_BYTES = 60_000  # a longer list of changes is compressed, or cut
-# A standby does not wait for a claim or an event that is older than this: such a change has arrived long
-# since, because an event waits at most 30 days before it is applied. After 90 days claims and events expire.
-ASKED_FOR = timedelta(days=45)
+# An older item is applied without waiting for its claim or event. These have arrived long since, because an
+# event waits at most 30 days before it is applied. After 90 days claims and events expire.
+WAITED_FOR_MAX = timedelta(days=45)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ItemChange:
 
     table: str  # its name in the template
     epoch: int
-    at: int  # microseconds of the epoch, as the table says
+    at: int  # microseconds since 1970, by the table's clock
     key: Image
     image: Image | None  # the item after the change; None: it was deleted
     is_new: bool  # whether the change created the item
@@ -79,7 +80,7 @@ class ItemChange:
 
 
 def number_of(epoch: int, at: int) -> str:
-    """Return a change's number. at: microseconds; 0 for the number before every change of the epoch."""
+    """Return a change's number. at: as in ItemChange; 0 for the number before every change of the epoch."""
     return f"{epoch:08d}/{at:017d}"
 
 
@@ -119,7 +120,9 @@ def change_messages(epoch: int, changes: Iterable[str]) -> Iterator[str]:
 
 
 def _message(epoch: int, changes: list[str]) -> str:
+    """Return a message. Only a single change can be longer than LONG_BYTES, and is then compressed."""
     json_list = f"[{','.join(changes)}]"
+    # The texts of a batch have LONG_BYTES at most. The list adds a comma between two texts, and two brackets.
     if len(json_list) > LONG_BYTES + len(changes) + 1:
         json_list = json.dumps(b64encode(zlib.compress(json_list.encode())).decode())
     return f'{{"epoch":{epoch},"changes":{json_list}}}'
@@ -139,7 +142,7 @@ def changes_of(message: Mapping[str, Any]) -> list[ItemChange]:
 def _change(epoch: int, fields: Mapping[str, Any]) -> ItemChange:
     table, image = fields["table"], fields["image"]
     if table not in KEYS:
-        raise ValueError(f"table {table!r} is followed by nobody")
+        raise ValueError(f"table {table!r} is not copied to a standby")
     key = with_bytes(fields["key"])
     return ItemChange(
         table,
@@ -174,7 +177,7 @@ def claim_needed(event: Image, now: datetime) -> str:
 
     Without the claim, a client that repeats its request at the new writer would get a second event.
     """
-    return _text(event, "idempotency_key") if _text(event, "created_at") > stamp(now - ASKED_FOR) else ""
+    return _text(event, "idempotency_key") if _text(event, "created_at") > stamp(now - WAITED_FOR_MAX) else ""
 
 
 def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
@@ -183,7 +186,7 @@ def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:
     A processor takes an event as new if it arrived after the newest entry. So an event that arrived after its
     own entry would earn twice.
     """
-    since = stamp(now - ASKED_FOR)
+    since = stamp(now - WAITED_FOR_MAX)
     return {
         entry.draft.event_id
         for entry in entries

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.platform.redis import Redis
-from ingest.engagement import user_requests
+from ingest.engagement import user_services
 from processors import ranks
 from tests.browser.conftest import PHONE
 from tests.support.gateway import CONTEXT, GROUP_AGENTS, ask, token
@@ -118,7 +118,7 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     for key in redis.call("KEYS", "leaderboard:*"):  # as a minute does
         redis.call("DEL", key)
     ranks.handler({}, CONTEXT)
-    user_requests.services.cache_clear()  # it has read the snapshot of before
+    user_services.services.cache_clear()  # it has read the snapshot of before
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
         assert "(you)" in page.get_by_role("table", name=board).text_content(), board

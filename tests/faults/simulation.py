@@ -18,7 +18,7 @@ from typing import Any
 import ingest.engagement.acceptance
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 import ingest.engagement.users_api
 import processors.engagement
 from tests.faults.callers import CONTEXT, START, Callers, Report
@@ -64,7 +64,7 @@ class Simulation(Callers):
             "s3": lean_client(self.engine, "s3"),
         }
         for module in (
-            ingest.engagement.user_requests,
+            ingest.engagement.user_services,
             ingest.engagement.events_stream,
             ingest.engagement.acceptance,
             processors.engagement,

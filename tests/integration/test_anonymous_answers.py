@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 import ingest.questions.questions_api
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
@@ -94,7 +94,7 @@ def test_an_answer_without_a_zone_is_dated_in_the_one_that_the_user_has_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, at = user(), datetime.now(UTC).replace(hour=20)
-    ingest.engagement.user_requests.services().preferences.set_timezone(name, "Asia/Tokyo", at)
+    ingest.engagement.user_services.services().preferences.set_timezone(name, "Asia/Tokyo", at)
     question = ask(closes_at=(at + timedelta(days=1)).isoformat())
     set_clock(monkeypatch, at)
     assert answer(question, name).body["activity_date"] == str(at.date())

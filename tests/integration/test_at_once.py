@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ingest.engagement.events_api
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 from adapters.platform.aws import client
 from ingest.engagement.acceptance import Acceptor
 from ingest.web.caller import ApiError, Caller
@@ -24,7 +24,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def settings(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     caches = (
         *(client.cache_clear, ingest.engagement.events_api._parts.cache_clear),
-        *(ingest.engagement.user_requests.services.cache_clear, engagement._parts.cache_clear),
+        *(ingest.engagement.user_services.services.cache_clear, engagement._parts.cache_clear),
     )
     for name, value in engine.environment().items():
         monkeypatch.setenv(name, value)
@@ -73,7 +73,7 @@ def test_64_redemptions_of_the_whole_balance_succeed_once(engine: Engine, accept
     caller = Caller("redeems", is_admin=False)
     accept.accept([body(f"k{number}") for number in range(10)], caller, NOW)
     _apply(engine, "redeems")
-    rewards = ingest.engagement.user_requests.services().rewards
+    rewards = ingest.engagement.user_services.services().spending
 
     def redeem(number: int) -> Any:
         try:

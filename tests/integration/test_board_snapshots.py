@@ -12,7 +12,7 @@ from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, count_scor
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
-from ingest.engagement import user_requests
+from ingest.engagement import user_services
 from ingest.engagement.leaderboards import RANK, TOP_LIST
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
@@ -299,7 +299,7 @@ def test_the_functions_answer_as_the_openapi_document_says(
     mine = {"USER_STREAKS_TABLE": tables.users, "BOARDS_TABLE": tables.boards}
     for name, value in (engine.environment() | mine).items():
         monkeypatch.setenv(name, value)
-    kept = (client, ranks._parts, user_requests.services)
+    kept = (client, ranks._parts, user_services.services)
     for each in kept:
         each.cache_clear()
     headers = {"Authorization": f"Bearer {token('ann')}"}

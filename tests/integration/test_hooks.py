@@ -10,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from ingest.leads import known_hooks, sources
 from ingest.leads.known_hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST
-from ingest.web.api import REQUESTS_OF_ADDRESS
+from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
 from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
@@ -203,7 +203,7 @@ def test_an_address_has_so_many_requests_a_minute_and_others_are_not_concerned(s
     headers = headers_of("ecommerce", body, secret_of("ecommerce", "a")[0], site.now)
     told = Counter(
         site.send("ecommerce", body, headers, "nobody", address=f"2001:db8:a::{number:x}")[0]
-        for number in range(REQUESTS_OF_ADDRESS + 100)
+        for number in range(REQUESTS_PER_MINUTE_OF_ADDRESS + 100)
     )
     assert told[429] == 100
     assert site.headers["retry-after"] == str(60 - site.now.second)

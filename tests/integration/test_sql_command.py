@@ -17,9 +17,9 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from local import cli
-from local.analyst import answer, catalog
+from local.analyst import catalog, output
 from local.analyst import sql as asking
-from local.analyst.answer import Answer
+from local.analyst.output import Answer
 from local.stack import Stack
 
 
@@ -74,7 +74,7 @@ def test_many_rows_are_cut_and_it_says_so(
 ) -> None:
     assert typed(monkeypatch, "SELECT model FROM lake.builds WHERE fingerprint = 'x' ORDER BY model") == 0
     told = capsys.readouterr()
-    assert len(told.out.splitlines()) == 2 + answer.ROWS_SHOWN
+    assert len(told.out.splitlines()) == 2 + output.ROWS_SHOWN
     assert "the first 40 rows: --out FILE has all" in told.err
 
 
@@ -141,14 +141,14 @@ def table(**columns: list[object]) -> pa.Table:
 
 def test_what_is_too_wide_is_cut() -> None:
     rows = table(a=["x" * 100], b=[1], c=["y" * 30], d=["z"])
-    text = answer.text_table(rows, 60)
+    text = output.text_table(rows, 60)
     assert max(map(len, text.splitlines())) <= 60 or text.splitlines()[-1].startswith("(")
     assert "x" * 39 + "…" in text
     assert text.splitlines()[-1] == "(c, d: no room here, --out FILE has them)"
 
 
 def test_characters_that_command_a_terminal_are_not_sent_to_it() -> None:
-    text = answer.text_table(table(a=["\x1b[2J\x07evil\nline\u202e"]), 80)
+    text = output.text_table(table(a=["\x1b[2J\x07evil\nline\u202e"]), 80)
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
     assert len(text.splitlines()) == 3
 
@@ -161,7 +161,7 @@ def test_no_more_than_needed_is_read() -> None:
             read.append(number)
             yield pa.RecordBatch.from_pydict({"n": list(range(30))}, schema)
 
-    rows, are_more = answer.first_rows(Answer("e", schema, batches()))
+    rows, are_more = output.first_rows(Answer("e", schema, batches()))
     assert (rows.num_rows, are_more, len(read)) == (40, True, 2)
 
 

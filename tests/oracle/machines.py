@@ -20,7 +20,7 @@ from botocore.exceptions import EndpointConnectionError
 import adapters.clock
 import ingest.engagement.acceptance
 import ingest.engagement.events_api
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 import ingest.engagement.users_api
 import processors.engagement
 from tests.faults.turns import Killed, Turns, current
@@ -114,7 +114,7 @@ class Machines:
         self.turns = Turns(self.chance)
         losing = Losing(self, self.stream.real)
         clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
-        for module in (ingest.engagement.user_requests, ingest.engagement.acceptance, processors.engagement):
+        for module in (ingest.engagement.user_services, ingest.engagement.acceptance, processors.engagement):
             self.patch.setattr(module, "client", clients.__getitem__)
         self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)

@@ -9,7 +9,7 @@ import pytest
 
 from local.analyst import redshift
 from local.analyst import sql as on_laptop
-from local.analyst.answer import QueryFailed
+from local.analyst.output import QueryFailed
 from local.analyst.sql import ask, warehouse_of
 from local.stack import Stack
 from tests.sql.test_questions import QUESTIONS

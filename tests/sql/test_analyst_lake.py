@@ -9,8 +9,8 @@ import pytest
 import sqlglot
 
 from analytics.lake.catalog import Catalog
-from local.analyst import query
-from local.analyst.answer import QueryFailed
+from local.analyst import read_only_sql
+from local.analyst.output import QueryFailed
 from local.analyst.sql import ask
 from local.stack import Stack
 from rules.lake.entities import LOADED
@@ -108,7 +108,7 @@ def test_what_is_no_query_is_refused(sql: str) -> None:
 @pytest.mark.parametrize("sql", [sql for _, sql in OF_THE_LAKE], ids=[number for number, _ in OF_THE_LAKE])
 def test_on_aws_it_is_athena_s_sql(sql: str) -> None:
     """No Trino runs here: what can be known is that the text is its SQL, and names no table that is not there."""
-    text = query.over_files(sql, "athena")
+    text = read_only_sql.over_files(sql, "athena")
     tree = sqlglot.parse_one(text, read="athena")
     made = {each.alias for each in tree.find_all(sqlglot.exp.CTE)}
     for each in tree.find_all(sqlglot.exp.Table):
@@ -117,18 +117,20 @@ def test_on_aws_it_is_athena_s_sql(sql: str) -> None:
 
 
 def test_what_athena_says_otherwise_is_written_otherwise() -> None:
-    sunday = query.over_files("SELECT EXTRACT(dow FROM d) AS w, IS_VALID_JSON(t) AS j FROM mine", "athena")
+    sunday = read_only_sql.over_files(
+        "SELECT EXTRACT(dow FROM d) AS w, IS_VALID_JSON(t) AS j FROM mine", "athena"
+    )
     assert "EXTRACT(DOW FROM d) % 7" in sunday
     assert "TRY(JSON_PARSE(t)) IS NULL" in sunday
     # dimensions.dates counts Sundays as 0; facts.events reads only texts that are JSON.
-    assert "% 7" in query.over_files("SELECT * FROM dimensions.dates", "athena")
-    assert "IS JSON" not in query.over_files("SELECT * FROM facts.events", "athena")
+    assert "% 7" in read_only_sql.over_files("SELECT * FROM dimensions.dates", "athena")
+    assert "IS JSON" not in read_only_sql.over_files("SELECT * FROM facts.events", "athena")
 
 
 @pytest.mark.parametrize(("settings", "days"), [("", 7), ("Currency=EUR; CampaignGraceDays=14", 14)])
 def test_the_lake_goes_by_the_stack_s_setting(settings: str, days: int) -> None:
     stack = Stack("", "", "", {}, {}, "", parameters={"Settings": settings})
-    text = query.over_files(
+    text = read_only_sql.over_files(
         "SELECT * FROM marts.lead_features_recomputed", "athena", stack.campaign_grace_days
     )
     assert re.search(rf"sent_date <= .*as_of_date.*\b{days}\b", text, re.IGNORECASE)
@@ -136,6 +138,6 @@ def test_the_lake_goes_by_the_stack_s_setting(settings: str, days: int) -> None:
 
 def test_names_of_the_query_s_own_stay() -> None:
     sql = "WITH mine AS (SELECT e.user_id FROM lake.events AS e) SELECT mine.user_id FROM mine"
-    text = query.over_files(sql, "duckdb")
+    text = read_only_sql.over_files(sql, "duckdb")
     assert 0 < text.index("lake__events AS") < text.index("mine AS")
     assert text.endswith("SELECT mine.user_id FROM mine")

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from analytics.warehouse.warehouse import READABLE
-from local.analyst.answer import QueryFailed
+from local.analyst.output import QueryFailed
 from local.analyst.sql import ask
 from local.stack import Stack
 from tests.sql.conftest import Lake

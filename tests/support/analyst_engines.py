@@ -11,7 +11,7 @@ import pyarrow as pa
 from analytics.warehouse import analyst_clients
 from local.analyst import redshift
 from local.analyst import sql as on_laptop
-from local.analyst.answer import Answer
+from local.analyst.output import Answer
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Lake

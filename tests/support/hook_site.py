@@ -16,7 +16,7 @@ from ingest.leads.hooks import HookAuthenticator
 from ingest.leads.known_hooks import KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import api
-from ingest.web.api import REQUESTS_OF_ADDRESS
+from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.leads.hooks import Hook, HookSecret
 from tests.support.engine import Engine
@@ -70,7 +70,8 @@ class HookSite:
         patch.setattr(hooks_api, "_parts", lambda: parts)
         counters = SharedCounters(lambda: engine.client("dynamodb"), "Limits")
         limits = [
-            RateLimit(counters, kind, REQUESTS_OF_ADDRESS, step=CHEAP_STEP) for kind in ("reads", "requests")
+            RateLimit(counters, kind, REQUESTS_PER_MINUTE_OF_ADDRESS, step=CHEAP_STEP)
+            for kind in ("reads", "requests")
         ]
         patch.setattr(api, "_parts", lambda: limits)
         patch.setattr("adapters.clock.now", lambda: self.now)

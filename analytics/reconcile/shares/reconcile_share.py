@@ -68,6 +68,7 @@ class ShareReconciliation:
     objects: Objects
     plan: NightPlan
     share: UserShare
+    # Its `witness` checks and notes the heads of ledgers, its `goals` folds sound ledgers into rows of goals.
     reconciler: Reconciler
     has_time: Callable[[], bool] = lambda: True  # whether to look at more users in this call
     erased: ErasureCheck = NO_ERASURES
@@ -96,7 +97,7 @@ class ShareReconciliation:
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
             findings.compared = len(all_suspects)
-            self._leave_leaderboard(findings, suspects.scan.lapsed)
+            self._remove_lapsed_from_leaderboard(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
@@ -109,24 +110,28 @@ class ShareReconciliation:
 
     def _everybody(self, lake: LakeUsers, now: datetime) -> Suspects:
         """Return all users of the share, to look at closely."""
-        scans = [partial(self._profiles, set(), part, SEGMENTS) for part in range(SEGMENTS)]
+        scans = [partial(self._profiles, set(), segment, SEGMENTS) for segment in range(SEGMENTS)]
         scan = self._scan(scans, lake.ids, lake, now)
         return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
 
     def _changed_since(self, last_compared_at: datetime, lake: LakeUsers, now: datetime) -> Suspects:
         """Return the users who have changed since then, those whose turn it is, and those who differ.
 
-        Each night a part of the table is read, too, because it may have users whom the lake does not know.
+        Each night segments of the table are read, too: it may have users whom the lake does not know.
         """
         projections = self.reconciler.projections
+        # Numbers from 0 to 27. They are slices of users by hash, and equally segments of a scan of the table.
+        # The two sets of users differ.
         turns = slices_due(last_compared_at.date(), self.plan.at.date())
         having_turn = {user for user in lake.ids if slice_of(user) in turns}
         touched = lake.touched(last_compared_at - LAKE_LAG)
         lapsing = lake.lapsing(last_compared_at.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
         expected = self._wanted(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
-        scans = [partial(self._profiles, expected, part, NIGHTS) for part in turns]
+        scans = [partial(self._profiles, expected, segment, NIGHTS) for segment in turns]
         scan = self._scan([read_expected, *scans], expected, lake, now)
+        # The operator may have named dates: these are compared. Else it is the days that have changed.
+        # unread_days: the users some of whose entries were not read. Their days are compared with the ledger.
         if self.plan.span:
             days, unread_days = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
@@ -140,9 +145,9 @@ class ShareReconciliation:
     ) -> ProfileScan:
         return scan_profiles(scans, expected, lake, self.reconciler.accounts.shards, now)
 
-    def _profiles(self, left_out: Collection[str], part: int, parts: int) -> Iterator[list[Item]]:
-        """Yield the share's profiles in a part of the table, without those of some users."""
-        for page in self.reconciler.projections.scan_profiles(part, parts):
+    def _profiles(self, left_out: Collection[str], segment: int, segments: int) -> Iterator[list[Item]]:
+        """Yield the share's profiles in a segment of the table, without those of some users."""
+        for page in self.reconciler.projections.scan_profiles(segment, segments):
             users = [item["user_id"]["S"] for item in page]
             yield [
                 item
@@ -210,10 +215,10 @@ class ShareReconciliation:
             goals.fold(user_id, entries, lake.cover if lake else Cover())
         return True
 
-    def _leave_leaderboard(self, findings: Findings, lapsed: Iterable[Item]) -> None:
-        """Take lapsed streaks out of the leaderboard's index, but for users with differences or doubts.
+    def _remove_lapsed_from_leaderboard(self, findings: Findings, lapsed: Iterable[Item]) -> None:
+        """Lower lapsed streaks: show them as 0, and take them out of the index (Projections.lower).
 
-        Those stay as they are until a night finds them right.
+        Users with differences or doubts stay as they are until a night finds them right.
         """
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]

@@ -24,7 +24,8 @@ from ingest.engagement.points.redemptions import (
     redemption_view,
 )
 from ingest.engagement.points.spending import FREEZE
-from ingest.engagement.user_requests import app, services
+from ingest.engagement.user_requests import app
+from ingest.engagement.user_services import services
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import json_response
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
@@ -49,7 +50,7 @@ SHORT_CACHE = {"Cache-Control": "private, max-age=15"}
 @app.route("GET /v1/users/{user_id}/ledger", PAGE)
 def get_user_ledger(user_id: str) -> dict[str, Any]:
     """Ledger entries, newest first."""
-    user_requests.caller(user_id)
+    user_requests.require_reach(user_id)
     return services().histories.ledger(user_id, app.query)
 
 
@@ -60,7 +61,7 @@ def get_balance(user_id: str) -> dict[str, Any]:
     With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and
     expiry included (true_balance). An instant before over 10,000 entries: 422.
     """
-    user_requests.caller(user_id)
+    user_requests.require_reach(user_id)
     if instant := instant_of(app.query, "as_of"):
         return services().balances.as_of(user_id, instant, clock.now())
     return services().balances.view(user_id, clock.now())
@@ -69,7 +70,7 @@ def get_balance(user_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/holds", body=HOLD, status=201, answer=HOLD_VIEW)
 def post_hold(user_id: str) -> dict[str, Any]:
     """Reserve points (streakline/fulfilment)."""
-    user_requests.fulfiller(user_id)
+    user_requests.require_fulfilment(user_id)
     body = app.body()
     duration = timedelta(seconds=body["seconds"]) if "seconds" in body else HOLD_DEFAULT
     request = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], duration)
@@ -118,7 +119,7 @@ def post_redemption(user_id: str) -> dict[str, Any]:
         if field not in body:
             raise invalid_field(field, "is missing")
     return _entry_view(
-        services().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now())
+        services().spending.redeem(user_id, body["points"], body["reward_id"], key, clock.now())
     )
 
 
@@ -132,14 +133,14 @@ def get_rewards() -> Response[str]:
 @app.route("GET /v1/users/{user_id}/rewards", LIST_PARAMETERS, answer=USER_CATALOGUE)
 def get_user_rewards(user_id: str) -> dict[str, Any]:
     """The same, with what the user can have."""
-    user_requests.caller(user_id)
+    user_requests.require_reach(user_id)
     return services().catalogue.page_for(user_id, app.query, clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/redemptions", LIST_PARAMETERS, answer=REDEMPTIONS)
 def get_redemptions(user_id: str) -> dict[str, Any]:
     """Redeemed rewards, newest first."""
-    user_requests.caller(user_id)
+    user_requests.require_reach(user_id)
     limit, before = integer(app.query, "limit", PAGE_DEFAULT, PAGE_MAX), cursor_of(app.query)
     newest = services().redemptions.store.newest(user_id, before or "9", limit)
     return page("redemptions", list(map(_redemption_view, newest)), limit, "created_at")
@@ -157,7 +158,7 @@ def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
-    caller = user_requests.shipper(user_id)
+    caller = user_requests.require_shipper(user_id)
     return _fulfilment_view(
         services().redemptions.fulfilled(user_id, created_at_of(entry_id), caller, clock.now())
     )
@@ -166,7 +167,7 @@ def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user will not get the reward: its points go back, once."""
-    caller = user_requests.shipper(user_id)
+    caller = user_requests.require_shipper(user_id)
     return _fulfilment_view(
         services().redemptions.failed(user_id, created_at_of(entry_id), caller, clock.now())
     )
@@ -175,7 +176,7 @@ def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
 def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
     """Undo a redemption (streakline/fulfilment)."""
-    user_requests.fulfiller(user_id)
+    user_requests.require_fulfilment(user_id)
     return _entry_view(services().redemptions.reverse(user_id, created_at_of(entry_id), clock.now()))
 
 
@@ -186,7 +187,7 @@ def post_clawback(user_id: str) -> dict[str, Any]:
     Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the balance may become a
     debt, which what is earned next pays.
     """
-    user_requests.fulfiller(user_id)
+    user_requests.require_fulfilment(user_id)
     body = app.body()
     key = body["idempotency_key"]
     return _entry_view(
@@ -200,20 +201,20 @@ def post_freeze(user_id: str) -> dict[str, Any]:
 
     Some a month are free, further ones cost points. What an admin gives is free.
     """
-    caller = user_requests.commander(user_id)
+    caller = user_requests.require_command(user_id)
     body = app.body()
     (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
-    key, rewards = body.get("idempotency_key"), services().rewards
+    key, spending = body.get("idempotency_key"), services().spending
     if caller.is_admin:
-        return _entry_view(rewards.give_freeze(user_id, key, granted_on, clock.now()))
-    return _entry_view(rewards.take_freeze(user_id, key, clock.now()))
+        return _entry_view(spending.give_freeze(user_id, key, granted_on, clock.now()))
+    return _entry_view(spending.take_freeze(user_id, key, clock.now()))
 
 
 def _check_hold(user_id: str, hold_id: str) -> None:
-    """Raise as user_requests.fulfiller, and 404 for what can be no hold's id."""
-    user_requests.fulfiller(user_id)
+    """Raise as user_requests.require_fulfilment, and 404 for what can be no hold's id."""
+    user_requests.require_fulfilment(user_id)
     if first_problem({"type": "string", "pattern": HOLD_ID}, hold_id):
         raise ApiError(404, "not_found", "there is no such hold")
 

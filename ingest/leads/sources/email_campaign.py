@@ -17,8 +17,8 @@ from typing import Any
 from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.readers import SideFields, epoch, identities, text_id
 from rules.leads import lead_events
+from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks import Algorithm, Part, Signature
-from rules.leads.language import NOTIFICATIONS, OFF
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(

@@ -9,7 +9,7 @@ business (`from_user_id`), or both; who has a username may show the id alone. Wh
 taken from its entry of value.contacts[]. A username is neither: it may be another person's tomorrow.
 https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids
 
-Who writes or chooses one of the words of rules.leads.language ("stop"), or stops marketing messages in
+Who writes or chooses one of the words of rules.leads.consent ("stop"), or stops marketing messages in
 WhatsApp itself (value.user_preferences[]), wants no more notifications. That is remembered for good. When a
 message is changed later, nothing but that is read. Another number or id of a person is an event of its own,
 and no message. No events of ours are the statuses of what the business sent (value.statuses[]), a reaction
@@ -25,9 +25,9 @@ from typing import Any
 from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.readers import SideFields, derived_from_text, epoch, identities, text_id
 from rules.json_values import read_json
+from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
-from rules.leads.language import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERENCE_STATED
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import ingest.engagement.acceptance
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 import ingest.engagement.users_api
 import processors.engagement
 from adapters.platform.fence import RegionFenced, RegisterStore
@@ -115,7 +115,7 @@ class Failover(Callers):
         other = {name: Here(partial(self._client, name)) for name in ("sqs", "s3")}
         clients = {"dynamodb": here, **other}
         wired = (
-            ingest.engagement.user_requests,
+            ingest.engagement.user_services,
             ingest.engagement.events_stream,
             ingest.engagement.acceptance,
             processors.engagement,

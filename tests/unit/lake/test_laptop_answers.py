@@ -12,7 +12,7 @@ import pytest
 
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from local.analyst import sql
-from local.analyst.answer import QueryFailed, write
+from local.analyst.output import QueryFailed, write
 from local.analyst.sql import ask
 from local.stack import Stack
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.language import CONSENT_CHARACTERS_MAX, MEANINGS, consent_in, consent_in_choice
+from rules.leads.consent import CONSENT_CHARACTERS_MAX, TEXT_MEANINGS, consent_in, consent_in_choice
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
@@ -16,6 +16,8 @@ OFF, ON = {"notifications": "off"}, {"notifications": "on"}
     "text",
     [
         *("STOP", "stop!", " Stop. ", "Stop all", "STOPALL", "s\u200btop", "ＳＴＯＰ", "*Stop*", "_stop_", "Stop 🛑", "Stop?"),
+        *("S T O P A L L", "s.t.o.p.a.l.l.", "S T O P  M E S S A G E", "A R R Ê T E Z", "S_T_O_P", "S T O O P"),
+        *("U N S U B S C R I B E  M E", "O P T  O U T", "D é s a b o n n e r", "с т о п", "S T O P P"),
         *("S T O P", "s.t.o.p.", "stop stop stop", "STOP\nSTOP", "opt-out", "OPT OUT", "Cancel", "quit"),
         *("Please stop", "Stop, please!", "Stop now. Thank you", "Unsubscribe me, please", "I want to unsubscribe"),
         *("Stop promotions", "Stop sending me these promotional messages", "STOP, unsubscribe me", "No more messages"),
@@ -52,6 +54,7 @@ def test_words_that_resume_messages(text: str) -> None:
         *("How do I unsubscribe?", "No, more messages please", "Stop messages? No", "more offers please", "Stop the order"),
         *("cancel my order", "Cancel offer", "end of message", "quit smoking", "stop, start", "No, thanks", "Not interested"),
         *("não quero cancelar as mensagens", "No quiero dejar de recibir mensajes", "Dejar mensaje", "alto volume"),
+        *("D O N T  S T O P", "N O N S T O P", "S T O P  B Y", "S P O T", "B U S  S T O P", "S T O P  2"),
         *("No", "ok", "No, hello", "ok, no", "Hi again", "Stop. No", "just a moment", "leave me a message"),
         *("keine Nachricht", "Plus de promotions", "не стоп", "привет stop", "", "🛑", "stop " * 20, "messages", "please"),
     ],
@@ -98,7 +101,7 @@ def test_a_step_of_a_dialogue_ends_nothing(label: str, name: str, said: dict[str
 
 @settings(max_examples=examples(300))
 @given(
-    st.sampled_from(sorted(each for each, said in MEANINGS.items() if said == "off")),
+    st.sampled_from(sorted(each for each, said in TEXT_MEANINGS.items() if said == "off")),
     st.sampled_from([str.upper, str.title, str.swapcase, str]),
     st.text(string.punctuation + " \t\n\u00a0\u200b\ufeff🙏", max_size=6),
     st.text(string.punctuation + " \t\n\u00a0\u200b\ufeff🛑", max_size=6),

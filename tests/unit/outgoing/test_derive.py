@@ -288,7 +288,7 @@ def test_what_the_past_alone_has_changed_is_no_news_and_is_told_as_a_whole() -> 
     one.change(START, streak=streak, total_points=50, backfilled=1)
     assert one.heard == [NoticeType.PROFILE_CHANGED]
     assert one.known["current_streak"] == 3
-    assert one.told.asked is None
+    assert one.told.seen_forms is None
     one.change(START + DAY, streak=fold([*days, FIRST + DAY], Cover()))
     assert one.heard[1:] != []
     assert NoticeType.PROFILE_CHANGED not in one.heard[1:]

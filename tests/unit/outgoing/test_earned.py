@@ -15,8 +15,8 @@ from rules.engagement.account_state import Profile
 from rules.engagement.achievements import declared_achievements
 from rules.outgoing.achievement_notices import (
     OfferedAchievement,
+    forget_achievements,
     notices_of_achievements,
-    notices_unasked,
     offered_achievements,
 )
 from rules.outgoing.derivation import UserNoticeState, notices_of_profile
@@ -98,9 +98,9 @@ def test_who_was_there_before_has_no_news_and_hears_what_there_is() -> None:
 
 def test_after_a_time_in_which_nobody_asked_nothing_is_news() -> None:
     _, told = told_of(stranger(), {"rich": on(1)})
-    found, told = notices_unasked(told)
+    found, told = forget_achievements(told)
     assert (found, told.achievements) == ([], {})
-    assert notices_unasked(told)[1] == told, "so nothing is written"
+    assert forget_achievements(told)[1] == told, "so nothing is written"
     assert told_of(told, {"rich": on(1), "bold": on(2)})[0] == ["profile.changed"]
 
 

@@ -96,5 +96,5 @@ def test_what_is_no_message_is_refused(message: Any) -> None:
 
 
 def test_a_table_that_nobody_follows_is_refused() -> None:
-    with pytest.raises(ValueError, match="'Limits' is followed by nobody"):
+    with pytest.raises(ValueError, match="'Limits' is not copied to a standby"):
         changes_of({"epoch": 1, "changes": [LIMITS]})

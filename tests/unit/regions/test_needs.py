@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rules.days import stamp
 from rules.engagement.events import RETENTION
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
-from rules.regions.changes import ASKED_FOR, claim_needed, events_needed, place_needed
+from rules.regions.changes import WAITED_FOR_MAX, claim_needed, events_needed, place_needed
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 PLACE = "2026-03-01T12:00:00.000000Z"
@@ -23,7 +23,7 @@ def event(created_at: datetime) -> dict[str, dict[str, str]]:
 @given(st.timedeltas(timedelta(0), RETENTION))
 def test_an_event_needs_its_claim_while_that_is_surely_kept(age: timedelta) -> None:
     needed = claim_needed(event(NOW - age), NOW)
-    assert needed == ("k1" if age < ASKED_FOR else "")
+    assert needed == ("k1" if age < WAITED_FOR_MAX else "")
     assert not needed or age < RETENTION - WAITED_MAX, "the claim may have expired"
 
 
@@ -41,7 +41,7 @@ def test_entries_need_the_events_that_they_were_earned_by() -> None:
     ]
     entries = append_drafts("ann", None, drafts, NOW)
     assert events_needed(entries, NOW) == {"e1", "e2"}
-    old = [replace(each, created_at=stamp(NOW - ASKED_FOR)) for each in entries]
+    old = [replace(each, created_at=stamp(NOW - WAITED_FOR_MAX)) for each in entries]
     assert events_needed(old, NOW) == set(), "events of this age may have expired"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import ingest.engagement.user_requests
+import ingest.engagement.user_services
 import ingest.engagement.users_api
 import ingest.operations_api
 from ingest import openapi
@@ -32,8 +32,8 @@ def test_a_refusal_has_the_contract_s_shape(
     def never(_: str) -> Any:
         raise AssertionError("no store may be asked")
 
-    ingest.engagement.user_requests.services.cache_clear()
-    monkeypatch.setattr(ingest.engagement.user_requests, "client", never)
+    ingest.engagement.user_services.services.cache_clear()
+    monkeypatch.setattr(ingest.engagement.user_services, "client", never)
     answer = called(ingest.engagement.users_api.handler, method, path)
     error = json.loads(answer["body"])["error"]
     assert (answer["statusCode"], error["code"]) == (status, code)

@@ -1,4 +1,4 @@
-"""What is read in people's words: objections, and the end of consent. No text upsets it."""
+"""The objections that are read in people's words. No text upsets the reading."""
 
 import timeit
 import unicodedata
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.language import NEGATIONS, OBJECTIONS, READ_CHARACTERS_MAX, objections_in
+from rules.leads.objections import NEGATIONS, OBJECTIONS, READ_CHARACTERS_MAX, objections_in
 from tests.support.examples import examples
 
 

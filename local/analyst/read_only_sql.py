@@ -22,7 +22,7 @@ from analytics.warehouse.dialect.parser import NotAsRedshift, parse_statement, p
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
-from local.analyst.answer import QueryFailed
+from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 

@@ -1,52 +1,12 @@
-"""Reads what people write: the objections it raises, and whether it ends or resumes messages to them."""
+"""Whether what somebody writes, or the button that somebody chooses, ends or resumes messages to them."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-# Only the beginning of a longer text is read.
-READ_CHARACTERS_MAX = 5_000
-# A negation reverses this many words after it, within its clause.
-NEGATION_REACH = 3
-NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
-WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+from rules.leads.objections import without_marks
 
-NEGATION_WORDS = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
-NEGATIONS = frozenset(NEGATION_WORDS.split())
-# "no" negates in English and Spanish, and means "in the" in Portuguese, which these words give away.
-NO = "no"
-PORTUGUESE_WORDS = "nao voce voces muito muita uma com em eu meu minha obrigado obrigada"
-PORTUGUESE = frozenset(PORTUGUESE_WORDS.split())
-
-# Phrases by topic, in lower case and without accents.
-OBJECTIONS = {
-    "price": (
-        "expensive,overpriced,costs too much,too much money,too pricey,no budget,out of budget,cannot afford,"
-        "can't afford,caro,cara,caros,caras,carissimo,sem orcamento,sem dinheiro,nao tenho dinheiro,"
-        "carisimo,costoso,costosa,sin presupuesto,no tengo dinero"
-    ),
-    "timing": (
-        "not now,not yet,later,next month,next quarter,next year,too busy,bad time,agora nao,mais tarde,"
-        "mes que vem,ano que vem,sem tempo,ahora no,mas tarde,proximo mes,proximo ano,sin tiempo,todavia no"
-    ),
-    "competitor": (
-        "competitor,another provider,another supplier,already use,already using,concorrente,outro fornecedor,"
-        "ja uso,ja usamos,competidor,competencia,otro proveedor,ya uso,ya usamos"
-    ),
-    "trust": (
-        "don't trust,do not trust,not sure about,scam,fraud,suspicious,nao confio,golpe,fraude,desconfio,"
-        "suspeito,no confio,estafa,desconfio,sospechoso"
-    ),
-    "need": (
-        "don't need,do not need,no need,not interested,useless for,nao preciso,nao precisamos,sem interesse,"
-        "nao tenho interesse,no necesito,no necesitamos,sin interes,no me interesa"
-    ),
-}
-PHRASES = {
-    tuple(phrase.split()): topic for topic, phrases in OBJECTIONS.items() for phrase in phrases.split(",")
-}
-PHRASE_WORDS_MAX = max(map(len, PHRASES))
 OFF, ON = "off", "on"
 NOTIFICATIONS = "notifications"
 CONSENT_CHARACTERS_MAX = 80  # a longer text says more than that alone
@@ -118,48 +78,12 @@ sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,
 for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
 senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
 """
-# What programs call their buttons, beside what they mean.
+# Words in a button's id that carry no meaning: btn_stop_2 means `stop`.
 _PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
 PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
 CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
-# "S T O P", "S.T.O.P."
-SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
-
-
-def objections_in(text: str) -> tuple[str, ...]:
-    """Return the topics that a text raises, sorted by name."""
-    clauses = list(_clauses(text))
-    all_words = {word for clause in clauses for word in clause}
-    negations = NEGATIONS if all_words & PORTUGUESE else NEGATIONS | {NO}
-    topics: set[str] = set()
-    for clause in clauses:
-        topics |= _topics(clause, _negation_flags(clause, negations))
-    return tuple(sorted(topics))
-
-
-def _clauses(text: str) -> Iterator[list[str]]:
-    """Yield the words of each clause: lower case, without accents and invisible characters."""
-    folded = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
-    for clause in NEGATION_CLAUSE.split(_without_marks(folded)):
-        if words := [word.replace("’", "'") for word in WORD.findall(clause)]:
-            yield words
-
-
-def _negation_flags(clause: list[str], negations: frozenset[str]) -> list[bool]:
-    """Return for each word whether an odd number of negations reaches it."""
-    negates = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
-    return [sum(negates[max(0, index - NEGATION_REACH) : index]) % 2 == 1 for index in range(len(clause))]
-
-
-def _topics(clause: list[str], negated: list[bool]) -> set[str]:
-    """Return the topics raised: "not expensive" raises none; in "not now" the "not" is part of the phrase."""
-    topics = set[str]()
-    for length in range(1, PHRASE_WORDS_MAX + 1):
-        for start in range(len(clause) - length + 1):
-            phrase = tuple(clause[start : start + length])
-            if phrase in PHRASES and not negated[start]:
-                topics.add(PHRASES[phrase])
-    return topics
+# "S T O P", "S.T.O.P.", "S_T_O_P"
+SPACED_OUT = re.compile(r"[\W_]*(?:[^\W\d_][\W_]+){2,}[^\W\d_][\W_]*")
 
 
 def consent_in(text: str) -> Mapping[str, str]:
@@ -170,7 +94,7 @@ def consent_in(text: str) -> Mapping[str, str]:
     English words are those that carriers and Twilio prescribe. Other languages have their usual ones, and
     Meta's labels of the button "Stop promotions".
     """
-    return _consent(_meaning_of_text(text, MEANINGS))
+    return _consent(_meaning_of_text(text, TEXT_MEANINGS))
 
 
 def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
@@ -179,9 +103,9 @@ def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[st
     labels: its texts, such as "Stop promotions". names: its names in a program, such as STOP_PROMO. Words
     that are also the label of a step in a dialogue ("Cancel", "Voltar") do not count here.
     """
-    meanings = {_meaning_of_text(label, _CHOICES) for label in labels}
+    meanings = {_meaning_of_text(label, CHOICE_MEANINGS) for label in labels}
     short_names = (name for name in names if len(name) <= CONSENT_CHARACTERS_MAX)
-    meanings |= {_meaning_of_clause(_words_of_name(name), _CHOICES) for name in short_names}
+    meanings |= {_meaning_of_clause(_words_of_name(name), CHOICE_MEANINGS) for name in short_names}
     return _consent(OFF if OFF in meanings else ON if ON in meanings else None)
 
 
@@ -194,7 +118,8 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     if len(text) > CONSENT_CHARACTERS_MAX:
         return None
     if SPACED_OUT.fullmatch(text):
-        return words.get(_plain_words(text).replace(" ", ""))
+        by_letters = {_letters(phrase): meaning for phrase, meaning in words.items()}
+        return by_letters.get(_letters(text))
     clauses = [_plain_words(clause) for clause in CONSENT_CLAUSE.split(text)]
     clauses = [clause for clause in clauses if clause not in {"", *_POLITE}]
     if clauses[:1] == ["no"]:  # "No. Stop."
@@ -205,10 +130,12 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
 
 def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
     """Return OFF or ON, if that is all that a clause says. plain: the clause as _plain_words returns it."""
-    bare = _BARE.fullmatch(plain)
-    if bare and bare[1] in words:
-        return words[bare[1]]
-    return OFF if _STOP_PATTERN.fullmatch(plain) else ON if _START_PATTERN.fullmatch(plain) else None
+    without_politeness = _WITHOUT_POLITENESS.fullmatch(plain)
+    if without_politeness and without_politeness[1] in words:
+        return words[without_politeness[1]]
+    if _STOP_PATTERN.fullmatch(plain):
+        return OFF
+    return ON if _START_PATTERN.fullmatch(plain) else None
 
 
 def _plain_words(text: str) -> str:
@@ -217,13 +144,16 @@ def _plain_words(text: str) -> str:
     A word that is repeated is there once: "stop stop stop" is "stop".
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    words = re.findall(r"[^\W_]+", _without_marks(folded))
+    words = re.findall(r"[^\W_]+", without_marks(folded))
     return " ".join(word for word, _ in groupby(words))
 
 
-def _without_marks(text: str) -> str:
-    """Return a decomposed text without accents and invisible characters (categories of Unicode)."""
-    return "".join(character for character in text if unicodedata.category(character) not in ("Mn", "Cf"))
+def _letters(text: str) -> str:
+    """Return the letters of a text without what stands between them; a letter that is repeated is there once.
+
+    "S T O P A L L", which does not show where a word ends, has the letters of "stop all".
+    """
+    return "".join(letter for letter, _ in groupby(_plain_words(text).replace(" ", "")))
 
 
 def _words_of_name(name: str) -> str:
@@ -250,6 +180,7 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
     """
     thing, filler = _any_of(THINGS), _any_of(FILLERS, POLITE)
     other = f"(?:{thing}|{filler})"
+    # The lookahead requires a thing somewhere. Then comes exactly one verb, among things and fillers.
     patterns = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
     framed = (frame.format(f"(?:{filler} )*{thing}") for frame in frames)
     patterns += [f"(?:{filler} )*{pattern}(?: {filler})*" for pattern in framed]
@@ -257,11 +188,11 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
 
 
 _POLITE = _phrases(POLITE)
-_BARE = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
-_CHOICES = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
-MEANINGS = (
+_WITHOUT_POLITENESS = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
+CHOICE_MEANINGS = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
+TEXT_MEANINGS = (
     dict.fromkeys(_phrases(WRITTEN_STOP_WORDS), OFF)
     | dict.fromkeys(_phrases(WRITTEN_START_WORDS), ON)
-    | _CHOICES
+    | CHOICE_MEANINGS
 )
 _STOP_PATTERN, _START_PATTERN = _verb_and_thing(STOP_VERBS, STOP_FRAMES), _verb_and_thing(START_VERBS)

@@ -1,0 +1,99 @@
+"""The stores and services that answer the requests of users_api.py and points_api.py."""
+
+from functools import cache
+from typing import Any
+
+from adapters import settings
+from adapters.book import BookStore
+from adapters.engagement.account_indexes import ReviewIndex
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementReader, AchievementStore
+from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
+from adapters.engagement.claims import ClaimStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import EventStore, PastEvents
+from adapters.engagement.goals import GoalStore, StreakReader
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points import Settler
+from adapters.engagement.rewards import RedemptionStore, RewardStock
+from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.limits import SharedCounters
+from adapters.privacy.tombstones import tombstones_of
+from adapters.settings.engagement import UsersApiSettings
+from ingest.engagement.amnesty import AmnestyCommands
+from ingest.engagement.goal_views import AchievementViews, GoalViews
+from ingest.engagement.history import Histories
+from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.points.balance import Balances
+from ingest.engagement.points.catalogue import Catalogue
+from ingest.engagement.points.clawbacks import Clawbacks
+from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.holds import Holds
+from ingest.engagement.points.redemptions import Redemptions
+from ingest.engagement.points.spending import SpendingCommands
+from ingest.engagement.preferences import Preferences, Reviews
+from ingest.engagement.profiles import Profiles
+from ingest.web.rate_limit import RateLimit
+from rules.privacy.tombstones import user_subject
+
+
+class UserServices:
+    """What answers the requests, each under the name of what it knows."""
+
+    def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
+        redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
+        ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
+        accounts = AccountStore(
+            dynamodb,
+            config.user_streaks_table,
+            config.daily_activity_table,
+            ledger,
+            config.leaderboard_shards,
+            amnesties.recent,
+        )
+        self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
+
+        settler = Settler(accounts, books)
+        events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
+        past = PastEvents(lambda: client("lambda"), config.past_function)
+        self.profiles = Profiles(accounts, events, redis, settler)
+        self.histories = Histories(accounts, events, past, config.event_hot_days)
+        self.preferences = Preferences(accounts, redis, books)
+        self.reviews = Reviews(ReviewIndex(dynamodb, config.user_streaks_table), self.preferences)
+
+        streaks = StreakReader(accounts, GoalStore(dynamodb, config.daily_activity_table), books)
+        achieved = AchievementReader(streaks, AchievementStore(dynamodb, config.daily_activity_table), ledger)
+        self.goals = GoalViews(self.profiles, streaks)
+        self.achievements = AchievementViews(self.profiles, achieved)
+
+        claims = ClaimStore(dynamodb, config.idempotency_keys_table)
+        commands = Commands(accounts, claims, config.idempotency_keys_table, redis, settler)
+        stock = RewardStock(dynamodb, config.rewards_table)
+        store = RedemptionStore(dynamodb, config.rewards_table)
+        self.spending, self.balances = SpendingCommands(commands, books), Balances(accounts, settler)
+        self.redemptions = Redemptions(self.spending, stock, store)
+        self.catalogue = Catalogue(books, stock, store, self.balances)
+        self.holds, self.clawbacks = Holds(commands), Clawbacks(commands, books)
+
+        index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
+        hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
+        self.boards = Leaderboards(self.profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis)
+        self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
+
+        counters = SharedCounters(lambda: dynamodb, config.limits_table)
+        self.command_limit = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
+        self.erased = tombstones_of(config)
+
+    def is_erased(self, user_id: str) -> bool:
+        """Whether a user was erased: no answer names them, although a list may still have them."""
+        return self.erased.stands(user_subject(user_id))
+
+
+@cache
+def services() -> UserServices:
+    """Return what answers requests, made of this function's settings; once a process."""
+    return UserServices(settings.read_settings(UsersApiSettings), fence_writer(client("dynamodb")))
