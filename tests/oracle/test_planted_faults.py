@@ -15,7 +15,7 @@ from tests.oracle.plans import STYLES, planned
 from tests.oracle.rounds import played
 from tests.support.engine import Engine
 
-SEEDS_MAX = 60
+SEEDS_MAX = 240
 # Where only some rounds can find a fault: their style.
 FOUND_IN = {
     "a_date_that_was_flown_over_is_a_miss": ("traveller",),
