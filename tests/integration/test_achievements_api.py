@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from adapters.engagement import goals
+from adapters.engagement import achievements as achievement_reader
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.platform.aws import client
 from adapters.platform.items import encode_item
@@ -133,7 +133,7 @@ def test_who_has_more_entries_than_a_request_reads_is_told_so(
     user = f"badge{next(KEYS)}-{id(at)}"
     at(MONDAY + 60 * DAY)
     send(api, user, *workouts(55, 56, 57, 58))
-    monkeypatch.setattr(goals, "ALL_ENTRIES_MAX", 2)
+    monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 2)
     read = ItemsRead(client("dynamodb"))
     status, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
     assert (status, told["error"]["code"]) == (422, "too_many_entries")
@@ -141,7 +141,7 @@ def test_who_has_more_entries_than_a_request_reads_is_told_so(
     status, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
     assert (status, told["error"]["code"]) == (422, "too_many_entries")
     assert read.take() <= first - 4, "a refusal is kept, and none of the four entries is read"
-    monkeypatch.setattr(goals, "ALL_ENTRIES_MAX", 50_000)
+    monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 50_000)
     assert api.call(user, "GET", f"/v1/users/{user}/achievements")[0] == 422, "entries never become fewer"
     send(api, user, *workouts(45, 46))
     assert achievements(api, user)["five"]["achieved"], "a streak has changed: it is tried anew"

@@ -67,6 +67,7 @@ NAMED = {
     "number": "1",
     "fingerprint": "me",
     "erasure_id": "0" * 32,
+    "what_if_id": "0" * 32,
     "subscription_id": "s",
     "hold_id": "h" * 26,
     "entry_id": "20260301T000000000000Z",

@@ -58,6 +58,7 @@ BOUND_OTHERWISE = {
     "/v1/leads/{lead_id}/changes": "a page",
     "/v1/leads/{lead_id}/export": "an item; the export is a job",
     "/v1/erasures/{erasure_id}": "an item",
+    "/v1/rules/what-ifs/{what_if_id}": "a report of the lake, of fixed size but for its thousand examples",
     "/v1/questions": "a page",
     "/v1/questions/{question_id}": "an item, and the answer of who asks",
     "/v1/questions/{question_id}/responses": "a page",

@@ -97,6 +97,7 @@ def reads() -> list[tuple[str, str]]:
         "fingerprint": "me",
         "lead_id": "l" * 26,
         "erasure_id": "0" * 32,
+        "what_if_id": "0" * 32,
         "entry_id": "e",
         "question_id": "q" * 26,
     }
