@@ -27,12 +27,17 @@ def axe() -> str:
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 
 
-def violations(page: Any) -> list[str]:
+def all_violations(page: Any) -> list[Any]:
+    """What axe finds on a page that has come to rest: a view that still fades in has less contrast than it will have."""
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     page.evaluate(axe())
-    found = page.evaluate("async () => (await axe.run({ resultTypes: ['violations'] })).violations")
+    return list(page.evaluate("async () => (await axe.run({ resultTypes: ['violations'] })).violations"))
+
+
+def violations(page: Any) -> list[str]:
     return [
         f"{each['id']}: {node['target']} {node['failureSummary']}"
-        for each in found
+        for each in all_violations(page)
         if each["impact"] in SERIOUS
         for node in each["nodes"]
     ]

@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.objects import S3Objects
 from analytics.steps import what_if_function
 from tests.browser.given import SCRIPT_TITLE, a_book, call
-from tests.browser.test_page import axe
+from tests.browser.test_page import all_violations
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_ADMIN
 from tests.support.what_if_goals import GoalWhatIfStory
@@ -99,8 +99,7 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(
     assert [len(each.get_attribute("points").split()) for each in lines.all()] == [reach, reach]
     assert page.locator("main img").count() == 0, "what a report says is only text"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.evaluate(axe())
-    assert page.evaluate("async () => (await axe.run({ resultTypes: ['violations'] })).violations") == []
+    assert all_violations(page) == []
     person.shoot(f"what-if-320-{scheme}")
 
 

@@ -188,6 +188,23 @@ def test_what_is_not_known_yet_is_told_and_written_if_it_is_asked_for(
     assert calls.known() == {name: sorted(each) for name, each in found.items()}
 
 
+def test_an_object_below_a_folder_with_any_object_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "FILE", tmp_path / "calls.json")
+    calls.FILE.write_text(
+        json.dumps({"A": ["s3:GetObject LAKE_BUCKET/state/*", "s3:ListBucket LAKE_BUCKET"]})
+    )
+    monkeypatch.delenv("CALLS", raising=False)
+    assert calls.unknown({"A": {"s3:GetObject LAKE_BUCKET/state/unloaded/*"}}) == {}
+    for other in (
+        "s3:PutObject LAKE_BUCKET/state/x",
+        "s3:GetObject LAKE_BUCKET/states/*",
+        "s3:GetObject LAKE_BUCKET/*",
+    ):
+        assert calls.unknown({"A": {other}}) == {"A": [other]}
+
+
 def test_what_every_night_on_aws_would_have_failed_at_is_seen_and_refused() -> None:
     """A client of redshift-serverless in the steps of a function whose network has no endpoint of it."""
     code = "client.get_namespace(namespaceName='name')"
