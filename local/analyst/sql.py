@@ -17,10 +17,9 @@ import click
 import duckdb
 import pyarrow as pa
 
-from analytics.warehouse import analyst_clients
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
-from local.analyst import athena, catalog, output, redshift
+from local.analyst import catalog, output
 from local.analyst.output import Answer, QueryFailed, Tell, sentence
 from local.analyst.read_only_sql import Value, over_files, read_only
 from local.analyst.shell import shell
@@ -102,6 +101,8 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
+        from local.analyst import athena  # here, because its libraries take a second to import
+
         lake = athena.AthenaTarget.of(stack)
         lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
         answering = athena.answer(lake, lake_query, tell)
@@ -117,6 +118,9 @@ def ask(
 
 @contextmanager
 def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
+    from analytics.warehouse import analyst_clients  # here, because their libraries take a second to import
+    from local.analyst import redshift
+
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
     if host and redshift.is_reachable(host):
