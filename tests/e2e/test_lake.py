@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -25,8 +26,9 @@ from local.operate.nightly_run import account_days
 from local.paths import WAREHOUSE
 from local.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
+from local.what_if import what_if_command
 from rules.lake.question_entities import pseudonym
-from tests.e2e.conftest import event
+from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
 from tests.support.raw_lake import ARRIVED
@@ -35,6 +37,7 @@ from tests.support.raw_lake import ARRIVED
 pytestmark = pytest.mark.xdist_group("cloud")
 
 PEOPLE, DAYS, SEED = 20, 6, 3
+WHAT_IFS, WHAT_IF_SECONDS_MAX = "/v1/rules/what-ifs", 300
 Rows = list[tuple[Any, ...]]
 
 
@@ -280,6 +283,48 @@ def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     assert [dt for dt in without if dt.startswith("2026-03")] == ["2026-03-04"]
     for table, rows in before.items():
         assert set(query(f"FROM {table}")) ^ rows == set(), table
+
+
+def finished(admin: Api, what_if_id: str) -> dict[str, Any]:
+    until = time.monotonic() + WHAT_IF_SECONDS_MAX
+    while (state := admin.get(f"{WHAT_IFS}/{what_if_id}"))["status"] == "running":
+        assert time.monotonic() < until, "the what-if takes too long"
+        time.sleep(1)
+    assert state["status"] == "finished", state
+    return dict(state)
+
+
+def test_an_admin_asks_the_api_what_if_and_gets_what_the_command_prints(
+    stack: Stack,
+    people: list[str],
+    first_run: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admin, person = Api(stack), Api(stack, people[0], admin=False)
+    book = admin.get("/v1/rules")["book"]
+    book["event_types"]["WORKOUT_COMPLETED"] = {"points": 1}
+    question = {"book": book, "from": "2026-03-01"}
+    status, begun = admin.call("POST", WHAT_IFS, question)
+    assert (status, begun["status"]) == (202, "running")
+    assert person.call("POST", WHAT_IFS, question)[0] == 403
+    assert person.call("GET", f"{WHAT_IFS}/{begun['what_if_id']}")[0] == 403
+    report = finished(admin, begun["what_if_id"])["report"]
+    earned = {(each["earned_before"], each["earned_after"]) for each in report["largest_changes"]}
+    assert (60 + (DAYS - 1) * 30, 12 + (DAYS - 1) * 2) in earned
+
+    class AsOf(datetime):
+        """The clock of the command, which asks as of the same instant."""
+
+        @classmethod
+        def now(cls, tz: Any = None) -> "AsOf":
+            return cls.fromisoformat(report["as_of"])
+
+    monkeypatch.setattr(what_if_command, "datetime", AsOf)
+    file = tmp_path / "book.json"
+    file.write_text(json.dumps(book))
+    text = printed("rules", "what-if", str(file), "--from", question["from"], "--json")
+    assert json.loads(text) == {**report, "book": file.name}
 
 
 def corrupt(stack: Stack, user: str, number: int) -> None:
