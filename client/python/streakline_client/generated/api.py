@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9."""
+"""Made by `make clients` from the API with the digest 3102600cf1b3d22026664c9122c7305ffeaad6ff28bcdb0af87ce2e31b7e79ef."""
 
 from __future__ import annotations
 
