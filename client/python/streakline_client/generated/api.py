@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 3102600cf1b3d22026664c9122c7305ffeaad6ff28bcdb0af87ce2e31b7e79ef."""
+"""Made by `make clients` from the API with the digest 9cd21460cf37b47f08ab52a6786517b6222e9ad96d1e99d601d39924325dbaf6."""
 
 from __future__ import annotations
 

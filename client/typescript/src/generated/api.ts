@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 3102600cf1b3d22026664c9122c7305ffeaad6ff28bcdb0af87ce2e31b7e79ef.
+// Made by `make clients` from the API with the digest 9cd21460cf37b47f08ab52a6786517b6222e9ad96d1e99d601d39924325dbaf6.
 
 export interface paths {
     "/": {
@@ -2287,11 +2287,11 @@ export interface operations {
                         /** @description when they were last stored */
                         computed_at: string | null;
                         features: {
-                            /** @description spent, less refunds, by orders */
+                            /** @description spent, less refunds, for each order */
                             average_order_value?: number | null;
                             /** @description campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays) */
                             campaign_ignored?: number | null;
-                            /** @description since the last order */
+                            /** @description days since the last order */
                             days_since_last_purchase?: number | null;
                             /** @description orders in 30 dates */
                             frequency_purchases_30d?: number | null;
@@ -2309,11 +2309,11 @@ export interface operations {
                             monetary_365d?: number | null;
                             /** @description spent, less refunds */
                             monetary_total?: number | null;
-                            /** @description since the lead last did anything */
+                            /** @description days since the lead's last activity */
                             recency_days?: number | null;
                             /** @description -1 to 1, of messages in 30 dates */
                             sentiment_avg_30d?: number | null;
-                            /** @description since the first order */
+                            /** @description days since the first order */
                             tenure_days?: number | null;
                         };
                         lead_id: string;
