@@ -93,7 +93,7 @@ RETENTION_RULES = (
     RetentionRule(
         TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="the ledger's hashes include them"
     ),
-    RetentionRule(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
+    RetentionRule(TEXT, "ledger", "reasons of reversals", NOBODY, until=MADE_OF),
     RetentionRule(
         TEXT, "Notifications", "notifications and their content", TTL, "expires_at", until="a month"
     ),
@@ -131,7 +131,7 @@ RETENTION_RULES = (
     RetentionRule(
         ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are compared with it"
     ),
-    RetentionRule(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
+    RetentionRule(ANSWERS, "responses", "who chose what, under a pseudonym", NOBODY, until=MADE_OF),
     RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="readers ask for them"),
     RetentionRule(
         ANSWERS, "answer_stats", "versions of sums", LIFECYCLE, "delete-curated-answer-stats", CURATED
