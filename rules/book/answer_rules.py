@@ -73,7 +73,7 @@ ANSWERS: Schema = {
         "day_points_max": _whole(
             1,
             DAY_POINTS_LIMIT,
-            "the most that a person's answers of one date earn; set by the version in force when the date begins",
+            "the most that a person's answers of a date earn, by the version in force when the date begins",
         ),
     },
     "additionalProperties": False,

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 9cd21460cf37b47f08ab52a6786517b6222e9ad96d1e99d601d39924325dbaf6."""
+"""Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 9cd21460cf37b47f08ab52a6786517b6222e9ad96d1e99d601d39924325dbaf6.
+// Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8.
 
 export interface paths {
     "/": {
@@ -1378,7 +1378,7 @@ export interface components {
             answers?: {
                 /** @description more, if the answer says how sure the person is; left out: none */
                 confidence_points?: number;
-                /** @description the most that a person's answers of one date earn; set by the version in force when the date begins */
+                /** @description the most that a person's answers of a date earn, by the version in force when the date begins */
                 day_points_max: number;
                 /** @description of each answer */
                 points: number;
