@@ -221,7 +221,7 @@ _ALL = (
         "CommandsPerMinute",
         60,
         "commands (redemptions, freezes, pauses, zones), questions and subscriptions that one caller "
-        "may send in a minute, each",
+        "may send in a minute, of each kind",
         1,
     ),
     _number("ReadsPerMinute", 600, "reads that one caller may do in a minute; admins are not limited", 100),
@@ -237,8 +237,8 @@ _ALL = (
         "Currency",
         "USD",
         "`USD acme=EUR`, codes of ISO 4217 with two decimals",
-        "an organization's own currency, which its monetary features are in: here the euro for acme, the "
-        "dollar for all others; amounts of other currencies are kept apart",
+        "the currency of an organization's monetary features: here the euro for acme, the "
+        "dollar for all others; amounts in other currencies are kept apart",
         currencies,
     ),
     Setting(
@@ -246,30 +246,30 @@ _ALL = (
         "",
         "`EUR=1.08 JPY=0.0067`",
         "what one unit of a currency is worth in everybody's Currency; a lead's money has a total only "
-        "where every rate is given",
+        "if every rate is given",
         exchange_rates,
     ),
     Setting(
         "PhoneRegions",
         "",
         "`US acme=DE shop=BR`",
-        "where telephone numbers without a country code are read: here Germany for acme, Brazil for "
-        "shop, the USA for all others; without a region such numbers are none",
+        "the country of telephone numbers without a country code: here Germany for acme, Brazil for "
+        "shop, the USA for all others; without a region such numbers are ignored",
         regions,
     ),
     _number(
         "CampaignGraceDays",
         CAMPAIGN_GRACE_DAYS,
-        "a campaign that a lead was sent so many dates ago, or more, and never reacted to counts in "
-        "campaign_ignored; reads follow a new value at once, stored features at their next refresh, the "
-        "warehouse in its next night",
+        "campaign_ignored counts a campaign so many dates after it was sent to a lead, if the lead never "
+        "reacted; reads follow a new value at once, stored features at their next refresh, the "
+        "warehouse in the next night",
         1,
         CAMPAIGN_DAYS_MAX - 1,
     ),
     _number(
         "SparkFromGb",
         20,
-        "a night whose raw objects have more GB, zipped, is curated by the Glue job first; 0: never",
+        "if a night's raw objects have more GB, zipped, the Glue job curates them first; 0: never",
         0,
         1_000_000,
     ),
@@ -282,34 +282,34 @@ _ALL = (
     ),
     _days(
         "RawRetentionDays",
-        "how long the lake keeps raw objects; 0: for ever. A rebuild of older days takes rows and refused "
-        "lines as they were curated, and the report says so",
+        "how long the lake keeps raw objects; 0: for ever. A rebuild of older days uses the curated rows and "
+        "refused lines, and the report says so",
         180,
     ),
     _days("QuarantineRetentionDays", "how long the lake keeps refused lines; 0: for ever", 30),
     _days(
         CURATED,
-        "how long the lake keeps curated files from which no night is made (events, questions, stats, and "
+        "how long the lake keeps curated files that no nightly run needs (events, questions, stats, and "
         "all of leads); 0: for ever. Days, ledger, profiles and responses stay, and the warehouse keeps its "
         "rows",
         180,
     ),
     _days(
         HOT,
-        "after how many days events leave DynamoDB once the lake holds them, value by value, at the price of "
-        f"a write each; fewer than `{CURATED}`. 0 lets them expire after 90 days, which costs nothing and "
-        "asks nobody",
+        "after how many days an event is deleted from DynamoDB, at the price of a write, if the lake has the "
+        f"same values; fewer than `{CURATED}`. 0: events expire after 90 days, which costs nothing, even if "
+        "the lake lacks them",
         90,
     ),
     _days(
         "PayloadRetentionDays",
-        "how long webhooks as they came are kept, in the payload bucket and in DynamoDB; 0: for ever",
+        "how long the webhooks themselves are kept, in the payload bucket and in DynamoDB; 0: for ever",
         30,
     ),
     _days(
         "AnswerTextRetentionDays",
-        "how long after its question has closed the words of an answer are kept; 0: for ever. What was "
-        "chosen, and how long the text was, stays",
+        "how long the words of an answer are kept after its question has closed; 0: for ever. The chosen "
+        "option and the length of the text stay",
         90,
     ),
 )

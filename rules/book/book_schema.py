@@ -48,7 +48,7 @@ _CAP = _object_schema(
     {
         "points": _whole(0, POINTS_MAX, "the most points"),
         "events": _whole(1, POINTS_MAX, "or the most events that earn; a boost lifts what they earn"),
-        "per": {"enum": ["day", "week"], "description": "an activity date, or the seven from a Monday"},
+        "per": {"enum": ["day", "week"], "description": "an activity date, or a week from Monday"},
     },
     "the most that one user earns with this type; exactly one of points and events",
 )
@@ -63,7 +63,7 @@ _EVENT_TYPE = _object_schema(
         },
         "keeps_streak": {
             "type": "boolean",
-            "description": "whether it makes its date an active one; default: true",
+            "description": "whether an event makes its date active; default: true",
         },
         "properties": {
             "type": "object",
@@ -92,19 +92,19 @@ _BOOST = _object_schema(
 _REWARD = _object_schema(
     ["price_points", "brand"],
     {
-        "price_points": _whole(1, 1_000_000_000, "of one; users never name it"),
+        "price_points": _whole(1, 1_000_000_000, "the price of one; users never name it"),
         "brand": {
             "type": "string",
             "pattern": REWARD_NAME,
-            "description": "on each ledger entry, and by which invoices are written",
+            "description": "whom the invoices name; each ledger entry has it",
         },
-        "stock": _whole(0, STOCK_MAX, "how many there are in all; only ever raised. Left out: no end"),
-        "limit_per_user": _whole(1, 1_000_000, "how many one user may have; left out: any number"),
+        "stock": _whole(0, STOCK_MAX, "how many there are in all; may only be raised. Left out: no limit"),
+        "limit_per_user": _whole(1, 1_000_000, "how many one user may get; left out: any number"),
         "valid_from": _INSTANT,
         "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
         "title": _text(TITLE_MAX, "what people see in place of the id; plain text"),
-        "description": _text(DESCRIPTION_MAX, "what it is; plain text, which may have lines"),
-        "image_url": _text(URL_MAX, "a picture of it: https://, or data:image/ for a small one"),
+        "description": _text(DESCRIPTION_MAX, "what it is; plain text, may have several lines"),
+        "image_url": _text(URL_MAX, "a picture: https://, or data:image/ for a small one"),
     },
     "one reward",
 )
@@ -127,17 +127,17 @@ BOOK: Schema = {
             "freezes": _object_schema(
                 ["held_max", "free_a_month", "price_points"],
                 {
-                    "held_max": _whole(1, 100, "how many of a user's may wait to be used"),
-                    "free_a_month": _whole(0, 50, "for nothing in a month (UTC)"),
-                    "price_points": _whole(1, POINTS_MAX, "of each further one"),
+                    "held_max": _whole(1, 100, "how many unused ones a user may have"),
+                    "free_a_month": _whole(0, 50, "how many are free in a month (UTC)"),
+                    "price_points": _whole(1, POINTS_MAX, "the price of each further one"),
                 },
                 "streak freezes; left out: users can have none",
             ),
             "pauses": _object_schema(
                 ["dates_max", "dates_a_year"],
                 {
-                    "dates_max": _whole(1, 365, "of one pause"),
-                    "dates_a_year": _whole(1, 365, "of any 365 dates in a row"),
+                    "dates_max": _whole(1, 365, "the most dates of one pause"),
+                    "dates_a_year": _whole(1, 365, "the most paused dates of any 365 in a row"),
                 },
                 "pauses of a streak; left out: users can have none",
             ),
@@ -145,17 +145,22 @@ BOOK: Schema = {
                 ["days_max", "days_a_year"],
                 {
                     "days_max": _whole(
-                        0, OFFLINE_DAYS_MAX, "how old an event may be; up to 3: no more than others"
+                        0,
+                        OFFLINE_DAYS_MAX,
+                        "how old an event may be; 0 to 3: no older than without a receipt",
                     ),
-                    "days_a_year": _whole(0, 365, "how many days of a year a user may have been offline"),
+                    "days_a_year": _whole(0, 365, "on how many days of a year a user may be offline"),
                 },
-                "events that a time receipt proves to have waited in a device; left out: 14 and 60",
+                "events that waited in a device, as a time receipt proves; left out: 14 and 60",
             ),
             "expiry": _object_schema(
                 [],
                 {
-                    "after_days": _whole(1, DAYS_MAX, "so many days after the date they are earned for"),
-                    "end_of": {"enum": list(PERIODS), "description": "or with this period of that date"},
+                    "after_days": _whole(1, DAYS_MAX, "so many days after the event's date"),
+                    "end_of": {
+                        "enum": list(PERIODS),
+                        "description": "or at the end of this period, counted from that date",
+                    },
                 },
                 "when points expire; exactly one of after_days and end_of. Left out: never",
             ),

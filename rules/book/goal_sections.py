@@ -41,12 +41,16 @@ _SUM: Section = {
     "type": "object",
     "required": ["property", "at_least"],
     "properties": {
-        "property": {"type": "string", "pattern": PROPERTY, "description": "a number of the data contract"},
+        "property": {
+            "type": "string",
+            "pattern": PROPERTY,
+            "description": "a number that the data contract has",
+        },
         "at_least": {
             "type": "number",
             "exclusiveMinimum": 0,
             "maximum": SUM_MAX,
-            "description": "with up to three decimals",
+            "description": "has up to three decimals",
         },
     },
     "additionalProperties": False,
@@ -78,19 +82,19 @@ STREAKS: dict[str, Any] = {
                 "minItems": 1,
                 "maxItems": 500,
                 "uniqueItems": True,
-                "description": "whose events count; left out: of all types that keep streaks",
+                "description": "the types that count; left out: all that keep streaks",
             },
             "freezes": {
                 "type": "boolean",
                 "description": "whether a freeze covers a missed period; default: false",
             },
-            "pauses": {"type": "boolean", "description": "whether a pause covers one: false"},
+            "pauses": {"type": "boolean", "description": "whether a pause covers one; default: false"},
             "description": {"type": "string", "maxLength": 500},
         },
         "additionalProperties": False,
         "description": "one streak",
     },
-    "description": "streaks beside the daily one of the profile, by name",
+    "description": "streaks besides the daily one, by name",
 }
 
 _THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
@@ -127,11 +131,11 @@ ACHIEVEMENTS: dict[str, Any] = {
             "any": _CONDITIONS,
             "withdrawn": {
                 "enum": [STAYS, LEAVES],
-                "description": "whether one that was shown goes when it is no longer true: never",
+                "description": "whether a shown one is withdrawn when it is no longer true; default: never",
             },
             "history": {
                 "type": "boolean",
-                "description": "whether it is dated before it was declared, too: false",
+                "description": "whether its date may be before its declaration; default: false",
             },
             "title": {"type": "string", "maxLength": 100},
             "description": {"type": "string", "maxLength": 500},

@@ -27,7 +27,7 @@ REVERSES = StagedColumn(
 )
 JUDGEMENT_FIELDS = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
-    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", bytes_max=32),
+    Field("cap", TEXT, "the cap of its points: 100/day or 400/week", bytes_max=32),
     Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
 )
 
@@ -96,7 +96,7 @@ EVENTS = Entity(
         Field(
             "event_id",
             TEXT,
-            "`{occurred, UTC}#{uuid}`: the same for every attempt to send it",
+            "`{occurred, UTC}#{uuid}`: the same at every attempt to send it",
             required=True,
             bytes_max=128,
         ),
@@ -107,44 +107,43 @@ EVENTS = Entity(
         Field(
             "occurred_local",
             TEXT,
-            "when it happened as the sender wrote it, offset included",
+            "the same as the sender wrote it, with the offset",
             required=True,
             bytes_max=64,
             attribute="occurred_at",
         ),
         Field(
-            "activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", required=True
+            "activity_date",
+            DATE,
+            "the date that it counts for, fixed when it was stored (rule 1)",
+            required=True,
         ),
-        Field("zone", TEXT, "the zone that activity_date was read in", required=True, bytes_max=64),
+        Field("zone", TEXT, "the zone of activity_date", required=True, bytes_max=64),
         Field("timezone", TEXT, "the zone that the event itself named", bytes_max=64),
         Field(
             "points_awarded",
             INTEGER,
-            "points, before the cap; what it earned is in the ledger",
+            "points before the cap; the ledger has those after it",
             required=True,
         ),
-        Field("source", TEXT, "the door or integration it came from", required=True, bytes_max=128),
+        Field("source", TEXT, "the door or integration that it came by", required=True, bytes_max=128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
         Field("created_at", TIMESTAMP, "when it was stored", required=True),
         Field(
             "version",
             TEXT,
-            "0 as first stored; then the place of its newest change, which grows",
+            "0 until it is changed; grows with each change",
             required=True,
             bytes_max=VERSION_BYTES,
         ),
         *JUDGEMENT_FIELDS,
-        Field(
-            "expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", bytes_max=32
-        ),
+        Field("expiry", TEXT, "when its points expire: 90d, or the name of a period", bytes_max=32),
         Field(
             "measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", bytes_max=512
         ),
+        Field("device_time", TEXT, "occurred_at by the device's own clock, if that was wrong", bytes_max=64),
         Field(
-            "device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", bytes_max=64
-        ),
-        Field(
-            "offline_since", TEXT, "since when the device was proven to be offline; late events", bytes_max=32
+            "offline_since", TEXT, "late events: since when the device was offline, as proven", bytes_max=32
         ),
     ),
     key=("event_id", "user_id"),  # by time, because an event_id begins with it
@@ -163,12 +162,15 @@ DAILY_ACTIVITY = Entity(
         Field("activity_date", DATE, "the activity date", required=True),
         Field("first_event_id", TEXT, "the day's earliest event", required=True, bytes_max=128),
         Field(
-            "events_count", INTEGER, "events that count for the date; 0: it is active no more", required=True
+            "events_count",
+            INTEGER,
+            "events that count for the date; 0: it is no longer active",
+            required=True,
         ),
-        Field("points_earned", INTEGER, "points earned by them", required=True),
+        Field("points_earned", INTEGER, "points earned by these events", required=True),
         Field("points_by_type", TEXT, "points earned by event type, JSON text"),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", required=True),
-        Field("created_at", TIMESTAMP, "when the date was first credited", required=True),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included", required=True),
+        Field("created_at", TIMESTAMP, "when the date became active", required=True),
     ),
     key=("user_id", "activity_date"),
     occurred="activity_date",
@@ -194,7 +196,7 @@ LEDGER = Entity(
         Field(
             "created_at",
             TIMESTAMP,
-            "place in the account; strictly increasing in it",
+            "place in the account; strictly increases",
             required=True,
             staged=(StagedColumn("created_at"), ENTRY_DATE),
         ),
@@ -209,8 +211,13 @@ LEDGER = Entity(
         Field("points", INTEGER, "signed: what the entry adds to the balance", required=True),
         Field("balance", INTEGER, "balance after the entry; below 0: a debt", required=True),
         Field("event_id", TEXT, "EARN, CLAWBACK: the event", bytes_max=128),
-        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", bytes_max=64),
-        Field("activity_date", DATE, "EARN, CLAWBACK: the date it counts for; RERATE: of the points"),
+        Field(
+            "event_type",
+            TEXT,
+            "EARN, CLAWBACK: the event's type; RERATE: the type with other points",
+            bytes_max=64,
+        ),
+        Field("activity_date", DATE, "EARN, CLAWBACK: the event's date; RERATE: the points' date"),
         Field("reward_id", TEXT, "REDEEM: what was bought", bytes_max=512),
         Field(
             "reverses",
@@ -226,22 +233,22 @@ LEDGER = Entity(
             bytes_max=32,
             staged=(StagedColumn("freeze_note", '"freeze"'),),
         ),
-        Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
+        Field("freeze_date", DATE, "the date of the grant or its reversal, or the covered date"),
         *JUDGEMENT_FIELDS,
-        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
+        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they did"),
         Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", bytes_max=32),
-        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", bytes_max=1024),
-        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", bytes_max=64),
+        Field("reason", TEXT, "CLAWBACK, RERATE: the author's reason", bytes_max=1024),
+        Field("brand", TEXT, "REDEEM of a reward, or its reversal: the reward's brand", bytes_max=64),
         Field(
             "measures",
             TEXT,
-            "EARN: what its event adds to streaks: n,minutes=30500 (thousandths)",
+            "EARN: what the event adds to streaks: n,minutes=30500 (thousandths)",
             bytes_max=512,
         ),
         Field(
             "seal",
             TEXT,
-            "of a chain's first entry the salt; of a residue the commitment (rule 19)",
+            "a chain's first entry: the salt; a residue: the commitment (rule 19)",
             bytes_max=160,
         ),
     ),
@@ -254,11 +261,11 @@ LEDGER = Entity(
 
 USER_GOALS = Entity(
     "user_goals",
-    "One row per user and night that compared the user's ledger: goals as the rules fold that ledger.",
+    "One row per user and nightly run that compared the user's ledger: goals computed from that ledger.",
     (
         Field("user_id", TEXT, "the user", required=True, bytes_max=256),
         Field("version", INTEGER, "grows with each night: seconds from 1970 to folded_at", required=True),
-        Field("folded_at", TIMESTAMP, "when the night began", required=True),
+        Field("folded_at", TIMESTAMP, "when the nightly run began", required=True),
         Field(
             "streaks",
             TEXT,
@@ -287,10 +294,12 @@ STREAKS = Entity(
         Field("longest_streak", INTEGER, "length of the longest run", default="0"),
         Field("last_activity_date", DATE, "the newest active date"),
         Field("active_days", INTEGER, "number of active dates", default="0"),
-        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas: since the archive"),
+        Field(
+            "freezes_spent", TEXT, "dates that a freeze covered, after archived_until, separated by commas"
+        ),
         Field("total_bestie_points", INTEGER, "points ever earned", required=True),
         Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", required=True),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
         Field(
             "timezone",
@@ -300,11 +309,13 @@ STREAKS = Entity(
             bytes_max=64,
         ),
         Field("timezone_chosen", TEXT, "the zone that the user has set", bytes_max=64),
-        Field("freezes", TEXT, "grants (+1) and reversed ones (-1) since the archive: 2026-01-31+1, ..."),
-        Field("pauses", TEXT, "pauses since the archive, both dates included: 2026-01-01/2026-01-31, ..."),
+        Field(
+            "freezes", TEXT, "grants (+1) and reversed grants (-1) after archived_until: 2026-01-31+1, ..."
+        ),
+        Field("pauses", TEXT, "pauses after archived_until, both dates included: 2026-01-01/2026-01-31, ..."),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
         Field("leaderboard_partition", TEXT, "region#shard", bytes_max=64),
-        Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
+        Field("lapses_at", TIMESTAMP, "from when the streak is 0 if no event comes"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
         Field(
             "updated_at",
@@ -313,12 +324,16 @@ STREAKS = Entity(
             required=True,
             attribute="streak_updated_at",
         ),
-        Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
-        Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
+        Field("freezes_archived", INTEGER, "how many dates freezes covered until archived_until"),
+        Field(
+            "archived_until",
+            DATE,
+            "the active date up to which older freezes and pauses are no longer listed",
+        ),
         Field(
             "opening",
             TEXT,
-            "the streak of another system: its date, length, longest, active dates",
+            "the streak brought from another system: date, length, longest, active dates",
             bytes_max=64,
         ),
     ),

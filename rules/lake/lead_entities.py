@@ -212,7 +212,7 @@ LEAD_EVENTS = Entity(
             required=True,
             bytes_max=128,
         ),
-        Field("event_id", TEXT, "a uuid, the same for every attempt to send it", required=True, bytes_max=64),
+        Field("event_id", TEXT, "a uuid, the same at every attempt to send it", required=True, bytes_max=64),
         Field("organization_id", TEXT, "the organization", required=True, bytes_max=256),
         Field(
             "root_id", TEXT, "the root of that leaf when the event was stored", required=True, bytes_max=128
@@ -220,7 +220,7 @@ LEAD_EVENTS = Entity(
         Field(
             "source",
             TEXT,
-            "organization/integration: the scope of external_event_id",
+            "organization/integration, within which external_event_id is unique",
             required=True,
             bytes_max=512,
         ),
@@ -229,21 +229,21 @@ LEAD_EVENTS = Entity(
         Field("event_type", TEXT, "a type of rules/leads/lead_events.py", required=True, bytes_max=64),
         Field("occurred_at", TIMESTAMP, "when it happened", required=True),
         Field("received_at", TIMESTAMP, "when it was received", required=True),
-        Field("object_id", TEXT, "what it is about: an order, a message, a campaign", bytes_max=2048),
-        Field("object_id_ref", TEXT, "what kind of thing object_id names", bytes_max=512),
+        Field("object_id", TEXT, "its subject: an order, a message, a campaign", bytes_max=2048),
+        Field("object_id_ref", TEXT, "the kind of its subject", bytes_max=512),
         Field(
             "payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text", required=True
         ),
         Field(
             "raw_payload_ref",
             TEXT,
-            "where the integration's own words are, if large: an s3:// URL",
+            "where the whole webhook is, if it is large: an s3:// URL",
             bytes_max=1024,
         ),
         Field(
             "unreadable",
             TEXT,
-            "why the live path could not read it; then all fields below are empty",
+            "why live processing could not read it; then all fields below are empty",
             bytes_max=2048,
         ),
         Field("amount_minor", INTEGER, "orders and refunds: the amount in minor units, not below 0"),
@@ -251,9 +251,9 @@ LEAD_EVENTS = Entity(
         Field("currency", TEXT, "orders and refunds: currency of the amount", bytes_max=2048),
         Field("sentiment_milli", INTEGER, "messages and forms: sentiment in thousandths, -1000 to 1000"),
         Field("campaign_id", TEXT, "campaign events: the campaign", bytes_max=2048),
-        Field("change_number", INTEGER, "merges: number of the change; the higher number is the newer state"),
-        Field("change_groups", TEXT, "merges: roots with the leaves that came to them, a JSON list of lists"),
-        Field("foreign_minor", INTEGER, "orders in another currency than the organization's: their amount"),
+        Field("change_number", INTEGER, "merges: number of the change; the highest is the present state"),
+        Field("change_groups", TEXT, "merges: roots with the leaves that they got, a JSON list of lists"),
+        Field("foreign_minor", INTEGER, "in place of amount_minor if the currency is not the organization's"),
     ),
     key=("source", "external_event_id"),
     occurred="occurred_at",
@@ -270,21 +270,21 @@ LEAD_MEMORY = Entity(
         Field("lead_organization_id", TEXT, "the root that it was written for", required=True, bytes_max=128),
         Field("memory_type", TEXT, "preference, purchase, sentiment and so on", required=True, bytes_max=128),
         Field("memory_key", TEXT, "which memory of that type", required=True, bytes_max=2048),
-        Field("version", INTEGER, "grows with each write of this memory, and never restarts", required=True),
+        Field("version", INTEGER, "grows with each write of this memory", required=True),
         Field(
             "value", TEXT, "what is remembered, JSON text", staged=(StagedColumn("memory_value", '"value"'),)
         ),
-        Field("confidence_milli", INTEGER, "how sure it is, in thousandths"),
-        Field("source", TEXT, "where its newest evidence came from", bytes_max=512),
-        Field("source_event_ids", TEXT, "the events that it follows from, separated by commas"),
-        Field("created_at", TIMESTAMP, "the time of its earliest evidence, kept or not"),
+        Field("confidence_milli", INTEGER, "how certain it is, in thousandths"),
+        Field("source", TEXT, "the source of its newest evidence", bytes_max=512),
+        Field("source_event_ids", TEXT, "the events that prove it, separated by commas"),
+        Field("created_at", TIMESTAMP, "the time of its earliest evidence, even if deleted"),
         Field(
             "updated_at",
             TIMESTAMP,
-            "the time of its newest evidence; once it was withdrawn, when that was",
+            "the time of its newest evidence, or of its withdrawal",
             required=True,
         ),
-        Field("expires_at", TIMESTAMP, "when it is forgotten; in the past once it was withdrawn"),
+        Field("expires_at", TIMESTAMP, "when it is forgotten; in the past if it was withdrawn"),
     ),
     key=("lead_organization_id", "memory_type", "memory_key", "version"),
     occurred="updated_at",
@@ -301,7 +301,7 @@ def _feature_fields() -> tuple[Field, ...]:
         for feature in FEATURES
     ]
     states = [
-        Field(state_column(input_), TEXT, f"what {input_} come to, by date", bytes_max=65535)
+        Field(state_column(input_), TEXT, f"state of the features of {input_}, by date", bytes_max=65535)
         for input_ in Input
     ]
     return (*features[:FEATURES_BEFORE_STATES], *states, *features[FEATURES_BEFORE_STATES:])
@@ -314,28 +314,31 @@ LEAD_FEATURES = Entity(
         Field(
             "lead_organization_id",
             TEXT,
-            "the root, or a leaf that was absorbed",
+            "the root, or a merged leaf",
             required=True,
             bytes_max=128,
         ),
         Field(
             "version",
             INTEGER,
-            "grows with each write of this lead's features, and never restarts",
+            "grows with each write of these features",
             required=True,
         ),
         Field("changed_at", TIMESTAMP, "when this version was written", required=True),
-        Field("computed_at", TIMESTAMP, "as of when any of its features was computed last"),
+        Field("computed_at", TIMESTAMP, "the newest instant for which a feature was computed"),
         Field(
             "merged_into",
             TEXT,
-            "the root that absorbed this leaf: it has no features of its own",
+            "a merged leaf: its root, which has the features",
             bytes_max=128,
         ),
-        Field("leaves", TEXT, "of earlier rows: all leaves of a root, separated by commas"),
+        Field("leaves", TEXT, "only older rows: all leaves of a root, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),
-        Field("topology", INTEGER, "number of the change that last merged or unmerged it"),
-        *(Field(as_of_column(name), TIMESTAMP, f"as of when {name} were computed") for name in Input),
+        Field("topology", INTEGER, "number of its newest merge or reversal"),
+        *(
+            Field(as_of_column(name), TIMESTAMP, f"the instant for which features of {name} were computed")
+            for name in Input
+        ),
         *_feature_fields(),
     ),
     key=("lead_organization_id", "version"),

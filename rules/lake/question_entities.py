@@ -82,12 +82,10 @@ QUESTIONS = Entity(
         ),
         Field("category", TEXT, "the agent's category, or general", required=True, bytes_max=64),
         Field("prompt", TEXT, "what was asked", required=True, bytes_max=4096),
-        Field("options", TEXT, "multiple_choice: what can be chosen, JSON text: a list"),
+        Field("options", TEXT, "multiple_choice: the options, a JSON list"),
         Field("options_count", INTEGER, "multiple_choice: how many options there are", required=True),
-        Field(
-            "audience", TEXT, "tags of whom it is for, separated by commas; empty: everybody", bytes_max=512
-        ),
-        Field("required_responses", INTEGER, "how many answers it takes", required=True),
+        Field("audience", TEXT, "tags of its audience, separated by commas; empty: everybody", bytes_max=512),
+        Field("required_responses", INTEGER, "how many answers it needs", required=True),
         Field("closes_at", TIMESTAMP, "from when it takes no answers", required=True),
         Field(
             "status",
@@ -101,7 +99,7 @@ QUESTIONS = Entity(
         Field(
             "version",
             TEXT,
-            "grows with each published change, and never restarts",
+            "grows with each published change",
             required=True,
             bytes_max=VERSION_BYTES,
         ),
@@ -133,13 +131,13 @@ RESPONSES = Entity(
             "question_type", TEXT, "text or multiple_choice", required=True, bytes_max=32, attribute="type"
         ),
         Field("category", TEXT, "the question's category", required=True, bytes_max=64),
-        Field("number", INTEGER, "its place among the question's answers, from 1", required=True),
-        Field("selected_option", INTEGER, "multiple_choice: the place of the option, from 0"),
-        Field("answer_characters", INTEGER, "text: how long the answer is; what it says is not published"),
+        Field("number", INTEGER, "its number among the question's answers, from 1", required=True),
+        Field("selected_option", INTEGER, "multiple_choice: the option's number, from 0"),
+        Field("answer_characters", INTEGER, "text: the answer's length; its words are not published"),
         Field("confidence", INTEGER, "how sure the person is, 1 to 5"),
         Field("response_time_ms", INTEGER, "how long the person took, as their app says"),
         Field("points", INTEGER, "points before the daily cap", required=True),
-        Field("activity_date", DATE, "the date it counts for (rule 1)", required=True),
+        Field("activity_date", DATE, "the date that it counts for (rule 1)", required=True),
         Field("is_signed_in", BOOLEAN, "whether the person was signed in", required=True),
         Field("day_points_max", INTEGER, "the cap of its date", required=True),
     ),
@@ -169,11 +167,11 @@ ANSWER_STATS = Entity(
         Field(
             "moved_to",
             TEXT,
-            "the same person's pseudonym since a key of fingerprints was rotated; all below is empty then",
+            "the same person's newer pseudonym, after a key rotation; then all below is empty",
             bytes_max=64,
         ),
         Field("total_answers", INTEGER, "answers"),
-        Field("total_points", INTEGER, "points, each date under the daily cap"),
+        Field("total_points", INTEGER, "points, each date's up to the daily cap"),
         Field("streak_days", INTEGER, "length of the run that ends on streak_last_date"),
         Field("longest_streak_days", INTEGER, "length of the longest run"),
         Field("streak_last_date", DATE, "the newest date with an answer"),
@@ -209,7 +207,7 @@ NOTIFICATIONS = Entity(
             "message", TEXT, "what it was about: question=ID, or reminder=DATE", required=True, bytes_max=256
         ),
         Field("claimed_at", TIMESTAMP, "just before it was sent", required=True),
-        Field("question_id", TEXT, "the question that it tells of; empty for a reminder", bytes_max=64),
+        Field("question_id", TEXT, "the question announced; empty for a reminder", bytes_max=64),
         Field("outcome", TEXT, "sent, dead (the phone is gone) or unconfirmed", required=True, bytes_max=16),
         Field("settled_at", TIMESTAMP, "when the outcome was known"),
         Field(

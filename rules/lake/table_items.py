@@ -43,7 +43,7 @@ TABLE_ITEMS = Entity(
         Field(
             "version",
             TEXT,
-            "the place of the change, which grows with those of an item",
+            "grows with each change of the item",
             required=True,
             bytes_max=VERSION_BYTES,
         ),

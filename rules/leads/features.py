@@ -92,15 +92,19 @@ FEATURES = (
     Feature("frequency_purchases_90d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 90 dates", 90),
     Feature("frequency_purchases_365d", PURCHASES, Aggregate.COUNT, Unit.COUNT, "orders in 365 dates", 365),
     Feature(
-        "average_order_value", PURCHASES, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, by orders"
+        "average_order_value", PURCHASES, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, for each order"
     ),
     Feature(
-        "days_since_last_purchase", PURCHASES, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the last order"
+        "days_since_last_purchase",
+        PURCHASES,
+        Aggregate.DAYS_SINCE_LAST,
+        Unit.DAYS,
+        "days since the last order",
     ),
-    Feature("tenure_days", PURCHASES, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "since the first order"),
+    Feature("tenure_days", PURCHASES, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "days since the first order"),
     Feature("has_purchased", PURCHASES, Aggregate.ANY, Unit.FLAG, "whether there is an order"),
     Feature(
-        "recency_days", ACTIVITY, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the lead last did anything"
+        "recency_days", ACTIVITY, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "days since the lead's last activity"
     ),
     Feature(
         "sentiment_avg_30d", SENTIMENT, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30

@@ -12,9 +12,9 @@ PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetent
 CURATED = "CuratedRetentionDays"
 OF_LIFECYCLE = "by age"  # docs/retention.md says how long that takes
 A_NIGHT = "the night after"
-JUDGES = "late events and reversals are judged by it"
-MADE_OF = "every night is made of it"
-BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
+JUDGES = "late events and reversals need it"
+MADE_OF = "nightly runs need it"
+BY_HAND = "loads delete nothing; delete rows in the warehouse yourself"
 # If somebody empties the table of phones by mistake, it can be restored for so long, and until that week's
 # pass (rule 21; analytics/forgetting/gone_phones.py).
 GONE_PHONES_STAY = timedelta(days=7)
@@ -63,12 +63,10 @@ LIFECYCLE, TTL, PASS, QUEUE, WRITER, NOBODY = Enforcer
 
 
 RETENTION_RULES = (
-    RetentionRule(
-        RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS
-    ),
+    RetentionRule(RAW, "PayloadBucket", "leads/: large webhooks", LIFECYCLE, "delete-payloads", PAYLOADS),
     RetentionRule(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
     RetentionRule(RAW, "PayloadBucket", "failures/", LIFECYCLE, "forget-failures", until="30 days"),
-    RetentionRule(RAW, "Event", "raw_payload: webhooks that are small", PASS, "raw_payloads", PAYLOADS),
+    RetentionRule(RAW, "Event", "raw_payload: small webhooks", PASS, "raw_payloads", PAYLOADS),
     RetentionRule(RAW, "raw, quarantine, errors", "raw/", LIFECYCLE, "delete-raw", "RawRetentionDays"),
     RetentionRule(
         RAW,
@@ -79,27 +77,31 @@ RETENTION_RULES = (
         "QuarantineRetentionDays",
     ),
     RetentionRule(
-        RAW, "raw, quarantine, errors", "errors/", WRITER, until="the night that finds a partition for them"
+        RAW, "raw, quarantine, errors", "errors/", WRITER, until="in the night that finds their partition"
     ),
     RetentionRule(TEXT, "Responses", "answer: the words of a text answer", PASS, "answer_texts", WORDS),
     RetentionRule(
         TEXT, "Questions", "prompts and options", TTL, "expires_at", until="90 days after it has closed"
     ),
     RetentionRule(TEXT, "questions", "prompts and options", LIFECYCLE, "delete-curated-questions", CURATED),
-    RetentionRule(TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type's time"),
-    RetentionRule(TEXT, "lead_memory", "versions of that", LIFECYCLE, "delete-curated-lead-memory", CURATED),
+    RetentionRule(
+        TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type says when"
+    ),
+    RetentionRule(TEXT, "lead_memory", "its versions", LIFECYCLE, "delete-curated-lead-memory", CURATED),
     RetentionRule(TEXT, "BPEvents", "properties, in the sender's words", PASS, "events", HOT),
     RetentionRule(TEXT, "events", "properties", LIFECYCLE, "delete-curated-events", CURATED),
     RetentionRule(
-        TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="hashes of the ledger cover them"
+        TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="the ledger's hashes include them"
     ),
-    RetentionRule(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
-    RetentionRule(TEXT, "Notifications", "what customers were told", TTL, "expires_at", until="a month"),
+    RetentionRule(TEXT, "ledger", "reasons of reversals", NOBODY, until=MADE_OF),
     RetentionRule(
-        TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"
+        TEXT, "Notifications", "notifications and their content", TTL, "expires_at", until="a month"
     ),
     RetentionRule(
-        DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone is gone, or its user leaves"
+        TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from them again"
+    ),
+    RetentionRule(
+        DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone or its user is removed"
     ),
     RetentionRule(
         DEVICES,
@@ -107,7 +109,7 @@ RETENTION_RULES = (
         "push tokens, for restores",
         PASS,
         "gone_phones",
-        until=f"{GONE_PHONES_STAY.days} to {2 * GONE_PHONES_STAY.days} days after the phone is gone;"
+        until=f"{GONE_PHONES_STAY.days} to {2 * GONE_PHONES_STAY.days} days after the phone is removed;"
         " of an erased user the night after",
     ),
     RetentionRule(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
@@ -124,13 +126,13 @@ RETENTION_RULES = (
         "PostgreSQL",
         "cookies and devices of leads",
         NOBODY,
-        until="the next event with it would make another lead; an erasure removes it",
+        until="without it the next event would make another lead; an erasure removes it",
     ),
     RetentionRule(
-        ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"
+        ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are compared with it"
     ),
-    RetentionRule(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
-    RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
+    RetentionRule(ANSWERS, "responses", "who chose what, under a pseudonym", NOBODY, until=MADE_OF),
+    RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="readers ask for them"),
     RetentionRule(
         ANSWERS, "answer_stats", "versions of sums", LIFECYCLE, "delete-curated-answer-stats", CURATED
     ),
@@ -147,12 +149,12 @@ RETENTION_RULES = (
     RetentionRule(
         EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"
     ),
-    RetentionRule(EVENTS, "Rewards", "redemptions", NOBODY, until="whoever ships them asks for them"),
-    RetentionRule(EVENTS, "Event", "events of leads", NOBODY, until="features are built from them anew"),
+    RetentionRule(EVENTS, "Rewards", "redemptions", NOBODY, until="partners ask for them"),
+    RetentionRule(EVENTS, "Event", "events of leads", NOBODY, until="features are rebuilt from them"),
     RetentionRule(
-        EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it goes with the events"
+        EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it is needed to read these events"
     ),
-    RetentionRule(EVENTS, "Feature", "features of a lead", NOBODY, until="it is what is asked for"),
+    RetentionRule(EVENTS, "Feature", "features of a lead", NOBODY, until="readers ask for them"),
     RetentionRule(EVENTS, "lead_events", "events of leads", LIFECYCLE, "delete-curated-lead-events", CURATED),
     RetentionRule(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
     RetentionRule(

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9."""
+"""Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9.
+// Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8.
 
 export interface paths {
     "/": {
@@ -1364,11 +1364,11 @@ export interface components {
                         };
                     }[];
                     description?: string;
-                    /** @description whether it is dated before it was declared, too: false */
+                    /** @description whether its date may be before its declaration; default: false */
                     history?: boolean;
                     title?: string;
                     /**
-                     * @description whether one that was shown goes when it is no longer true: never
+                     * @description whether a shown one is withdrawn when it is no longer true; default: never
                      * @enum {unknown}
                      */
                     withdrawn?: "never" | "when_untrue";
@@ -1378,17 +1378,17 @@ export interface components {
             answers?: {
                 /** @description more, if the answer says how sure the person is; left out: none */
                 confidence_points?: number;
-                /** @description the most that a person's answers of one date earn: by the version in force when the date begins */
+                /** @description the most that a person's answers of a date earn, by the version in force when the date begins */
                 day_points_max: number;
                 /** @description of each answer */
                 points: number;
-                /** @description for answers that were neither hasty nor left lying; left out: no such points */
+                /** @description for answers given neither hastily nor late; left out: no such points */
                 timing?: {
-                    /** @description milliseconds, included */
+                    /** @description from so many milliseconds on */
                     from_ms: number;
-                    /** @description more, if the answer took so long */
+                    /** @description more, if the answer took this long */
                     points: number;
-                    /** @description milliseconds, included */
+                    /** @description to so many milliseconds, inclusive */
                     to_ms: number;
                 };
             };
@@ -1410,7 +1410,7 @@ export interface components {
                         /** @description or the most events that earn; a boost lifts what they earn */
                         events?: number;
                         /**
-                         * @description an activity date, or the seven from a Monday
+                         * @description an activity date, or a week from Monday
                          * @enum {unknown}
                          */
                         per: "day" | "week";
@@ -1423,7 +1423,7 @@ export interface components {
                      */
                     declared_by?: "anybody" | "server";
                     description?: string;
-                    /** @description whether it makes its date an active one; default: true */
+                    /** @description whether an event makes its date active; default: true */
                     keeps_streak?: boolean;
                     /** @description points of one event, before the cap */
                     points: number;
@@ -1433,10 +1433,10 @@ export interface components {
             };
             /** @description when points expire; exactly one of after_days and end_of. Left out: never */
             expiry?: {
-                /** @description so many days after the date they are earned for */
+                /** @description so many days after the event's date */
                 after_days?: number;
                 /**
-                 * @description or with this period of that date
+                 * @description or at the end of this period, counted from that date
                  * @enum {unknown}
                  */
                 end_of?: "month" | "next_month" | "quarter" | "next_quarter" | "year" | "next_year";
@@ -1448,41 +1448,41 @@ export interface components {
             format?: 1;
             /** @description streak freezes; left out: users can have none */
             freezes?: {
-                /** @description for nothing in a month (UTC) */
+                /** @description how many are free in a month (UTC) */
                 free_a_month: number;
-                /** @description how many of a user's may wait to be used */
+                /** @description how many unused ones a user may have */
                 held_max: number;
-                /** @description of each further one */
+                /** @description the price of each further one */
                 price_points: number;
             };
-            /** @description events that a time receipt proves to have waited in a device; left out: 14 and 60 */
+            /** @description events that waited in a device, as a time receipt proves; left out: 14 and 60 */
             offline?: {
-                /** @description how many days of a year a user may have been offline */
+                /** @description on how many days of a year a user may be offline */
                 days_a_year: number;
-                /** @description how old an event may be; up to 3: no more than others */
+                /** @description how old an event may be; 0 to 3: no older than without a receipt */
                 days_max: number;
             };
             /** @description pauses of a streak; left out: users can have none */
             pauses?: {
-                /** @description of any 365 dates in a row */
+                /** @description the most paused dates of any 365 in a row */
                 dates_a_year: number;
-                /** @description of one pause */
+                /** @description the most dates of one pause */
                 dates_max: number;
             };
             /** @description the catalogue, by id */
             rewards?: {
                 [key: string]: {
-                    /** @description on each ledger entry, and by which invoices are written */
+                    /** @description whom the invoices name; each ledger entry has it */
                     brand: string;
-                    /** @description what it is; plain text, which may have lines */
+                    /** @description what it is; plain text, may have several lines */
                     description?: string;
-                    /** @description a picture of it: https://, or data:image/ for a small one */
+                    /** @description a picture: https://, or data:image/ for a small one */
                     image_url?: string;
-                    /** @description how many one user may have; left out: any number */
+                    /** @description how many one user may get; left out: any number */
                     limit_per_user?: number;
-                    /** @description of one; users never name it */
+                    /** @description the price of one; users never name it */
                     price_points: number;
-                    /** @description how many there are in all; only ever raised. Left out: no end */
+                    /** @description how many there are in all; may only be raised. Left out: no limit */
                     stock?: number;
                     /** @description what people see in place of the id; plain text */
                     title?: string;
@@ -1492,11 +1492,11 @@ export interface components {
                     valid_until?: string;
                 };
             };
-            /** @description streaks beside the daily one of the profile, by name */
+            /** @description streaks besides the daily one, by name */
             streaks?: {
                 [key: string]: {
                     description?: string;
-                    /** @description whose events count; left out: of all types that keep streaks */
+                    /** @description the types that count; left out: all that keep streaks */
                     event_types?: string[];
                     /** @description whether a freeze covers a missed period; default: false */
                     freezes?: boolean;
@@ -1506,13 +1506,13 @@ export interface components {
                         events?: number;
                         /** @description the sum of a property over the period's events */
                         sum?: {
-                            /** @description with up to three decimals */
+                            /** @description has up to three decimals */
                             at_least: number;
-                            /** @description a number of the data contract */
+                            /** @description a number that the data contract has */
                             property: string;
                         };
                     };
-                    /** @description whether a pause covers one: false */
+                    /** @description whether a pause covers one; default: false */
                     pauses?: boolean;
                     /**
                      * @description a week begins on Monday
@@ -2287,11 +2287,11 @@ export interface operations {
                         /** @description when they were last stored */
                         computed_at: string | null;
                         features: {
-                            /** @description spent, less refunds, by orders */
+                            /** @description spent, less refunds, for each order */
                             average_order_value?: number | null;
                             /** @description campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays) */
                             campaign_ignored?: number | null;
-                            /** @description since the last order */
+                            /** @description days since the last order */
                             days_since_last_purchase?: number | null;
                             /** @description orders in 30 dates */
                             frequency_purchases_30d?: number | null;
@@ -2309,11 +2309,11 @@ export interface operations {
                             monetary_365d?: number | null;
                             /** @description spent, less refunds */
                             monetary_total?: number | null;
-                            /** @description since the lead last did anything */
+                            /** @description days since the lead's last activity */
                             recency_days?: number | null;
                             /** @description -1 to 1, of messages in 30 dates */
                             sentiment_avg_30d?: number | null;
-                            /** @description since the first order */
+                            /** @description days since the first order */
                             tenure_days?: number | null;
                         };
                         lead_id: string;
