@@ -1,4 +1,4 @@
-"""Asks for features to be computed anew: the index of the leads that need it, and the queue of requests."""
+"""The index of the leads whose features time still changes, and the queue that asks for new features."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from adapters.platform.tables import chunks, query_all
 from rules.privacy.tombstones import SafeToLog
 
 INDEX = "ByActivity"
-CALL_MAX = 10  # SendMessageBatch's own limit
+CALL_MAX = 10  # messages in a call: SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message
 SEND_ATTEMPTS_MAX = 6
 
@@ -19,14 +19,14 @@ class ActiveLeads:
     """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
-        """shards: the same number as the writer of features has."""
+        """shards: as many as the FeatureStore has that writes the table."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
     def ids(self) -> Iterator[str]:
         """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
 
-        They are all leads of the index, however long ago they were active. A lead leaves the index with its
-        last refresh (`listing_date`). So a lead that was active long ago has missed that refresh.
+        A lead leaves the index at the last refresh that can change its features (`listing_date`). So a lead
+        that is still listed long after its last activity has missed a refresh, and needs it.
         """
         for shard in range(self._shards):
             rows = query_all(
@@ -45,29 +45,32 @@ class RefreshUnsent(SafeToLog, Exception):
 
 
 class FeatureQueue:
-    """The feature-refresh queue: asks for refreshes or rebuilds of many leads, some of them in a message."""
+    """The feature-refresh queue: asks for refreshes or rebuilds of many leads, up to 50 in a message."""
 
     def __init__(self, sqs: Any, url: str) -> None:
         self._sqs, self._url = sqs, url
 
     def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
-        """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
+        """Ask for features as of a stamp; returns (number of leads, number of messages).
+
+        Raises RefreshUnsent.
+        """
         return self._request(leads, lambda chunk: {"refresh": {"as_of": as_of, "leads": chunk}})
 
-    def request_rebuild(self, leads: Iterable[str], is_anew: bool = False) -> tuple[int, int]:
+    def request_rebuild(self, leads: Iterable[str], ignores_stored: bool = False) -> tuple[int, int]:
         """Ask for features as the stored events say; returns and raises as request_refresh().
 
-        is_anew: the stored items count as damaged (FeatureRepair).
+        ignores_stored: items that can be read are rebuilt like damaged ones (FeatureRepair).
         """
-        flags = {"anew": True} if is_anew else {}
+        flags = {"anew": True} if ignores_stored else {}
         return self._request(leads, lambda chunk: {"rebuild": {"leads": chunk, **flags}})
 
     def _request(self, leads: Iterable[str], body: Callable[[list[str]], Any]) -> tuple[int, int]:
         lead_count = message_count = 0
-        for groups in chunks(chunks(leads, LEADS_MAX), CALL_MAX):
-            self._send([json.dumps(body(group)) for group in groups])
-            lead_count += sum(map(len, groups))
-            message_count += len(groups)
+        for leads_by_message in chunks(chunks(leads, LEADS_MAX), CALL_MAX):
+            self._send([json.dumps(body(message_leads)) for message_leads in leads_by_message])
+            lead_count += sum(map(len, leads_by_message))
+            message_count += len(leads_by_message)
         return lead_count, message_count
 
     def _send(self, bodies: list[str]) -> None:

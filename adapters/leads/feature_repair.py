@@ -31,17 +31,17 @@ class FeatureRepair:
     table: str
     store: FeatureStore  # of the same table
 
-    def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
+    def readable(self, leads: Iterable[str], ignores_stored: bool = False) -> dict[str, FeatureItem]:
         """Return the leads' items, strongly consistent; writes damaged ones anew, with what can be read.
 
-        is_anew: every root's item counts as damaged. For a lead without an item it returns one that is not
-        stored. An item that another writer changes meanwhile is left out.
+        ignores_stored: every root's item counts as damaged. For a lead without an item it returns one that is
+        not stored. An item that another writer changes meanwhile is left out.
         """
         ids = list(dict.fromkeys(leads))
         stored = self.store.stored(ids)
         items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
         for lead, item in stored.items():
-            if is_readable(item) and not (is_anew and "merged_into" not in item):
+            if is_readable(item) and not (ignores_stored and "merged_into" not in item):
                 items[lead] = feature_item_from(item)
             elif (salvaged := self._put_salvaged(item)) is not None:
                 items[lead] = salvaged

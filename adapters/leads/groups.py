@@ -115,8 +115,8 @@ class GroupEvents:
 
     A row names a root, and an event of a leaf that it has absorbed. An event gets its rows before it is
     announced (processors/leads/lead_events.py); older events get theirs when their leaf comes to the root
-    (adapters/leads/persons.py). So what is counted of an absorbed leaf always has rows, except for leaves
-    that are still `pending` at the root.
+    (adapters/leads/person_events.py). So what is counted of an absorbed leaf always has rows, except for
+    leaves that are still `pending` at the root.
 
     Rows are never changed or deleted. The item of a leaf in the table Feature says where the leaf is, and a
     reader asks there. So rows may be written again, late, or for a root that the leaf has left.

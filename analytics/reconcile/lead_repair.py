@@ -58,7 +58,7 @@ class LeadRepair:
             provable = {lead for lead, doubt in doubts.items() if not doubt}
             anew = provable & {row[LEAD] for row in wrong_items}
             self.queue.request_rebuild(sorted(provable - anew))
-            self.queue.request_rebuild(sorted(anew), is_anew=True)
+            self.queue.request_rebuild(sorted(anew), ignores_stored=True)
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}

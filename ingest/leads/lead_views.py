@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.web.caller import ApiError, Caller, invalid_field

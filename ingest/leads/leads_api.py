@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of

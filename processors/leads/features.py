@@ -25,7 +25,7 @@ from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
@@ -177,7 +177,7 @@ class FeatureProcessor:
         """
         if item.is_joining:
             self.memory.absorb(item.lead_organization_id, item.pending, as_of)
-            joining = self.events.joining(item)
+            joining = self.events.list_pending(item)
             contacts = self.memory.contacts(item)
             return feature_changes.change_with_leaves(item, joining, contacts, as_of, self.grace_days)
         return self._change_from_all_events(item, affected, as_of)

@@ -16,7 +16,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer

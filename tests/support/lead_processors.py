@@ -14,7 +14,7 @@ from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from processors.leads.features import FeatureProcessor
