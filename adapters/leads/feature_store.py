@@ -1,9 +1,9 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-feature_repair.py repairs damaged items. feature_refresh.py finds the leads whose features time changes.
+feature_repair.py repairs damaged items.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 from zlib import crc32
@@ -11,13 +11,14 @@ from zlib import crc32
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
-from adapters.platform.tables import get_all
+from adapters.platform.tables import get_all, query_all
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, ShownValue, shown_value
 
 ATTEMPTS_MAX = 10
 HOPS = 3  # in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
+INDEX = "ByActivity"
 
 
 class FeatureItemChanged(Exception):
@@ -93,6 +94,31 @@ class FeatureStore:
             self._dynamodb.exceptions.TransactionConflictException,
         ):
             raise FeatureItemChanged(before.lead_organization_id) from None
+
+
+class ActiveLeads:
+    """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        """shards: as many as the FeatureStore has that writes the table."""
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def ids(self) -> Iterator[str]:
+        """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
+
+        A lead leaves the index at the last refresh that can change its features (`listing_date`). So a lead
+        that is still listed long after its last activity has missed a refresh, and needs it.
+        """
+        for shard in range(self._shards):
+            rows = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName=INDEX,
+                KeyConditionExpression="active_shard = :shard",
+                ExpressionAttributeValues=encode_item({":shard": str(shard)}),
+                ProjectionExpression="lead_organization_id",
+            )
+            yield from (row["lead_organization_id"]["S"] for row in rows)
 
 
 def _map_changes(before: FeatureItem, change: Change) -> tuple[dict[str, Any], list[str]]:

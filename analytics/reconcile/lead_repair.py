@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
-from adapters.leads.feature_refresh import FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
 from analytics.reconcile.lead_items import LEAD, LeadItems, Row, as_text

@@ -21,6 +21,7 @@ from typing import Any
 from adapters import settings
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_repair import FeatureRepair
+from adapters.leads.feature_requests import rebuild_of, refresh_of
 from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import Topology
@@ -33,7 +34,6 @@ from adapters.platform.queues import PoisonMessage
 from adapters.privacy.erased_records import is_erased
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
-from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, latest_instant

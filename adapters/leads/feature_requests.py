@@ -1,43 +1,20 @@
-"""The index of the leads whose features time still changes, and the queue that asks for new features."""
+"""The feature-refresh queue's messages: requests for refreshes and rebuilds of many leads."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.items import encode_item
-from adapters.platform.tables import chunks, query_all
+from adapters.platform.queues import PoisonMessage
+from adapters.platform.tables import chunks
+from rules.days import stamp, unstamp
+from rules.leads.feature_changes import AHEAD_MAX
 from rules.privacy.tombstones import SafeToLog
 
-INDEX = "ByActivity"
 CALL_MAX = 10  # messages in a call: SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message
 SEND_ATTEMPTS_MAX = 6
-
-
-class ActiveLeads:
-    """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
-
-    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
-        """shards: as many as the FeatureStore has that writes the table."""
-        self._dynamodb, self._table, self._shards = dynamodb, table, shards
-
-    def ids(self) -> Iterator[str]:
-        """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
-
-        A lead leaves the index at the last refresh that can change its features (`listing_date`). So a lead
-        that is still listed long after its last activity has missed a refresh, and needs it.
-        """
-        for shard in range(self._shards):
-            rows = query_all(
-                self._dynamodb,
-                TableName=self._table,
-                IndexName=INDEX,
-                KeyConditionExpression="active_shard = :shard",
-                ExpressionAttributeValues=encode_item({":shard": str(shard)}),
-                ProjectionExpression="lead_organization_id",
-            )
-            yield from (row["lead_organization_id"]["S"] for row in rows)
 
 
 class RefreshUnsent(SafeToLog, Exception):
@@ -45,7 +22,7 @@ class RefreshUnsent(SafeToLog, Exception):
 
 
 class FeatureQueue:
-    """The feature-refresh queue: asks for refreshes or rebuilds of many leads, up to 50 in a message."""
+    """Puts requests on the queue, each for up to 50 leads."""
 
     def __init__(self, sqs: Any, url: str) -> None:
         self._sqs, self._url = sqs, url
@@ -82,3 +59,49 @@ class FeatureQueue:
             if not unsent:
                 return
         raise RefreshUnsent(f"{len(unsent)} messages to {self._url}")
+
+
+def check_instant(as_of: datetime, now: datetime) -> None:
+    """Raise ValueError for an instant that no clock of ours can be at: features only go forward.
+
+    Example: once computed as of 2062, a lead would be in no window, and in no list, until then.
+    """
+    if as_of > now + AHEAD_MAX:
+        raise ValueError(f"as_of {stamp(as_of)} is more than a day ahead of {stamp(now)}")
+
+
+def refresh_of(request: Any, now: datetime) -> tuple[datetime, list[str]]:
+    """Read {"as_of": stamp, "leads": [id]}; raises PoisonMessage, with the field and the reason."""
+    leads = _leads(request, "refresh")
+    try:
+        as_of = unstamp(request["as_of"])
+        if stamp(as_of) != request["as_of"]:
+            raise ValueError(request["as_of"])
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
+        raise PoisonMessage(f"refresh.as_of is no stamp: {error!r}") from None
+    try:
+        check_instant(as_of, now)
+    except ValueError as error:
+        raise PoisonMessage(f"refresh.{error}") from None
+    return as_of, leads
+
+
+def rebuild_of(request: Any) -> tuple[list[str], bool]:
+    """Read {"leads": [id], "anew"?}; raises PoisonMessage, with the field and the reason.
+
+    anew: stored items are ignored, also those that can be read.
+    """
+    return _leads(request, "rebuild"), request.get("anew") is True
+
+
+def _leads(request: Any, name: str) -> list[str]:
+    if not isinstance(request, Mapping):
+        raise PoisonMessage(f"{name} is no object")
+    leads = request.get("leads")
+    if (
+        not isinstance(leads, list)
+        or len(leads) > LEADS_MAX
+        or not all(isinstance(lead, str) for lead in leads)
+    ):
+        raise PoisonMessage(f"{name}.leads is no list of at most {LEADS_MAX} ids")
+    return leads
