@@ -134,7 +134,7 @@ class GroupEvents:
         for root, event in events:
             if root == event.lead_organization_id:
                 continue
-            for sort_key in (f"#{event.place}", f"{event.event_type}#{event.place}"):
+            for sort_key in (f"#{event.sort_key}", f"{event.event_type}#{event.sort_key}"):
                 row = {ROOT: root, ROW_KEY: sort_key, LEAF: event.lead_organization_id}
                 rows[root, sort_key] = row
         put_all(self._dynamodb, self._table, [encode_item(row) for row in rows.values()])

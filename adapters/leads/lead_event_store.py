@@ -242,7 +242,7 @@ def _claim(event: LeadEvent, body_hash: str) -> Item:
             "user_id": f"{event.source}#{event.external_event_id}",
             "idempotency_key": CLAIM_KEY,
             "body_hash": body_hash,
-            "target": f"{event.lead_organization_id}#{event.place}",
+            "target": f"{event.lead_organization_id}#{event.sort_key}",
             "created_at": event.received_at,
         }
     )
