@@ -138,11 +138,15 @@ def _queue_payload(
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(payload, envelope, now)
-    if opened.refused and not keep_bad:
-        raise invalid_fields([(part.field, part.reason) for part in opened.refused])
-    if opened.events or opened.refused or opened.broken:
+    if opened.refusals and not keep_bad:
+        raise invalid_fields([(part.field, part.reason) for part in opened.refusals])
+    if opened.events or opened.refusals or opened.decoder_bugs:
         _parts().queue.put(envelope.message())
-    counts = {"events": len(opened.events), "refused": len(opened.refused), "broken": len(opened.broken)}
+    counts = {
+        "events": len(opened.events),
+        "refused": len(opened.refusals),
+        "broken": len(opened.decoder_bugs),
+    }
     logger.info("hook", extra={"organization": hook.organization_id, "source": hook.source, **counts})
     return opened
 

@@ -14,7 +14,7 @@ from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
 from adapters.leads.person_events import PersonEvents
 from adapters.settings.choices import currencies, currency_of
-from ingest.leads.lead_accept import RESERVED
+from ingest.leads.lead_accept import RESERVED_INTEGRATION
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
@@ -64,7 +64,7 @@ class LeadViews:
 
     def has_change(self, organization: str, change: str) -> bool:
         """Return whether a change of identity, by its number, has been announced to an organization."""
-        return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
+        return self.people.events.leaf_of(f"{organization}/{RESERVED_INTEGRATION}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
         """Return {"lead_id"}: the root that has an integration's event. Raises 404 for an unknown event."""

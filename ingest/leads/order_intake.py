@@ -33,7 +33,7 @@ class OrderIntake:
     payloads: LeadPayloads  # stores large webhooks
 
     def store(
-        self, event: DecodedEvent, part: PayloadPart, sent: Envelope, resolve: Resolver
+        self, event: DecodedEvent, part: PayloadPart, envelope: Envelope, resolve: Resolver
     ) -> StoreOutcome:
         """Join a webhook's state of an order to the stored one; returns what became of the webhook.
 
@@ -41,7 +41,7 @@ class OrderIntake:
         If no webhook of the order names anybody yet, the state is stored without events. resolve: finds the
         lead; called at most once. Raises OrderContended.
         """
-        order, digest, source = order_of(event), part_digest(part), sent.context.source
+        order, digest, source = order_of(event), part_digest(part), envelope.context.source
         for _ in pauses(ATTEMPTS_MAX):
             stored = self.orders.read(source, order.order_id)
             if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
@@ -60,7 +60,7 @@ class OrderIntake:
             elif changes and not record.leaf:
                 lead = resolve()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, state=after), event, sent, changes)
+            record, events = _count_changes(replace(record, state=after), event, envelope, changes)
             if events:  # the first one has the webhook as its raw payload
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
             if self.orders.put(record, stored, events):
@@ -90,7 +90,7 @@ def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) ->
 
 
 def _count_changes(
-    record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
+    record: OrderRecord, event: DecodedEvent, envelope: Envelope, changes: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return the record with the events counted, and the events. Their ids: `order:7`, then `order:7/2`."""
     event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
@@ -102,14 +102,14 @@ def _count_changes(
             external_event_id=name if number == 1 else f"{name}/{number}",
             event_type=change.event_type,
             occurred_at=change.at,
-            payload=_payload(change, order, sent),
+            payload=_payload(change, order, envelope),
         )
-        events.append(stored_event(decoded, sent, record.leaf, record.root_id))
+        events.append(stored_event(decoded, envelope, record.leaf, record.root_id))
     return replace(record, event_counts=event_counts), events
 
 
-def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
-    amount = amount_in(change.currency, change.amount_minor, sent.context)
+def _payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
+    amount = amount_in(change.currency, change.amount_minor, envelope.context)
     payload: dict[str, object] = {"order_id": order.order_id, **amount}
     if change.event_type == PURCHASE_COMPLETED and order.products:
         payload["products"] = list(order.products)
