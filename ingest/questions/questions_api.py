@@ -21,7 +21,8 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
+from ingest.questions.answer_views import AnswerStats, OwnAnswers
+from ingest.questions.answers import AnswerLimits, Answers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,
