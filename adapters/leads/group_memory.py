@@ -96,7 +96,7 @@ class GroupMemory:
     def contacts(self, item: FeatureItem) -> list[Contact]:
         """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
         entries = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
-        leaves = {piece.home for entry in entries for piece in entry.evidence}
+        leaves = {piece.leaf for entry in entries for piece in entry.evidence}
         members = self._features.members(item.lead_organization_id, leaves)
         present_entries = (entry_of_leaves(entry, members) for entry in entries)
         return [campaign_contact(entry) for entry in present_entries if entry is not None]

@@ -89,27 +89,6 @@ class Topology:
         return True
 
 
-def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
-    """Return the update of a leaf that comes to a root."""
-    pending = _pending_update(item, coming) if item.pending else {}
-    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
-
-
-def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
-    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
-    if not coming:
-        return {}, ()
-    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
-    if item.lead_organization_id in coming:
-        return sets, ("merged_into", "inputs")
-    return sets, () if item.has_state else ("inputs",)
-
-
-def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
-    """Return the update of a root that leaves leave: those are no longer pending there."""
-    return {"pending": sorted({*item.pending} - coming)}
-
-
 class GroupEvents:
     """The table GroupEvents: which events a root has besides its own, so that a page of them is one query.
 
@@ -158,3 +137,24 @@ class GroupEvents:
         for row in map(decode_item, rows):
             if row[ROW_KEY] != last:  # until is not among them, and BETWEEN has both ends
                 yield {LEAF: row[LEAF], SORT_KEY: row[ROW_KEY].partition("#")[2]}
+
+
+def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
+    """Return the update of a leaf that comes to a root."""
+    pending = _pending_update(item, coming) if item.pending else {}
+    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
+
+
+def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
+    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
+    if not coming:
+        return {}, ()
+    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
+    if item.lead_organization_id in coming:
+        return sets, ("merged_into", "inputs")
+    return sets, () if item.has_state else ("inputs",)
+
+
+def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
+    """Return the update of a root that leaves leave: those are no longer pending there."""
+    return {"pending": sorted({*item.pending} - coming)}

@@ -82,23 +82,6 @@ class _Connection:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
-@cache
-def _tls_context() -> ssl.SSLContext:
-    return ssl.create_default_context()
-
-
-def _post_request(
-    opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes
-) -> SendAnswer:
-    """Send a request over an open socket; raises OSError and http.client.HTTPException."""
-    connection = http.client.HTTPConnection(target.host, target.port)
-    connection.sock, connection.auto_open = opened, 0
-    common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
-    connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
-    with connection.getresponse() as answer:
-        return SendAnswer(answer.status, f"HTTP {answer.status}")
-
-
 @dataclass(frozen=True, slots=True)
 class HookSender:
     """Posts requests to public addresses."""
@@ -149,10 +132,6 @@ class HookSender:
             opened.settimeout(self.answer_seconds)
             return opened
         raise AddressRefused("the host has no address")
-
-
-def _error_text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +199,24 @@ class Transports:
         if endpoint.endpoint_id == BUS:
             return self.bus.send(endpoint, notification)
         return self.webhooks.send(endpoint, notification, now)
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _post_request(
+    opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes
+) -> SendAnswer:
+    """Send a request over an open socket; raises OSError and http.client.HTTPException."""
+    connection = http.client.HTTPConnection(target.host, target.port)
+    connection.sock, connection.auto_open = opened, 0
+    common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
+    connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
+    with connection.getresponse() as answer:
+        return SendAnswer(answer.status, f"HTTP {answer.status}")
+
+
+def _error_text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:300]

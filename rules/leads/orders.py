@@ -121,30 +121,6 @@ def order_amounts(state: OrderState) -> dict[str, OrderAmount]:
     return amounts
 
 
-def _in_shop_money(
-    placed: PlacedOrder, refunds: Iterable[RefundTransaction]
-) -> Iterator[tuple[RefundTransaction, int, str]]:
-    """Yield (transaction, amount, currency) of those that have succeeded, in the shop's currency if known.
-
-    If amounts are converted at the order's rate, their sum so far is rounded, and not each amount. So refunds
-    of the whole order add up to its total.
-    """
-    presented = converted = 0
-    for refund in sorted(refunds):
-        if refund.status != SUCCEEDED or not refund.amount_minor:
-            continue
-        if refund.shop_currency:
-            yield refund, refund.shop_minor, refund.shop_currency
-        elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
-            presented += refund.amount_minor
-            twice = 2 * presented * placed.amount_minor
-            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
-            yield refund, rounded - converted, placed.currency
-            converted = rounded
-        else:
-            yield refund, refund.amount_minor, refund.currency
-
-
 def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     """Return the events that report the difference of two states, by key."""
     old, new = order_amounts(before), order_amounts(after)
@@ -154,35 +130,12 @@ def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     return changes
 
 
-def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
-    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
-    if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
-        yield from _changes_of_key(key, old, None)
-        old = None
-    newest = new or old
-    if newest is None or old == new:
-        return
-    count = (new.count if new else 0) - (old.count if old else 0)
-    amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
-    if count:
-        event_type = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
-    else:
-        event_type = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
-    yield OrderChange(key, event_type, newest.at, abs(amount), newest.currency)
-
-
 def to_text(state: OrderState) -> str:
     """Return the state of an order as its claim has it: JSON."""
     placed = _json_values(state.placed) if state.placed else None
     paid_back = {name: _json_values(transaction) for name, transaction in state.paid_back.items()}
     deleted = [True] if state.is_deleted else []
     return json.dumps([placed, paid_back, *deleted], sort_keys=True, separators=(",", ":"))
-
-
-def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
-    """Return the values of all fields, without the last two if the shop has not said them."""
-    values = [getattr(part, name) for name in part.__slots__]
-    return values if values[-1] else values[:-2]
 
 
 def from_text(text: str) -> OrderState:
@@ -218,3 +171,50 @@ def total_in(
         (amount * rates[currency] for currency, amount in foreign.items()), Decimal()
     )
     return total.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
+
+
+def _in_shop_money(
+    placed: PlacedOrder, refunds: Iterable[RefundTransaction]
+) -> Iterator[tuple[RefundTransaction, int, str]]:
+    """Yield (transaction, amount, currency) of those that have succeeded, in the shop's currency if known.
+
+    If amounts are converted at the order's rate, their sum so far is rounded, and not each amount. So refunds
+    of the whole order add up to its total.
+    """
+    presented = converted = 0
+    for refund in sorted(refunds):
+        if refund.status != SUCCEEDED or not refund.amount_minor:
+            continue
+        if refund.shop_currency:
+            yield refund, refund.shop_minor, refund.shop_currency
+        elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
+            presented += refund.amount_minor
+            twice = 2 * presented * placed.amount_minor
+            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
+            yield refund, rounded - converted, placed.currency
+            converted = rounded
+        else:
+            yield refund, refund.amount_minor, refund.currency
+
+
+def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
+    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
+    if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
+        yield from _changes_of_key(key, old, None)
+        old = None
+    newest = new or old
+    if newest is None or old == new:
+        return
+    count = (new.count if new else 0) - (old.count if old else 0)
+    amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
+    if count:
+        event_type = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
+    else:
+        event_type = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
+    yield OrderChange(key, event_type, newest.at, abs(amount), newest.currency)
+
+
+def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
+    """Return the values of all fields, without the last two if the shop has not said them."""
+    values = [getattr(part, name) for name in part.__slots__]
+    return values if values[-1] else values[:-2]

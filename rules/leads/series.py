@@ -124,19 +124,6 @@ def contributions(event: LeadEvent) -> dict[Input, Contribution]:
     return added
 
 
-def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
-    count, sign = ORDER_SIGNS[event.event_type]
-    name = "foreign_minor" if "foreign_minor" in event.payload else "amount_minor"
-    amount, currency = event.payload.get(name), event.payload.get("currency")
-    if type(amount) is not int or not 0 <= amount <= AMOUNT_MINOR_MAX:
-        raise MalformedLeadEvent(f"{name} is no whole number from 0 to {AMOUNT_MINOR_MAX}")
-    if name == "amount_minor":
-        return Contribution(mark, day, count, sign * amount)
-    if not isinstance(currency, str) or CURRENCY.fullmatch(currency) is None:
-        raise MalformedLeadEvent("currency is no code of ISO 4217")
-    return Contribution(mark, day, count, 0, (currency, sign * amount))
-
-
 def mark_of(occurred_at: str, event_id: str) -> Mark:
     """Return an event's mark. occurred_at: a stamp."""
     microseconds = (unstamp(occurred_at) - EPOCH) // MICROSECOND
@@ -188,6 +175,79 @@ def add_contribution(
         newest_left=max(filter(None, (rolled.newest_left, *leaving)), default=None),
         has_all_notes=rolled.has_all_notes,
     )
+
+
+def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
+    """Drop the dates that no window reaches any more: they stay in the totals.
+
+    A date whose count is below 0 is kept: an order was cancelled there before its own event came.
+    """
+    floor = as_of.toordinal() - KEPT_DAYS[input_]
+    days = {day: (count, amount) for day, (count, amount) in series.days.items() if day > floor or count < 0}
+    return replace(series, days=days)
+
+
+def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
+    """Return the series of two leads that are one from now on, and the marks that it has no room for.
+
+    No event is in both. The caller notes these marks once the series is stored.
+    """
+    marks = sorted({*one.marks, *other.marks})
+    leaving = marks[:-MARKS_MAX]
+    foreign = _sum_by_key(one.foreign, other.foreign)
+    united = Series(
+        count=one.count + other.count,
+        amount=one.amount + other.amount,
+        first=min(filter(None, (one.first, other.first)), default=0),
+        last=max(one.last, other.last),
+        days=_sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
+        marks=tuple(marks[-MARKS_MAX:]),
+        foreign={currency: sums for currency, sums in foreign.items() if sums != (0, 0)},
+        newest_left=max(filter(None, (one.newest_left, other.newest_left, *leaving)), default=None),
+        has_all_notes=one.has_all_notes and other.has_all_notes and not leaving,
+    )
+    return united, leaving
+
+
+def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
+    """Return the state of all of a lead's events, each of which may be there twice.
+
+    A malformed event adds nothing: it was kept with its reason when it was first processed.
+    """
+    by_mark: dict[Input, dict[Mark, Contribution]] = {input_: {} for input_ in SERIES_INPUTS}
+    for event in events:
+        with suppress(MalformedLeadEvent):
+            for input_, contribution in contributions(event).items():
+                by_mark[input_][contribution.mark] = contribution
+    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
+
+
+def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
+    """Return the marks of events that are in a state that was built, without a mark in it and without a note.
+
+    events: those that the state was built of.
+    """
+    unnoted = {input_: series for input_, series in state.items() if not series.has_all_notes}
+    marks: dict[Mark, None] = {}
+    for event in events if unnoted else ():
+        with suppress(MalformedLeadEvent):
+            added = contributions(event).items()
+            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
+    present = {mark for series in unnoted.values() for mark in series.marks}
+    return [mark for mark in marks if mark not in present]
+
+
+def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
+    count, sign = ORDER_SIGNS[event.event_type]
+    name = "foreign_minor" if "foreign_minor" in event.payload else "amount_minor"
+    amount, currency = event.payload.get(name), event.payload.get("currency")
+    if type(amount) is not int or not 0 <= amount <= AMOUNT_MINOR_MAX:
+        raise MalformedLeadEvent(f"{name} is no whole number from 0 to {AMOUNT_MINOR_MAX}")
+    if name == "amount_minor":
+        return Contribution(mark, day, count, sign * amount)
+    if not isinstance(currency, str) or CURRENCY.fullmatch(currency) is None:
+        raise MalformedLeadEvent("currency is no code of ISO 4217")
+    return Contribution(mark, day, count, 0, (currency, sign * amount))
 
 
 def _span_with_kept_date(series: Series, contribution: Contribution) -> tuple[int, int] | None:
@@ -243,51 +303,6 @@ def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contributio
     return {currency: sums for currency, sums in totals.items() if sums != (0, 0)}
 
 
-def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
-    """Drop the dates that no window reaches any more: they stay in the totals.
-
-    A date whose count is below 0 is kept: an order was cancelled there before its own event came.
-    """
-    floor = as_of.toordinal() - KEPT_DAYS[input_]
-    days = {day: (count, amount) for day, (count, amount) in series.days.items() if day > floor or count < 0}
-    return replace(series, days=days)
-
-
-def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
-    """Return the series of two leads that are one from now on, and the marks that it has no room for.
-
-    No event is in both. The caller notes these marks once the series is stored.
-    """
-    marks = sorted({*one.marks, *other.marks})
-    leaving = marks[:-MARKS_MAX]
-    foreign = _sum_by_key(one.foreign, other.foreign)
-    united = Series(
-        count=one.count + other.count,
-        amount=one.amount + other.amount,
-        first=min(filter(None, (one.first, other.first)), default=0),
-        last=max(one.last, other.last),
-        days=_sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
-        marks=tuple(marks[-MARKS_MAX:]),
-        foreign={currency: sums for currency, sums in foreign.items() if sums != (0, 0)},
-        newest_left=max(filter(None, (one.newest_left, other.newest_left, *leaving)), default=None),
-        has_all_notes=one.has_all_notes and other.has_all_notes and not leaving,
-    )
-    return united, leaving
-
-
-def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
-    """Return the state of all of a lead's events, each of which may be there twice.
-
-    A malformed event adds nothing: it was kept with its reason when it was first processed.
-    """
-    by_mark: dict[Input, dict[Mark, Contribution]] = {input_: {} for input_ in SERIES_INPUTS}
-    for event in events:
-        with suppress(MalformedLeadEvent):
-            for input_, contribution in contributions(event).items():
-                by_mark[input_][contribution.mark] = contribution
-    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
-
-
 def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:
     counts = Counter[int]()
     for contribution in added:
@@ -313,18 +328,3 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
         has_all_notes=newest_left is None,
     )
     return drop_old_dates(series, input_, as_of)
-
-
-def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks of events that are in a state that was built, without a mark in it and without a note.
-
-    events: those that the state was built of.
-    """
-    unnoted = {input_: series for input_, series in state.items() if not series.has_all_notes}
-    marks: dict[Mark, None] = {}
-    for event in events if unnoted else ():
-        with suppress(MalformedLeadEvent):
-            added = contributions(event).items()
-            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
-    present = {mark for series in unnoted.values() for mark in series.marks}
-    return [mark for mark in marks if mark not in present]

@@ -172,73 +172,6 @@ def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
     return run.length > length_max
 
 
-def _streak_notices(
-    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
-) -> tuple[list[Notice], LostStreak | None]:
-    """Return the notices of the streak, and the loss that a late event may still overturn.
-
-    Several events may lie between the two views. So a streak may be lost, and a new one begin.
-    """
-    length_before, length, run = before["current_streak"], after["current_streak"], profile.streak
-    notices: list[Notice] = []
-    last = date.fromisoformat(before["last_activity_date"]) if length_before else date.min
-    if length_before and not (length and run and run_reaches(run, profile.cover, last)):
-        view_after_loss = {**before, "current_streak": 0, "lapses_at": None} if length else after
-        is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
-        data = {
-            "lost_streak": length_before,
-            "reason": "reversed" if is_reversed else "missed",
-            "profile": view_after_loss,
-        }
-        notices.append(Notice(NoticeType.STREAK_LOST, data))
-        lost, length_before = LostStreak(last, length_before), 0
-    if length and run and lost and run_reaches(run, profile.cover, lost.last):
-        data = {"lost_streak": lost.length, "current_streak": length, "profile": after}
-        return [*notices, Notice(NoticeType.STREAK_CORRECTED, data)], None
-    if length > length_before:
-        data = {"from": length_before, "current_streak": length, "profile": after}
-        notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
-    return notices, lost
-
-
-def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]:
-    if any(before[name] != after[name] for name in POINT_FIELDS):
-        change = after["balance"] - before["balance"]
-        earned = after["total_bestie_points"] - before["total_bestie_points"]
-        data = {"change": change, "earned": earned, "profile": after}
-        yield Notice(NoticeType.POINTS_CHANGED, data)
-
-
-def _lapsed_holds(
-    before: tuple[HoldState, ...], profile: Profile, as_of: str
-) -> tuple[tuple[HoldState, ...], list[HoldState]]:
-    """Return the states of the profile's holds, and the holds that have lapsed since the states `before`.
-
-    A hold that the profile no longer has lapsed if its deadline was over when the profile was written. If
-    not, it was captured or released.
-    """
-    by_id = {hold.hold_id: hold for hold in before}
-    current = tuple(
-        by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
-        for hold in profile.holds
-    )
-    current_ids = {hold.hold_id for hold in current}
-    removed = [hold for hold in before if hold.hold_id not in current_ids]
-    lapsed = [
-        *(hold for hold in current if not hold.is_over and hold.until <= as_of),
-        *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
-    ]
-    return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
-
-
-def _hold_view(hold: HoldState) -> dict[str, Any]:
-    return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
-
-
-def _without_points(view: ProfileView) -> ProfileView:
-    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
-
-
 def notices_of_lead(
     state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
 ) -> tuple[list[Notice], ItemNoticeState]:
@@ -323,6 +256,73 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
         if (later.current, later.freezes_available) != (current.current, current.freezes_available):
             break
     return start_of(day, profile.zone)
+
+
+def _streak_notices(
+    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
+) -> tuple[list[Notice], LostStreak | None]:
+    """Return the notices of the streak, and the loss that a late event may still overturn.
+
+    Several events may lie between the two views. So a streak may be lost, and a new one begin.
+    """
+    length_before, length, run = before["current_streak"], after["current_streak"], profile.streak
+    notices: list[Notice] = []
+    last = date.fromisoformat(before["last_activity_date"]) if length_before else date.min
+    if length_before and not (length and run and run_reaches(run, profile.cover, last)):
+        view_after_loss = {**before, "current_streak": 0, "lapses_at": None} if length else after
+        is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
+        data = {
+            "lost_streak": length_before,
+            "reason": "reversed" if is_reversed else "missed",
+            "profile": view_after_loss,
+        }
+        notices.append(Notice(NoticeType.STREAK_LOST, data))
+        lost, length_before = LostStreak(last, length_before), 0
+    if length and run and lost and run_reaches(run, profile.cover, lost.last):
+        data = {"lost_streak": lost.length, "current_streak": length, "profile": after}
+        return [*notices, Notice(NoticeType.STREAK_CORRECTED, data)], None
+    if length > length_before:
+        data = {"from": length_before, "current_streak": length, "profile": after}
+        notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
+    return notices, lost
+
+
+def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]:
+    if any(before[name] != after[name] for name in POINT_FIELDS):
+        change = after["balance"] - before["balance"]
+        earned = after["total_bestie_points"] - before["total_bestie_points"]
+        data = {"change": change, "earned": earned, "profile": after}
+        yield Notice(NoticeType.POINTS_CHANGED, data)
+
+
+def _lapsed_holds(
+    before: tuple[HoldState, ...], profile: Profile, as_of: str
+) -> tuple[tuple[HoldState, ...], list[HoldState]]:
+    """Return the states of the profile's holds, and the holds that have lapsed since the states `before`.
+
+    A hold that the profile no longer has lapsed if its deadline was over when the profile was written. If
+    not, it was captured or released.
+    """
+    by_id = {hold.hold_id: hold for hold in before}
+    current = tuple(
+        by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
+        for hold in profile.holds
+    )
+    current_ids = {hold.hold_id for hold in current}
+    removed = [hold for hold in before if hold.hold_id not in current_ids]
+    lapsed = [
+        *(hold for hold in current if not hold.is_over and hold.until <= as_of),
+        *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
+    ]
+    return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
+
+
+def _hold_view(hold: HoldState) -> dict[str, Any]:
+    return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
+
+
+def _without_points(view: ProfileView) -> ProfileView:
+    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
 
 
 def _number(feature: Any) -> Any:

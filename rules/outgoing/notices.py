@@ -168,21 +168,6 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
-def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
-    return any(_meets(value, wanted) for wanted in wanted_values)
-
-
-def _meets(value: Any, wanted: Any) -> bool:
-    """Return whether a value is the wanted one; or, for {"at_least": n}, a number of n or more.
-
-    In Python true equals 1. Here it does not.
-    """
-    if isinstance(wanted, Mapping):
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and value >= wanted[AT_LEAST]
-    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
-
-
 def next_attempt(failures: int, now: datetime) -> datetime:
     """Return when a lane is tried again after this many failures in a row (1 or more)."""
     return now + RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
@@ -200,3 +185,18 @@ def backoff_after(failures: int) -> timedelta:
     """Return the pause of an endpoint that has refused this many rounds in a row (1 or more)."""
     longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest
+
+
+def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
+    return any(_meets(value, wanted) for wanted in wanted_values)
+
+
+def _meets(value: Any, wanted: Any) -> bool:
+    """Return whether a value is the wanted one; or, for {"at_least": n}, a number of n or more.
+
+    In Python true equals 1. Here it does not.
+    """
+    if isinstance(wanted, Mapping):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and value >= wanted[AT_LEAST]
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)

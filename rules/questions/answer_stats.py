@@ -137,23 +137,6 @@ def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
     return settle_dates(replace(stats, days=days))
 
 
-def _with_response(stats: Stats, response: Response) -> Stats:
-    """Return the stats with a response added to everything but the tally of its date."""
-    day, settled_streak = response.activity_date, stats.settled.streak
-    if settled_streak and day <= settled_streak.last:
-        raise ResponseTooOld(f"{day} has been added up")
-    created_at = min(stats.created_at or response.created_at, response.created_at)
-    newest = max(stats.newest, (response.created_at, response.zone))
-    name, categories = response.category, stats.categories
-    stored = categories.get(name)
-    if stored is None and len(categories) >= CATEGORIES_KEPT:
-        if (day, name) < max((category.first, kept_name) for kept_name, category in categories.items()):
-            raise ResponseTooOld(f"{name} is among the first categories")
-        return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
-    category = Category(stored.answers + 1, min(stored.first, day)) if stored else Category(1, day)
-    return replace(stats, categories={**categories, name: category}, newest=newest, created_at=created_at)
-
-
 def settle_dates(stats: Stats) -> Stats:
     """Return the stats with the dates that are too old to be kept one by one added to the sums."""
     if not stats.days:
@@ -203,6 +186,23 @@ def earned_badges(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[Earned
         if earned_on := stats.settled.earned.get(badge.name) or next(reached, None):
             earned.append(EarnedBadge(badge, earned_on))
     return earned
+
+
+def _with_response(stats: Stats, response: Response) -> Stats:
+    """Return the stats with a response added to everything but the tally of its date."""
+    day, settled_streak = response.activity_date, stats.settled.streak
+    if settled_streak and day <= settled_streak.last:
+        raise ResponseTooOld(f"{day} has been added up")
+    created_at = min(stats.created_at or response.created_at, response.created_at)
+    newest = max(stats.newest, (response.created_at, response.zone))
+    name, categories = response.category, stats.categories
+    stored = categories.get(name)
+    if stored is None and len(categories) >= CATEGORIES_KEPT:
+        if (day, name) < max((category.first, kept_name) for kept_name, category in categories.items()):
+            raise ResponseTooOld(f"{name} is among the first categories")
+        return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
+    category = Category(stored.answers + 1, min(stored.first, day)) if stored else Category(1, day)
+    return replace(stats, categories={**categories, name: category}, newest=newest, created_at=created_at)
 
 
 def _answers_by_date(stats: Stats) -> Progress:
