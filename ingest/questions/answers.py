@@ -63,7 +63,7 @@ class Answers:
             self.limits.relayed.check(caller.user_id, 1, now)
         else:
             self.limits.own.check(user_id, 1, now)
-        question = self.questions.visible(identifier, caller)
+        question = self.questions.find_visible(identifier, caller)
         if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
             raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
         try:
