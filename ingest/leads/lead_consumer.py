@@ -56,8 +56,8 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, bod
 from rules.privacy.tombstones import identity_subject, lead_subject
 
 CONSUMER = "leads"
-REASONS_MAX = 10  # of one message, which are kept
-# How long one event may take: it may wait for a database that wakes up (adapters/postgresql/rds_data.py).
+REASONS_MAX = 10  # reasons of one message that are kept
+# One event may take so long: it may wait for a database that wakes up (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
 # Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
@@ -73,8 +73,8 @@ class LeadConsumer:
     events: LeadEventStore
     orders: OrderStore
     payloads: LeadPayloads
-    currency: str  # currency, phone_regions: the settings
-    phone_regions: str = ""
+    currency: str  # the setting
+    phone_regions: str = ""  # the setting
     erased: ErasureCheck = NO_ERASURES
     # Begins the erasures that sources ask for; without it such a message is poison
     erasing: LeadErasureStarter | None = None
@@ -82,8 +82,9 @@ class LeadConsumer:
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises PoisonMessage if no attempt can ever process it.
 
-        is_over: returns whether the function ends soon. Then it raises TimeIsUp before the next event, but
-        not before the first. The next attempt finds what is stored already.
+        is_over: returns whether the function ends soon. Then the method raises TimeIsUp before the next
+        event, but not before the first, so that each attempt gets further. The next attempt recognises the
+        events that are stored already.
         """
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)

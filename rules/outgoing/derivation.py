@@ -51,17 +51,18 @@ class UserNoticeState:
     The last four fields are of the last look at the user's achievements (achievement_notices.py).
     """
 
-    version: int = 0  # of the profile
-    number: int = 0  # of the newest notification
+    version: int = 0  # the profile's
+    number: int = 0  # the newest notification's
     as_of: str = ""  # a stamp: the latest instant that the notices take into account
     shown: ProfileView = field(default_factory=dict)  # the profile as it was last sent
     lost: LostStreak | None = None  # the last loss that was notified, until a late event overturns it
-    warned: str = ""  # the lapse for which streak.at_risk was sent
+    warned: str = ""  # a stamp: the lapse for which streak.at_risk was sent; "": none
     holds: tuple[HoldState, ...] = ()
-    redeemed: str = ""  # place of the newest redemption of a reward that was notified
+    redeemed: str = ""  # the created_at of the newest redemption that was notified
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
-    achievements: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's
-    # By name, digests of the definitions of the book's achievements at that look; None: nobody has looked.
+    # The user's achievements by name, each with its instant
+    achievements: Mapping[str, str] = field(default_factory=dict)
+    # The book's achievements at the last look: by name, a digest of the definition; None: nobody has looked
     seen_forms: Mapping[str, str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
@@ -71,7 +72,7 @@ class UserNoticeState:
 class ItemNoticeState:
     """The state that a lead's or a question's notifications have reported so far."""
 
-    version: int = 0  # of its item; of a question 1
+    version: int = 0  # the lead's item's; of a question 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -92,14 +93,14 @@ def notices_of_profile(
     is_past = profile.backfilled == profile.version > state.version  # only the past has changed
     lost, warned, seen_forms = state.lost, state.warned, state.seen_forms
     notices: list[Notice] = []
-    changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
+    profile_changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
     if not before or is_past:
         if before != view:
-            notices.append(changed)
+            notices.append(profile_changed)
     else:
         notices, lost = _streak_notices(before, view, profile, state.lost)
         if not notices and _without_points(before) != _without_points(view):
-            notices.append(changed)
+            notices.append(profile_changed)
         notices += _points_notices(before, view)
     if is_at_risk(view, as_of) and warned != view["lapses_at"]:
         warned = view["lapses_at"]
@@ -162,11 +163,11 @@ def due_at(state: UserNoticeState) -> datetime | None:
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
-    """Return whether a run has a date, or began before it.
+    """Return whether a run contains a date, or began before it.
 
-    It does if it is longer than the number of later dates that can be active.
+    That is so if the run is longer than the number of later dates that can be active.
     """
-    later_days = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
+    later_days = (day + number * DAY for number in range(1, (run.last - day).days + 1))
     spent = set(run.spent)
     length_max = sum(later not in spent and not cover.is_neutral(later) for later in later_days)
     return run.length > length_max
@@ -210,9 +211,9 @@ def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[lis
 
 
 def profile_view(profile: Profile, at: datetime) -> ProfileView:
-    """Return the view of a user that notifications have, as of an instant.
+    """Return the profile that notifications contain, as of an instant.
 
-    It is that of `GET /v1/users/{user_id}`, without the fields that change with the clock alone. Its
+    It has the fields of `GET /v1/users/{user_id}`, without those that change with the clock alone. Its
     lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
     own clock, a receiver knows whether the streak is at risk.
     """
