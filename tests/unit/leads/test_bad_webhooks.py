@@ -140,7 +140,9 @@ def test_a_bad_event_of_a_batch_spoils_no_neighbour() -> None:
     webhook = whatsapp(text("a"), text("b", 2, timestamp="x"), text("c", 3))
     opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
     assert [event.external_event_id for event, _ in opened.events] == ["wamid.1", "wamid.3"]
-    assert [each.field for each in opened.refusals] == ["payload.entry.0.changes.0.value.messages.1.timestamp"]
+    assert [each.field for each in opened.refusals] == [
+        "payload.entry.0.changes.0.value.messages.1.timestamp"
+    ]
 
 
 WRONG_VALUES = [

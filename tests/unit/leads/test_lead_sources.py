@@ -153,7 +153,9 @@ def test_a_new_source_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ((event, _),) = open_payload(payload, sent, NOW).events
         assert (event.event_type, sent.context.source) == ("page_viewed", "acme/kiosk")
         broken = open_payload({}, sent, NOW)
-        assert isinstance(broken.decoder_bugs[0], KeyError), "a decoder's bug is told apart from a bad payload"
+        assert isinstance(broken.decoder_bugs[0], KeyError), (
+            "a decoder's bug is told apart from a bad payload"
+        )
     finally:
         sources.names.cache_clear()
         sources.source_named.cache_clear()
