@@ -38,7 +38,7 @@ class CountedEvents:
 
 
 def _name(mark: Mark) -> str:
-    return f"lead-counted#{mark[0]:x}.{mark[1]}"
+    return f"lead-counted#{mark.microseconds:x}.{mark.id_start}"
 
 
 def _key(name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Makes items of the Feature table readable again that are damaged or gone."""
+"""Repairs items of the Feature table that are damaged or lost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,46 +11,46 @@ from rules.days import stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Input
 
-# What reading a damaged item raises.
+# Reading a damaged item raises one of these.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 VERSION_MAX = 2**62
 MAPS = ("features", "as_of", "inputs")
-# The group_changes of an item whose own number is lost. Only 0 would be wrong: it lets leaves' events unread.
+# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
 CHANGES_UNKNOWN = 1
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureRepair:
-    """Makes items readable that are damaged or gone, so that a rebuild can go on from them.
+    """Gives a rebuild items that it can start from.
 
-    What an item says of its group is kept, where it can be read. All else is left out: it follows from
-    events.
+    A damaged item keeps its group's attributes if they can be read. All else is removed from it, because it
+    follows from events.
     """
 
     dynamodb: Any
     table: str
     store: FeatureStore  # of the same table
 
-    def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
-        """Return the leads' items, strongly consistent; writes damaged ones anew, with what can be read.
+    def readable(self, leads: Iterable[str], ignores_stored: bool = False) -> dict[str, FeatureItem]:
+        """Return the leads' items by lead, strongly consistent; replaces the damaged ones in the table.
 
-        is_anew: every root's item counts as damaged. For a lead without an item it returns one that is not
+        ignores_stored: every root's item counts as damaged. A lead without an item gets one that is not
         stored. An item that another writer changes meanwhile is left out.
         """
         ids = list(dict.fromkeys(leads))
         stored = self.store.stored(ids)
         items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
         for lead, item in stored.items():
-            if is_readable(item) and not (is_anew and "merged_into" not in item):
+            if is_readable(item) and not (ignores_stored and "merged_into" not in item):
                 items[lead] = feature_item_from(item)
             elif (salvaged := self._put_salvaged(item)) is not None:
                 items[lead] = salvaged
         return items
 
     def _put_salvaged(self, stored: Item) -> FeatureItem | None:
-        """Replace an item by what can be read of it, and return that; None: another writer was first."""
+        """Replace an item by its readable attributes, and return it; None: another writer was first."""
         salvaged = salvaged_item(stored)
-        if "pending" in salvaged:  # only leaves that name this root
+        if "pending" in salvaged:  # a damaged list may have any ids: only leaves that name this root stay
             lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
             salvaged["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
@@ -67,7 +67,7 @@ class FeatureRepair:
 
 
 def is_readable(stored: Item) -> bool:
-    """Return whether an item has only what live processing writes, so that all its readers can read it."""
+    """Return whether every reader can read an item: its attributes are as live processing writes them."""
     try:
         if any("M" not in stored[name] for name in MAPS if name in stored):
             return False
@@ -89,7 +89,7 @@ def is_readable(stored: Item) -> bool:
 
 
 def salvaged_item(stored: Item) -> Item:
-    """Return what stays of an unreadable item: its lead, its group, and a version beyond its own."""
+    """Return what an unreadable item keeps: its lead, its group, and a version beyond its own."""
     fields = decode_item(stored)
     version, pending, root = fields.get("version"), fields.get("pending"), fields.get("merged_into")
     salvaged: dict[str, Any] = {ID: fields[ID], "regrouped": CHANGES_UNKNOWN}

@@ -6,7 +6,7 @@ from functools import partial
 
 from adapters.leads.feature_store import FeatureStore, GroupUnsettled
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import pauses
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
@@ -24,40 +24,47 @@ GROUP_ATTEMPTS_MAX = 10
 class GroupMemory:
     """The memory of a group of leads: it is kept under their root, also while leaves move between roots.
 
-    Memory items have no lock in common, so the order of steps keeps them right:
+    Two things change a root's memory. A *writer* merges the entries of an event into it (`remember`). A
+    *move* of leaves rebuilds it (`rebuild`), or merges the entries of the leaves that came (`absorb`). Memory
+    items have no lock in common, so the order of steps keeps them right:
 
-    - A writer joins first. Afterwards it reads to which root the leaf belongs (`FeatureStore.home`, strongly
+    - A writer writes first. Afterwards it reads to which root its leaf belongs (`FeatureStore.home`, strongly
       consistent).
-    - A move of leaves sets the topology first. Then it reads memory, then the events. It writes what differs,
-      each entry on condition of the version that was read. Then it reads the topology again.
+    - A move first writes the new root to the items of its leaves. Then it reads memory, then the events. It
+      writes what differs, each entry on condition of the version that was read. Then it reads the leaves'
+      items again.
 
-    If the writer still sees its leaf at the root that it wrote for, any later move will read memory after
-    that write, and make it what the events give. If the leaf has moved, the writer rebuilds the former root,
-    which undoes its write there, and joins at the new one. If the rebuild had read that entry before the
-    writer's join, its condition fails and it starts again. So of a move and a join at the same time at least
-    one sees the other. Of two rebuilds at the same time, the one for the older topology sees after writing
-    that leaves have come or gone, and starts again.
+    So if a writer and a move run at the same time, at least one sees the other:
 
-    Each piece of evidence names its leaf. So a reader can leave out what an event of a leaf that has left has
-    just put there (`contacts`). A campaign's reactions are kept for each leaf, so leaving out loses nothing.
+    - The writer still sees its leaf at the root that it wrote for. Then any later move reads memory after
+      that write, and makes it what the events give.
+    - The leaf has moved. Then the writer rebuilds the former root, which undoes its write there, and writes
+      at the new one.
+    - A rebuild has read an entry before a writer changes it. Then the rebuild's condition fails, and it
+      starts again.
+    - Two rebuilds run at the same time. Then the one for the older group sees after writing that leaves have
+      come or gone, and starts again.
+
+    Each piece of evidence names its leaf. So `contacts` leaves out what an event of a leaf that has left has
+    just put there. A campaign's reactions are kept for each leaf, so leaving out loses nothing.
     """
 
-    def __init__(self, memories: MemoryStore, features: FeatureStore, events: PersonEvents) -> None:
-        self._memories, self._features, self._events = memories, features, events
+    def __init__(self, memories: MemoryStore, features: FeatureStore, people: PersonEvents) -> None:
+        self._memories, self._features, self._people = memories, features, people
 
     def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
-        """Join a leaf's entries into its root's memory; returns the root.
+        """Merge a leaf's entries into its root's memory; returns the root.
 
         hint: the root that the leaf probably has. Raises GroupUnsettled or LeadContended; safe to repeat.
         """
-        joined_root = hint
+        root = hint
         for _ in pauses(GROUP_ATTEMPTS_MAX):
-            self._memories.join(joined_root, entries)
-            root = self._features.home(leaf, joined_root).lead_organization_id
-            if root == joined_root:
+            self._memories.join(root, entries)
+            current_root = self._features.home(leaf, root).lead_organization_id
+            if current_root == root:
                 return root
-            self.rebuild(joined_root, now)
-            joined_root = root
+            self.rebuild(root, now)
+            root = current_root
         raise GroupUnsettled(f"{leaf} moved in every attempt")
 
     def rebuild(self, root: str, now: datetime) -> None:
@@ -69,18 +76,19 @@ class GroupMemory:
             item = self._item(root)
             if item.merged_into is not None:
                 return
-            self._memories.rebuild(root, partial(self._events.of_person, item), now)
+            self._memories.rebuild(root, partial(self._people.of_person, item), now)
             if self._item(root).group_changes == item.group_changes:  # no leaf has come or gone meanwhile
                 return
         raise GroupUnsettled(f"{root} changed in every attempt")
 
     def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
-        """Join what leaves' events give into the memory of the root that they came to.
+        """Merge what leaves' events give into the memory of the root that they came to.
 
-        Leaves that have moved on are left out. If one leaves while it is joined, memory is rebuilt.
+        It reads the events of these leaves alone, and a rebuild those of the whole group. Leaves that have
+        moved on are left out. If one moves on meanwhile, memory is rebuilt.
         """
         members = self._features.members(root, leaves) - {root}
-        entries = remembered_entries(self._events.events.of_leaves(sorted(members)))
+        entries = remembered_entries(self._people.events.of_leaves(sorted(members)))
         self._memories.join(root, list(entries.values()))
         if entries and self._features.members(root, members) != members:
             self.rebuild(root, now)
@@ -88,10 +96,10 @@ class GroupMemory:
     def contacts(self, item: FeatureItem) -> list[Contact]:
         """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
         entries = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
-        homes = {piece.home for entry in entries for piece in entry.evidence}
-        members = self._features.members(item.lead_organization_id, homes)
-        supported = (entry_of_leaves(entry, members) for entry in entries)
-        return [campaign_contact(entry) for entry in supported if entry is not None]
+        leaves = {piece.leaf for entry in entries for piece in entry.evidence}
+        members = self._features.members(item.lead_organization_id, leaves)
+        present_entries = (entry_of_leaves(entry, members) for entry in entries)
+        return [campaign_contact(entry) for entry in present_entries if entry is not None]
 
     def _item(self, root: str) -> FeatureItem:
         return self._features.get(root) or FeatureItem(root)

@@ -89,34 +89,13 @@ class Topology:
         return True
 
 
-def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
-    """Return the update of a leaf that comes to a root."""
-    pending = _pending_update(item, coming) if item.pending else {}
-    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
-
-
-def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
-    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
-    if not coming:
-        return {}, ()
-    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
-    if item.lead_organization_id in coming:
-        return sets, ("merged_into", "inputs")
-    return sets, () if item.has_state else ("inputs",)
-
-
-def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
-    """Return the update of a root that leaves leave: those are no longer pending there."""
-    return {"pending": sorted({*item.pending} - coming)}
-
-
 class GroupEvents:
     """The table GroupEvents: which events a root has besides its own, so that a page of them is one query.
 
     A row names a root, and an event of a leaf that it has absorbed. An event gets its rows before it is
     announced (processors/leads/lead_events.py); older events get theirs when their leaf comes to the root
-    (adapters/leads/persons.py). So what is counted of an absorbed leaf always has rows, except for leaves
-    that are still `pending` at the root.
+    (adapters/leads/person_events.py). So what is counted of an absorbed leaf always has rows, except for
+    leaves that are still `pending` at the root.
 
     Rows are never changed or deleted. The item of a leaf in the table Feature says where the leaf is, and a
     reader asks there. So rows may be written again, late, or for a root that the leaf has left.
@@ -134,7 +113,7 @@ class GroupEvents:
         for root, event in events:
             if root == event.lead_organization_id:
                 continue
-            for sort_key in (f"#{event.place}", f"{event.event_type}#{event.place}"):
+            for sort_key in (f"#{event.sort_key}", f"{event.event_type}#{event.sort_key}"):
                 row = {ROOT: root, ROW_KEY: sort_key, LEAF: event.lead_organization_id}
                 rows[root, sort_key] = row
         put_all(self._dynamodb, self._table, [encode_item(row) for row in rows.values()])
@@ -158,3 +137,24 @@ class GroupEvents:
         for row in map(decode_item, rows):
             if row[ROW_KEY] != last:  # until is not among them, and BETWEEN has both ends
                 yield {LEAF: row[LEAF], SORT_KEY: row[ROW_KEY].partition("#")[2]}
+
+
+def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
+    """Return the update of a leaf that comes to a root."""
+    pending = _pending_update(item, coming) if item.pending else {}
+    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
+
+
+def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
+    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
+    if not coming:
+        return {}, ()
+    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
+    if item.lead_organization_id in coming:
+        return sets, ("merged_into", "inputs")
+    return sets, () if item.has_state else ("inputs",)
+
+
+def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
+    """Return the update of a root that leaves leave: those are no longer pending there."""
+    return {"pending": sorted({*item.pending} - coming)}

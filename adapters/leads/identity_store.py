@@ -43,15 +43,15 @@ RETRY_AFTER_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class LeadEventKey:
-    """Names an event: `{organization}/{integration}`, and that integration's id of it."""
+    """The key of an event."""
 
-    source: str
-    external_event_id: str
+    source: str  # `{organization}/{integration}`
+    external_event_id: str  # the integration's id of the event
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityChange:
-    """A change of who is who that is still to be announced."""
+    """A change of identity that is still to be announced."""
 
     number: int
     organization_id: str
@@ -66,7 +66,7 @@ class Resolution:
     """The lead that an event belongs to."""
 
     lead_id: int
-    leaf: str  # the lead_organization_id to keep the event by
+    leaf: str  # the lead_organization_id under which the event is stored
     root_id: str  # the root of that leaf's group
     # Those of this lead's group that are not announced yet, oldest first
     changes: tuple[IdentityChange, ...] = ()
@@ -101,14 +101,14 @@ class IdentityStore:
         Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
         """
         ordered = considered_identities(identities)
-        asked = [organization_id, *columns_of(ordered), list(STRONG)]
+        facts_values = [organization_id, *columns_of(ordered), list(STRONG)]
         proof = json.dumps({**asdict(evidence), "identities": [evidence_of(each) for each in ordered]})
-        answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", asked)
+        answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", facts_values)
         for _ in range(ATTEMPTS_MAX):
             plan = plan_identities(ordered, facts_of(answer["facts"]))
             resolution = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
             if resolution is None:
-                values = [*asked, json.dumps(answer["facts"]), json.dumps(plan_of(plan)), proof, now]
+                values = [*facts_values, json.dumps(answer["facts"]), json.dumps(plan_of(plan)), proof, now]
                 answer = self._call(APPLY, values, ATTEMPTS_MAX)
                 resolution = answer.get("resolution")
             if resolution is not None:
@@ -129,11 +129,11 @@ class IdentityStore:
     ) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        organization_id: whose merge it is; None if an admin did not say, which does if the number is enough.
-        The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
-        the other again. Raises CannotRepair if it is no merge or if a later merge builds on it, and
-        AlreadyUndone. If the answer is lost, unmerge does not repeat the call. The caller may: if the first
-        call did undo the merge, the second one raises AlreadyUndone.
+        organization_id: the organization whose merge it is; None if an admin has left it out. The two groups
+        are kept apart from now on: no event joins a lead of one with a lead of the other again. Raises
+        CannotRepair if it is no merge or if a later merge builds on it, and AlreadyUndone. If the answer is
+        lost, unmerge does not repeat the call. The caller may: if the first call did undo the merge, the
+        second one raises AlreadyUndone.
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
@@ -152,15 +152,15 @@ class IdentityStore:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
         organizations: those that the caller reaches, None: all. leads: lead_organization_ids. note:
-        {"reason", "by"}. unite: also if an operator has parted them, which then is no longer so. The
-        number is None if they were one already. Raises CannotRepair.
+        {"reason", "by"}. unite: whether to merge them also if an operator has parted them; then they are
+        parted no longer. The number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
         answer = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
         return answer["number"], tuple(change_of(each) for each in answer["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
-        """Return {lead, root, is_verified} of who has an identity; None if nobody has it, or many do."""
+        """Return {lead, root, is_verified} of an identity's lead; None if nobody has it, or many do."""
         values = [organization_id, identity.channel, identity.external_id]
         owner: dict[str, Any] | None = self._call("lookup(%s::text, %s::text, %s::text)", values)
         return owner
@@ -168,7 +168,7 @@ class IdentityStore:
     def history(
         self, organizations: list[str] | None, lead: str, before: int | None, most: int
     ) -> list[dict[str, Any]] | None:
-        """Return changes that touched a lead, newest first; None if nobody of these organizations has it.
+        """Return changes that touched a lead, newest first; None if these organizations have no such lead.
 
         organizations: None: all. before: the number of a change; None: from the newest on. Each
         {number, kind, at, leads, evidence, announced_at, reversed_by}.
@@ -203,13 +203,13 @@ class IdentityStore:
 
 
 class IdentityCache:
-    """Redis, which remembers for an hour whose some identities are: lead, leaf and root, as JSON.
+    """Redis, which remembers for an hour the lead, leaf and root of identities, as JSON.
 
     Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
-    events. A cached root may be stale, as the root stored with any event may be. An answer is not cached
-    unless its identities are verified: a device's lead changes when the device becomes shared, and a claim
-    becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
-    event must ask PostgreSQL for them again.
+    events. A cached root may be stale, as the root stored with any event may be. An answer is cached only if
+    its identities are verified: a device's lead changes when the device becomes shared, and a claimed
+    identity moves to the person who proves it. An answer is not cached while changes are to be announced,
+    because the next event must ask PostgreSQL for them again.
     """
 
     def __init__(self, url: str) -> None:
@@ -218,7 +218,7 @@ class IdentityCache:
         self._down_until = 0.0
 
     def get(self, organization_id: str, identities: Iterable[Identity]) -> Resolution | None:
-        """Return what was remembered of exactly these identities; None if nothing was, or Redis fails."""
+        """Return the answer for exactly these identities; None if none is cached, or Redis fails."""
         key = _key(organization_id, identities)
         text = self._run(["GET", key]) if key else None
         try:
@@ -228,7 +228,7 @@ class IdentityCache:
             return None  # Written by another version of this code.
 
     def remember(self, organization_id: str, identities: Iterable[Identity], resolution: Resolution) -> None:
-        """Keep an answer for an hour, unless it is of a kind that is not cached."""
+        """Cache an answer for an hour, if it may be cached."""
         key = _key(organization_id, identities)
         if key and not resolution.changes:
             ids = [resolution.lead_id, resolution.leaf, resolution.root_id]
@@ -286,7 +286,7 @@ def plan_of(plan: IdentityPlan) -> dict[str, Any]:
 
 
 def resolution_of(answer: Any) -> Resolution:
-    """Read whose an event is."""
+    """Read the lead of an event."""
     changes = tuple(change_of(each) for each in answer["changes"])
     return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
 

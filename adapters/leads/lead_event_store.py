@@ -201,6 +201,11 @@ def write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[st
     raise Unprocessed("events of a lead are left unstored")
 
 
+def event_item(event: LeadEvent) -> Item:
+    """Return the event as the table holds it."""
+    return encode_item(to_item(event))
+
+
 def _newest(leaves: Iterable[str], read: ReadLeaf, page: EventPage) -> list[dict[str, Any]]:
     """Return the newest rows of all leaves.
 
@@ -242,7 +247,7 @@ def _claim(event: LeadEvent, body_hash: str) -> Item:
             "user_id": f"{event.source}#{event.external_event_id}",
             "idempotency_key": CLAIM_KEY,
             "body_hash": body_hash,
-            "target": f"{event.lead_organization_id}#{event.place}",
+            "target": f"{event.lead_organization_id}#{event.sort_key}",
             "created_at": event.received_at,
         }
     )
@@ -258,8 +263,3 @@ def _put(table: str, attributes: Item) -> dict[str, Any]:
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     return {"Put": put}
-
-
-def event_item(event: LeadEvent) -> Item:
-    """Return the event as the table holds it."""
-    return encode_item(to_item(event))

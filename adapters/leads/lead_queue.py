@@ -15,8 +15,9 @@ from rules.leads.lead_events import LeadEvent
 # A write unit covers 1 KB; a larger item would cost more.
 ITEM_BYTES_MAX = 1024
 INBOX = "leads/inbox/"
-# Of a message as JSON text in JSON, which escapes each quote: so a poison message is stored with its reason
-# in a message of the failure queue. That one may have 250,000 bytes (adapters/platform/failures.py).
+# A poison message is stored with its reason in a message of the failure queue, as JSON text within JSON,
+# which escapes each quote. So this is the size of the escaped text. A message of the failure queue may have
+# 250,000 bytes (adapters/platform/failures.py).
 MESSAGE_BYTES_MAX = 200 * 1024
 
 
@@ -38,7 +39,8 @@ class LeadPayloads:
     def read_inbox(self, url: str) -> bytes:
         """Return a payload that was put aside; raises NoPayload.
 
-        It reads only what doors have put there: a message must not make us read anything else.
+        It reads only from the folder in which doors put payloads: a message must not make us read anything
+        else.
         """
         prefix = f"s3://{self._bucket}/"
         key = url.removeprefix(prefix)

@@ -30,15 +30,15 @@ ATTEMPTS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """What the table holds under a key."""
+    """An item of the table."""
 
-    version: int = 0  # 0: nothing is stored
-    entry: MemoryEntry | None = None  # None if there is none, or it was withdrawn
+    version: int = 0  # 0: the item is not stored
+    entry: MemoryEntry | None = None  # None: the item is not stored, or its entry was withdrawn
     attributes: Mapping[str, Any] | None = None
 
 
 class TooManyMemories(Exception):
-    """More is stored of a lead than the caller wants to read."""
+    """A lead has more entries than the caller wants to read."""
 
 
 class LeadContended(Exception):
@@ -73,7 +73,8 @@ class MemoryStore:
 
     def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
         """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
-        unwritten, written = {entry.name: entry for entry in entries}, 0
+        unwritten = {entry.name: entry for entry in entries}
+        written = 0
         for _ in pauses(ATTEMPTS_MAX):
             stored, contended = self._read(root, unwritten), {}
             for name, entry in unwritten.items():
@@ -99,8 +100,8 @@ class MemoryStore:
     ) -> None:
         """Make a group's memory what its leaves' events give.
 
-        Memory is read before the events. So if an event is joined later than that, the entry's version has
-        changed, the write fails, and rebuild starts again. An entry that no event supports any more is
+        Memory is read before the events. If a writer joins an event after that, the entry's version changes,
+        the write here fails, and the rebuild starts again. An entry that no event supports any more is
         withdrawn. Raises LeadContended.
         """
         for _ in pauses(ATTEMPTS_MAX):
@@ -216,24 +217,27 @@ def _number(value: Any) -> Decimal:
 
 
 def _encode(root: str, source: str, piece: Evidence) -> str:
-    """Return a piece as one short line. Its event's id has the same index in source_event_ids."""
+    """Return a piece as one short line. Its event's id has the same index in source_event_ids.
+
+    The entry's own source and root are left out of the line.
+    """
     fields = (
         f"{(unstamp(piece.at) - EPOCH) // MICROSECOND:x}",
         f"{piece.weight_milli}",
         "" if piece.source == source else piece.source,
-        "" if piece.home == root else piece.home,
+        "" if piece.leaf == root else piece.leaf,
         piece.value,
     )
     return "\t".join(fields)
 
 
 def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
-    moment, weight, source, home, value = line.split("\t", 4)
+    microseconds, weight, source, leaf, value = line.split("\t", 4)
     return Evidence(
-        stamp(EPOCH + int(moment, 16) * MICROSECOND),
-        event_id,
-        value,
-        int(weight),
-        source or fields["source"],
-        home or fields["lead_organization_id"],
+        at=stamp(EPOCH + int(microseconds, 16) * MICROSECOND),
+        id=event_id,
+        value=value,
+        weight_milli=int(weight),
+        source=source or fields["source"],
+        leaf=leaf or fields["lead_organization_id"],
     )

@@ -12,16 +12,17 @@ from rules.leads.orders import OrderState, from_text, to_text
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order of a source, as all its webhooks so far say."""
+    """An order of a source, joined from all its webhooks so far."""
 
     source: str  # "acme/ecommerce"
     order_id: str  # "7"
     state: OrderState
-    body_hash: str  # of the webhook that said how the order was placed, or else made the record
-    # Whose order it is. "": nobody's, while the order counts nothing or no webhook has named anybody
+    # Of the webhook whose placing of the order counts; or of the first webhook, if none has a placing yet
+    body_hash: str
+    # The lead whose order it is; "" while the order counts nothing, or no webhook has named anybody
     leaf: str = ""
-    root_id: str = ""
-    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
+    root_id: str = ""  # the leaf's root at that time
+    event_counts: Mapping[str, int] = field(default_factory=dict)  # stored events by OrderChange.key
 
 
 class OrderStore:
@@ -75,5 +76,11 @@ def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRe
     fields = decode_item(stored)
     state = from_text(fields["order"])
     return OrderRecord(
-        source, order_id, state, fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"]
+        source=source,
+        order_id=order_id,
+        state=state,
+        body_hash=fields["body_hash"],
+        leaf=fields["leaf"],
+        root_id=fields["root_id"],
+        event_counts=fields["told"],
     )

@@ -1,4 +1,4 @@
-"""The lanes in which notifications wait for endpoints. The function that delivers them uses this module.
+"""The lanes in which notifications wait for endpoints, and the leases of the workers that deliver them.
 
 A lane is due at an instant. A worker takes a due lane by moving this instant on, so that no other worker
 finds it. Each further change by the worker has the condition that the instant is still what the worker wrote.
@@ -26,6 +26,7 @@ from adapters.platform.tables import query_all
 from rules.days import stamp
 from rules.outgoing.notices import KEPT, Notification
 
+WORKER = "worker"
 LANES_READ = 32  # lanes that one query reads
 LOG_READ = 20  # items that one request reads: many lanes wait for a few notifications alone
 
@@ -151,6 +152,52 @@ class LaneStore:
     @staticmethod
     def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
         return encode_item({"holder": holder, "place": LANE + endpoint_id})
+
+
+class WorkerLeases:
+    """Leases of shares of endpoints: a share has at most one worker at a time, and none during a pause.
+
+    A share is a part of an endpoint's lanes. A share that has failed has a pause before the next worker may
+    begin.
+    """
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def begin(self, endpoint_id: str, share: int, now: datetime) -> int | None:
+        """Take a share's lease for three minutes; returns how many of its rounds failed in a row.
+
+        None: another worker has the share, or the share has a pause.
+        """
+        values = {":now": stamp(now), ":until": stamp(now + LEASE)}
+        try:
+            answer = self._dynamodb.update_item(
+                TableName=self._table,
+                Key=self._worker_key(endpoint_id, share),
+                UpdateExpression="SET busy_until = :until",
+                ConditionExpression="attribute_not_exists(busy_until) OR busy_until <= :now",
+                ExpressionAttributeValues=encode_item(values),
+                ReturnValues="ALL_NEW",
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return int(decode_item(answer["Attributes"]).get("failures", 0))
+
+    def end(self, endpoint_id: str, share: int, failures: int, until: datetime) -> None:
+        """Give a share's lease back. The next worker may begin at `until`.
+
+        failures: how many rounds failed in a row.
+        """
+        self._dynamodb.update_item(
+            TableName=self._table,
+            Key=self._worker_key(endpoint_id, share),
+            UpdateExpression="SET busy_until = :until, failures = :failures",
+            ExpressionAttributeValues=encode_item({":until": stamp(until), ":failures": failures}),
+        )
+
+    @staticmethod
+    def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
+        return encode_item({"holder": f"{WORKER}/{endpoint_id}/{share}", "place": WORKER})
 
 
 def lane_from(stored: Item) -> Lane:

@@ -66,8 +66,8 @@ class _Connection:
     A socket's own timeout is not enough: an endpoint may send one byte after another for ever.
     """
 
-    def __init__(self, opened: socket.socket) -> None:
-        self.socket, self.is_cut = opened, False
+    def __init__(self, open_socket: socket.socket) -> None:
+        self.socket, self.is_cut = open_socket, False
 
     def secure(self, context: ssl.SSLContext, host: str) -> None:
         """Speak TLS from now on; raises OSError."""
@@ -80,23 +80,6 @@ class _Connection:
         self.is_cut = True
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
-
-
-@cache
-def _tls_context() -> ssl.SSLContext:
-    return ssl.create_default_context()
-
-
-def _post_request(
-    opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes
-) -> SendAnswer:
-    """Send a request over an open socket; raises OSError and http.client.HTTPException."""
-    connection = http.client.HTTPConnection(target.host, target.port)
-    connection.sock, connection.auto_open = opened, 0
-    common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
-    connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
-    with connection.getresponse() as answer:
-        return SendAnswer(answer.status, f"HTTP {answer.status}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +124,14 @@ class HookSender:
             raise AddressRefused("the host leads to a private or reserved address")
         for number, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
             try:
-                opened = socket.create_connection((address, target.port), CONNECT_SECONDS)
+                open_socket = socket.create_connection((address, target.port), CONNECT_SECONDS)
             except OSError:
                 if number == min(len(addresses), ADDRESSES_TRIED):
                     raise
                 continue
-            opened.settimeout(self.answer_seconds)
-            return opened
+            open_socket.settimeout(self.answer_seconds)
+            return open_socket
         raise AddressRefused("the host has no address")
-
-
-def _error_text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +199,25 @@ class Transports:
         if endpoint.endpoint_id == BUS:
             return self.bus.send(endpoint, notification)
         return self.webhooks.send(endpoint, notification, now)
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _post_request(
+    open_socket: socket.socket, target: Target, headers: Mapping[str, str], body: bytes
+) -> SendAnswer:
+    """Send a request over an open socket; raises OSError and http.client.HTTPException."""
+    connection = http.client.HTTPConnection(target.host, target.port)
+    connection.sock = open_socket
+    connection.auto_open = 0  # without this, http.client would resolve the host and connect by itself
+    common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
+    connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
+    with connection.getresponse() as answer:
+        return SendAnswer(answer.status, f"HTTP {answer.status}")
+
+
+def _error_text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:300]

@@ -56,7 +56,7 @@ class AnnouncementPage:
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":
-        """Read what `written` returned; raises KeyError, TypeError or ValueError for another message."""
+        """Read what `message()` returned; raises KeyError, TypeError or ValueError for another message."""
         after = message["after"]
         if after is not None:
             after = {partition: (identifier, at) for partition, (identifier, at) in after.items()}
@@ -64,7 +64,7 @@ class AnnouncementPage:
             str(message["question_id"]), int(message["shard"]), after, int(message["attempt"])
         )
 
-    def written(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
         """Return the page as a message of the queue."""
         after = None
         if self.after is not None:
@@ -101,7 +101,7 @@ class AnnouncementQueue:
         """Send a page, which is delivered after a delay."""
         self.sqs().send_message(
             QueueUrl=self.url,
-            MessageBody=json.dumps(page.written()),
+            MessageBody=json.dumps(page.message()),
             DelaySeconds=min(DELAY_SECONDS_MAX, delay_seconds),
         )
 
@@ -116,12 +116,12 @@ class Announcements:
     def page(
         self, audience: Collection[str], shard: int, after: After | None, size: int, now: datetime
     ) -> tuple[list[Subscription], After]:
-        """Return about `size` of the people who hear of a question, and whose interval is over.
+        """Return (people, position): about `size` people who hear of a question and whose interval is over.
 
         audience: the question's. after: the position after the previous page; None: this is the first page.
-        Also returns the position after this page, empty if it is the last. Every partition gives equally many
-        people, those notified longest ago first. People in their quiet hours are among them. It makes one
-        query for each of partitions_to_ask that is not at its end, and reads nobody else.
+        The returned position is the one after this page, empty if it is the last. Every partition gives
+        equally many people, those notified longest ago first. People in their quiet hours are among them.
+        The method makes one query for each of partitions_to_ask that is not at its end.
         """
         partitions = partitions_to_ask(audience, shard)
         if after is not None:
@@ -135,13 +135,14 @@ class Announcements:
             rows_by_partition.append(rows)
             if new_last_row:
                 next_after[partition] = new_last_row
-        in_turns = [row for turn in zip_longest(*rows_by_partition) for row in turn if row]
-        return self._subscriptions(in_turns), next_after
+        turns = zip_longest(*rows_by_partition)  # a turn has a row of each partition, None at its end
+        rows_in_turns = [row for turn in turns for row in turn if row]
+        return self._subscriptions(rows_in_turns), next_after
 
     def _read(
         self, partition: str, last_row: tuple[str, str] | None, limit: int, until: str | None
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """Return a partition's rows after the last one that was read; and the new last one, None at the end.
+        """Return (rows, last row): a partition's rows after `last_row`, and the last one, None at the end.
 
         until: the newest last_notified_at to return; None: any.
         """
@@ -161,8 +162,11 @@ class Announcements:
             Limit=limit,
             **start,
         )
-        rows, end = map(decode_item, answer["Items"]), decode_item(answer.get("LastEvaluatedKey") or {})
-        return list(rows), (end[KEY], end["last_notified_at"]) if end else None
+        rows = [decode_item(item) for item in answer["Items"]]
+        if "LastEvaluatedKey" not in answer:
+            return rows, None
+        end = decode_item(answer["LastEvaluatedKey"])
+        return rows, (end[KEY], end["last_notified_at"])
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
         """Return the subscriptions of rows of the index, each once, in the rows' order.

@@ -125,6 +125,21 @@ class SnsPush:
         self._sns.delete_endpoint(EndpointArn=endpoint)
 
 
+def payload(message: PushMessage) -> str:
+    """Return what Publish takes with MessageStructure json: FCM's v1 message, as JSON in JSON."""
+    body = message.body
+    if len(body) > BODY_CHARACTERS_MAX:
+        body = body[: BODY_CHARACTERS_MAX - 1] + "…"
+    ttl = min(max(message.ttl_seconds, 0), TTL_SECONDS_MAX)
+    fcm_message = {
+        "notification": {"title": message.title, "body": body},
+        "data": dict(message.data),
+        "android": {"ttl": f"{ttl}s"},
+    }
+    gcm = json.dumps({"fcmV1Message": {"message": fcm_message}}, ensure_ascii=False)
+    return json.dumps({"default": body, "GCM": gcm}, ensure_ascii=False)
+
+
 def _refusal(error: ClientError) -> PushStatus | None:
     """Return what a refusal by Publish says of the message; None: there is no such endpoint."""
     code = _code(error)
@@ -142,18 +157,3 @@ def _code(error: ClientError) -> str:
 
 def _text(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Message", ""))
-
-
-def payload(message: PushMessage) -> str:
-    """Return what Publish takes with MessageStructure json: FCM's v1 message, as JSON in JSON."""
-    body = message.body
-    if len(body) > BODY_CHARACTERS_MAX:
-        body = body[: BODY_CHARACTERS_MAX - 1] + "…"
-    ttl = min(max(message.ttl_seconds, 0), TTL_SECONDS_MAX)
-    fcm_message = {
-        "notification": {"title": message.title, "body": body},
-        "data": dict(message.data),
-        "android": {"ttl": f"{ttl}s"},
-    }
-    gcm = json.dumps({"fcmV1Message": {"message": fcm_message}}, ensure_ascii=False)
-    return json.dumps({"default": body, "GCM": gcm}, ensure_ascii=False)

@@ -5,8 +5,7 @@ from datetime import date
 from typing import Any
 
 from rules.engagement.streak import Streak
-from rules.questions.answer_stats import Category, SettledDates, Stats, earned_badges
-from rules.questions.badges import BADGES, BadgeMeasure
+from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
 from rules.questions.tallies import base36, decode_days, encode_days
 
 # Stands among the categories for the answers in all categories that are not kept. No category has this name.

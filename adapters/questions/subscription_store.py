@@ -9,20 +9,20 @@ Its items, and its one sparse index, ByLastNotified:
 | `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
 | `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
 | `token#{digest}` | which subscription has the phone | none | |
-| `poll#{agent}#{number}` | one of the places of an agent's waiting polls | none | |
+| `poll#{agent}#{number}` | one of the slots of an agent's waiting polls | none | |
 
 Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`, `00060#*~1` and so on.
 A subscription and its markers always change in one transaction. So a query of one partition reads exactly
 those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
-takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
+takes k writes more. Only claims and slots have `expires_at` (epoch seconds), the time to live.
 
-If a write changes something that the lake keeps for restores, it sets `is_changed`. A note of a message takes
-the mark away. So the publisher's filter distinguishes them (infra/marks.py).
+If a write changes something that the lake keeps for restores, it sets `is_changed`. A note of a message
+removes this mark. So the publisher's filter distinguishes them (infra/marks.py).
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -180,26 +180,20 @@ class SubscriptionStore:
         Raises Unprocessed if other processes kept changing the subscription; it is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            earlier, holder, others = self._read_rivals(wanted)
-            merged = _merge_subscription(wanted, earlier, others, now)
-            replaced = [subscription for subscription in (earlier, others) if subscription]
-            if self.transact(_registration(self.table, merged, replaced, holder, now)):
-                return merged, earlier is None or not earlier.is_active
+            former = self._former_subscriptions(wanted)
+            merged = _merge_subscription(wanted, former, now)
+            if self.transact(_registration(self.table, merged, former, now)):
+                return merged, former.own is None or not former.own.is_active
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
-    def _read_rivals(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
-        """Return what is stored for the person and for the token.
-
-        That is: the person's earlier subscription; the id of the subscription that has the token, "" for
-        none; and that subscription, if it is another person's.
-        """
+    def _former_subscriptions(self, wanted: Subscription) -> "_FormerSubscriptions":
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
         items = {item[KEY]["S"]: decode_item(item) for item in get_all(self._dynamodb, self.table, keys)}
-        earlier = items.get(wanted.subscription_id)
-        holder = items.get(token, {}).get("of", "")
-        others = self.get(holder) if holder not in ("", wanted.subscription_id) else None
-        return subscription_from(earlier) if earlier else None, holder, others
+        own = items.get(wanted.subscription_id)
+        token_holder = items.get(token, {}).get("of", "")
+        of_another = self.get(token_holder) if token_holder not in ("", wanted.subscription_id) else None
+        return _FormerSubscriptions(subscription_from(own) if own else None, of_another, token_holder)
 
     def remove(self, subscription: Subscription) -> bool:
         """Delete a subscription with all its items; False: it has changed since it was read."""
@@ -272,43 +266,50 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
     return request | ({"ExpressionAttributeValues": values} if values else {})
 
 
-def _merge_subscription(
-    wanted: Subscription, earlier: Subscription | None, others: Subscription | None, now: datetime
-) -> Subscription:
-    """Return what to store: what the person wants now, with the phone's endpoint and the history.
+@dataclass(frozen=True, slots=True)
+class _FormerSubscriptions:
+    """The subscriptions that a new one replaces."""
 
-    earlier: the person's own subscription; others: another person's with the same token.
-    """
-    source = earlier or others
+    own: Subscription | None  # the same person's, for the same token
+    of_another: Subscription | None  # another person's, for the same token
+    token_holder: str  # the id of the subscription that has the token; "": none
+
+    @property
+    def all(self) -> list[Subscription]:
+        """Both, as far as they exist."""
+        return [subscription for subscription in (self.own, self.of_another) if subscription]
+
+
+def _merge_subscription(wanted: Subscription, former: _FormerSubscriptions, now: datetime) -> Subscription:
+    """Return the subscription to store: the person's new one, with the phone's endpoint and the history."""
+    source = former.own or former.of_another
     merged = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
-    if earlier is None:
+    if former.own is None:
         return replace(merged, created_at=stamp(now), updated_at=stamp(now))
     return replace(
         merged,
-        created_at=earlier.created_at,
-        updated_at=later_stamp(earlier.updated_at, now),
-        last_notified_at=earlier.last_notified_at,
+        created_at=former.own.created_at,
+        updated_at=later_stamp(former.own.updated_at, now),
+        last_notified_at=former.own.last_notified_at,
     )
 
 
 def _registration(
-    table: str, merged: Subscription, replaced: list[Subscription], holder: str, now: datetime
+    table: str, merged: Subscription, former: _FormerSubscriptions, now: datetime
 ) -> list[Action]:
-    """Return a registration's actions, one for each item, on condition that what was read has not changed.
-
-    replaced: the subscriptions that the new one takes the place of. holder: the id that has the token, or "".
-    """
-    actions = {key: delete_action(table, key) for subscription in replaced for key in keys_of(subscription)}
+    """Return a registration's actions, one for each item, on condition that no item has changed since."""
+    actions = {key: delete_action(table, key) for subscription in former.all for key in keys_of(subscription)}
     actions |= {key: put_action(table, item) for key, item in items_of(merged, now).items()}
     condition, values = "attribute_not_exists(#of)", None
-    if holder:
-        condition, values = "#of = :holder", encode_item({":holder": holder})
+    if former.token_holder:
+        condition, values = "#of = :holder", encode_item({":holder": former.token_holder})
     put_token = actions[token_key(merged.fcm_token)]["Put"]
     put_token |= {**_when(condition, values), "ExpressionAttributeNames": {"#of": "of"}}
     put_subscription = actions[merged.subscription_id]["Put"]
     put_subscription |= _when("attribute_not_exists(subscription_id)", None)
-    for subscription in replaced:
-        # The put or the delete; the condition of the person's own earlier one takes the place of that above.
+    for subscription in former.all:
+        # The request is the put of the person's own subscription, or the delete of another person's. For the
+        # put, this condition replaces the one above.
         request = next(iter(actions[subscription.subscription_id].values()))
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         request |= _when(

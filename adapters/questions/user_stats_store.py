@@ -62,14 +62,14 @@ class UserStatsStore:
     def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
         """Return a person's stats, strongly consistent.
 
-        older: hashes that the person is known to have had. It takes one request, and more if one of these
-        hashes does not lead to the stats yet.
+        older: hashes that the person is known to have had. The method makes one request, and more if one of
+        these hashes does not lead to the stats yet.
         """
-        home = self._home(person)
+        home = self._stats_after_moves(person)
         unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
         if not unlinked:
             return home
-        homes = {stats.person: stats for stats in map(self._home, unlinked)}
+        homes = {stats.person: stats for stats in map(self._stats_after_moves, unlinked)}
         home = homes.pop(home.person, home)  # another process has linked them meanwhile
         others = list(homes.values())
         hashes = {*unlinked, *home.older}.union(*(stats.hashes for stats in others))
@@ -83,7 +83,7 @@ class UserStatsStore:
             is_split_over_hashes=len(with_answers) > 1,
         )
 
-    def _home(self, person: str) -> StoredStats:
+    def _stats_after_moves(self, person: str) -> StoredStats:
         """Follow `moved_to` from a hash to the stats; returns empty stats if there are none.
 
         Raises ValueError if the hashes lead in a circle.

@@ -18,7 +18,7 @@ from analytics.features.series_parts import (
 from analytics.warehouse.models import GRACE_DAYS
 from rules.lake.lead_entities import as_of_column, column_of, state_column
 from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
-from rules.leads.series import SERIES
+from rules.leads.series import SERIES_INPUTS
 
 _HEAD = """-- Each lead's live features at the night's instant: the newest time of leads in the lake.
 -- Generated from rules/leads/features.py by `make models`.
@@ -162,7 +162,7 @@ def _entries(input_: Input) -> str:
     Leads are joined with the numbers of their entries by how many entries they have. Joined by less-than,
     each lead would be compared with every number.
     """
-    sums = {"counted": 2, "amount": 3} if input_ in SERIES else {}
+    sums = {"counted": 2, "amount": 3} if input_ in SERIES_INPUTS else {}
     sum_columns = "".join(
         f",\n        CAST(SPLIT_PART(entry, ':', {number}) AS BIGINT) AS {name}"
         for name, number in sums.items()

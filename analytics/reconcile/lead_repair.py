@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
-from adapters.leads.feature_refresh import FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
 from analytics.reconcile.lead_items import LEAD, LeadItems, Row, as_text
@@ -58,7 +58,7 @@ class LeadRepair:
             provable = {lead for lead, doubt in doubts.items() if not doubt}
             anew = provable & {row[LEAD] for row in wrong_items}
             self.queue.request_rebuild(sorted(provable - anew))
-            self.queue.request_rebuild(sorted(anew), is_anew=True)
+            self.queue.request_rebuild(sorted(anew), ignores_stored=True)
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}

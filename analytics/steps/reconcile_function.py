@@ -17,7 +17,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
-from adapters.leads.feature_refresh import FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger

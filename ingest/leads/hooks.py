@@ -1,12 +1,10 @@
-"""Requests to hooks, and who may come in by a hook.
+"""Requests to hooks: which hook a request may use.
 
-Whatever is wrong with a request, the answer is the same 401.
+A caller cannot learn whether a hook exists: an unknown hook and a wrong secret get the same 401.
 """
 
 import base64
-import hashlib
 import hmac
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapters.leads.ecdsa import ecdsa_check, new_key_pair
-from ingest.leads import forms, sources
+from ingest.leads import sources
 from ingest.leads.known_hooks import HookName, KnownHooks, TooManyUnknown
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
@@ -36,8 +34,6 @@ from rules.leads.hooks import (
     read_delivery,
 )
 
-FORM_BYTES_MAX = 100_000
-
 
 @dataclass(frozen=True, slots=True)
 class HookRequest:
@@ -45,7 +41,7 @@ class HookRequest:
 
     headers: Mapping[str, str]  # names in lower case
     body: bytes
-    address: str  # whose connection it is, as the gateway says
+    address: str  # of the sender's connection, as the gateway reports it
 
     @property
     def media_type(self) -> str:
@@ -68,29 +64,6 @@ def hook_request(event: Mapping[str, Any]) -> HookRequest:
     return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
 
 
-def form_fields(request: HookRequest) -> dict[str, str]:
-    """Read a form's fields as ingest.leads.forms does; raises 400, 413 and 415."""
-    if len(request.body) > FORM_BYTES_MAX:
-        raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
-    if request.media_type not in forms.MEDIA_TYPES:
-        media_types = ", ".join(forms.MEDIA_TYPES)
-        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {media_types}")
-    try:
-        return forms.read_form(request.headers["content-type"], request.body)
-    except forms.NoForm as error:
-        raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
-
-
-def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
-    """Return the name of a submitted form: the same fields on the same date (UTC) are one submission.
-
-    With a `submission_id` of the page's own the date does not matter.
-    """
-    day = "" if fields.get("submission_id") else now.date().isoformat()
-    text = json.dumps([day, sorted(fields.items())])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 def origin_of(headers: Mapping[str, str]) -> str | None:
     """Return the origin of the page that sent a request, such as `https://acme.example`; None: unknown."""
     if origin := headers.get("origin"):
@@ -100,23 +73,20 @@ def origin_of(headers: Mapping[str, str]) -> str | None:
 
 
 def hook_refusal() -> ApiError:
-    """Return the one answer to whatever is wrong with a request."""
+    """Return the one answer to an unknown hook, and to a request that does not fit it."""
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
 class HookAuthenticator:
-    """Lets requests in by the hooks that are known."""
+    """Finds the hook that a request may use. Each method raises 401, or 503 for a caller to try again."""
 
-    def __init__(self, known: "KnownHooks") -> None:
-        self._known = known
+    def __init__(self, known_hooks: KnownHooks) -> None:
+        self._known_hooks = known_hooks
 
-    def signed(
+    def authenticate_webhook(
         self, organization: str, source_name: str, request: HookRequest, now: datetime
     ) -> tuple[Hook, Source, SignedDelivery]:
-        """Return the hook whose secret signed a request, its source, and what was signed.
-
-        Raises 401 and 503.
-        """
+        """Return the hook whose secret signed a request, its source, and the signed message."""
         source = _source(source_name)
         scheme = source.signature
         delivery = read_delivery(scheme, request.headers, request.body) if scheme else None
@@ -127,21 +97,20 @@ class HookAuthenticator:
         def fits(hook: Hook) -> bool:
             return is_signed(delivery, hook.valid(now), check)
 
-        name, decoy = (organization, source_name), _decoy_hook(scheme)
-        return self._fitting_hook(name, request.address, fits, decoy), source, delivery
+        hook = self._fitting_hook((organization, source_name), request.address, fits, _decoy_hook(scheme))
+        return hook, source, delivery
 
-    def of_page(self, organization: str, source_name: str, request: HookRequest) -> tuple[Hook, Source]:
-        """Return the hook that takes forms of the page that sent a request, and its source.
-
-        Raises 401 and 503.
-        """
+    def authenticate_form(
+        self, organization: str, source_name: str, request: HookRequest
+    ) -> tuple[Hook, Source]:
+        """Return the hook that takes forms of the page that sent a request, and its source."""
         source, origin = _source(source_name), origin_of(request.headers)
         if source.from_browser is None:
             raise hook_refusal()
         name = (organization, source_name)
         return self._fitting_hook(name, request.address, lambda hook: origin in hook.origins), source
 
-    def challenged(
+    def answer_challenge(
         self,
         organization: str,
         source_name: str,
@@ -149,40 +118,44 @@ class HookAuthenticator:
         query: Mapping[str, str],
         now: datetime,
     ) -> str:
-        """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
-        challenge = _source(source_name).challenge
-        question = challenge(query) if challenge else None
-        if question is None:
+        """Return the text that a vendor wants to read back before it sends webhooks."""
+        read_challenge = _source(source_name).challenge
+        challenge = read_challenge(query) if read_challenge else None
+        if challenge is None:
             raise hook_refusal()
-        token, answer = question
+        token, reply = challenge
 
         def fits(hook: Hook) -> bool:
             tokens = [challenge_token(secret).encode() for secret in hook.valid(now)]
+            # All are compared before any() looks, so that the time does not tell which one fits.
             results = [hmac.compare_digest(valid, token.encode()) for valid in tokens]
             return any(results)
 
         self._fitting_hook((organization, source_name), request.address, fits)
-        return answer
+        return reply
 
     def _fitting_hook(
         self, name: HookName, address: str, fits: Callable[[Hook], bool], decoy: Hook | None = None
     ) -> Hook:
         """Return the hook of this name if it fits, as it is remembered or as it is now; raises 401 and 503.
 
-        decoy: a hook that is checked in place of one that is not there, so that both take the same time.
+        decoy: a hook that is checked in place of one that does not exist, so that both take the same time. It
+        never lets anybody in.
         """
-        if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
+        organization, source_name = name
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
             raise hook_refusal()
-        checked: Hook | None = None
-        for is_reread in (False, True):
-            try:
-                hook = self._known.reread(*name, address) if is_reread else self._known.get(*name)
-            except TooManyUnknown:  # the same answer for hooks that there are, and for others
-                raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
-            candidate = hook or decoy
-            if candidate is not None and candidate is not checked and fits(candidate) and hook is not None:
-                return hook
-            checked = candidate
+        remembered = self._known_hooks.get(organization, source_name)
+        checked = remembered or decoy
+        if checked is not None and fits(checked) and remembered is not None:
+            return remembered
+        try:
+            current = self._known_hooks.reread(organization, source_name, address)
+        except TooManyUnknown:  # raised for hooks that exist as for others, so nobody learns which do
+            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
+        candidate = current or decoy
+        if candidate is not None and candidate is not checked and fits(candidate) and current is not None:
+            return current
         raise hook_refusal()
 
 

@@ -1,9 +1,11 @@
 """The routes of hooks: they put vendors' webhooks and browsers' forms on the lead-ingestion queue.
 
-A signed body that is no event is queued too: its vendor would only repeat it, and the queue's consumer keeps
-it, with the reason, for an operator. A form that is none is refused, because anybody can send one.
+A signed body that is no event is queued, too: the queue's consumer keeps it for an operator, with the reason.
+If it were refused, its vendor would only repeat it. A bad form is refused, because anybody can send one.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +22,7 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
-from ingest.leads.hooks import (
-    HookAuthenticator,
-    HookRequest,
-    delivery_id,
-    form_fields,
-    hook_request,
-    origin_of,
-)
+from ingest.leads.hooks import HookAuthenticator, HookRequest, hook_request, origin_of
 from ingest.leads.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
@@ -40,8 +35,9 @@ from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.leads.hooks import Hook
 
-# A batch of SendGrid's may hold more events than one message of the queue.
+# A batch of SendGrid's may have more events than one message of the queue.
 MESSAGES_MAX = 10
+FORM_BYTES_MAX = 100_000
 CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
 # A webhook has no token: its signature opens the authenticator.
 HOOK = "/v1/hooks/{organization}/{source}"
@@ -85,7 +81,8 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    hook, source_format, delivery = _parts().authenticator.signed(organization, source, request, now)
+    authenticator = _parts().authenticator
+    hook, source_format, delivery = authenticator.authenticate_webhook(organization, source, request, now)
     context_fields = {
         "topic": request.headers.get(source_format.topic_header, "")[:128],
         "delivery_id": delivery.delivery_id[:256],
@@ -101,7 +98,7 @@ def post_hook(organization: str, source: str) -> Answer:
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
     request = hook_request(app.event)
-    answer = _parts().authenticator.challenged(organization, source, request, app.query, clock.now())
+    answer = _parts().authenticator.answer_challenge(organization, source, request, app.query, clock.now())
     return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 
@@ -109,7 +106,7 @@ def get_hook(organization: str, source: str) -> Response[str]:
 def options_hook(organization: str, source: str) -> Response[str]:
     """Let a page of an allowed origin send a form as JSON."""
     request = hook_request(app.event)
-    _parts().authenticator.of_page(organization, source, request)
+    _parts().authenticator.authenticate_form(organization, source, request)
     return Response(
         204, headers=_cors(request.headers) | CORS | SECURITY_HEADERS | {"Access-Control-Max-Age": "600"}
     )
@@ -128,29 +125,34 @@ def _messages(payload: Any) -> Iterator[Any]:
 def _queue_payload(
     hook: Hook, payload: Any, context_fields: Mapping[str, Any], now: datetime, *, keep_bad: bool
 ) -> OpenedPayload:
-    """Queue a payload that holds any event, and return what it holds.
+    """Queue a payload with any event, and return it opened.
 
-    keep_bad: the queue's consumer keeps what is no event; otherwise it raises 422.
+    keep_bad: parts that are no event are queued, too, for the queue's consumer to keep. Otherwise they raise
+    422.
     """
     message = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
     message |= {name: value for name, value in context_fields.items() if value}
     message["received_at"] = stamp(now)
     try:
-        sent = read_envelope(message, _parts().currency, now, _parts().phone_regions)
+        envelope = read_envelope(message, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
-    opened = open_payload(payload, sent, now)
-    if opened.refused and not keep_bad:
-        raise invalid_fields([(part.field, part.reason) for part in opened.refused])
-    if opened.events or opened.refused or opened.broken:
-        _parts().queue.put(sent.message())
-    counts = {"events": len(opened.events), "refused": len(opened.refused), "broken": len(opened.broken)}
+    opened = open_payload(payload, envelope, now)
+    if opened.refusals and not keep_bad:
+        raise invalid_fields([(part.field, part.reason) for part in opened.refusals])
+    if opened.events or opened.refusals or opened.decoder_bugs:
+        _parts().queue.put(envelope.message())
+    counts = {
+        "events": len(opened.events),
+        "refused": len(opened.refusals),
+        "broken": len(opened.decoder_bugs),
+    }
     logger.info("hook", extra={"organization": hook.organization_id, "source": hook.source, **counts})
     return opened
 
 
 def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, source = _parts().authenticator.of_page(organization, source_name, request)
+    hook, source = _parts().authenticator.authenticate_form(organization, source_name, request)
     try:
         return _queue_form(hook, source, request, now)
     except ApiError as refused:
@@ -164,13 +166,36 @@ def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
     fields = form_fields(request)
     if not fields.pop(hook.honeypot, ""):
-        context_fields = {"delivery_id": delivery_id(fields, now)}
+        context_fields = {"delivery_id": _submission_id(fields, now)}
         assert source.from_browser is not None  # noqa: S101 (the authenticator has seen to it)
         _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
     # A robot that filled in the honeypot gets the same answer, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})
     return json_response(200, {"accepted": 1}, _cors(request.headers))
+
+
+def form_fields(request: HookRequest) -> dict[str, str]:
+    """Read a form's fields as ingest.leads.forms does; raises 400, 413 and 415."""
+    if len(request.body) > FORM_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
+    if request.media_type not in forms.MEDIA_TYPES:
+        media_types = ", ".join(forms.MEDIA_TYPES)
+        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {media_types}")
+    try:
+        return forms.read_form(request.headers["content-type"], request.body)
+    except forms.NoForm as error:
+        raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
+
+
+def _submission_id(fields: Mapping[str, str], now: datetime) -> str:
+    """Return the id of a submitted form: the same fields on the same date (UTC) are one submission.
+
+    With a `submission_id` of the page's own the date does not matter.
+    """
+    day = "" if fields.get("submission_id") else now.date().isoformat()
+    text = json.dumps([day, sorted(fields.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _cors(headers: Mapping[str, str]) -> dict[str, str]:

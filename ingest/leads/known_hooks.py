@@ -11,11 +11,11 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook
 
-# KnownHooks says what these are for.
-CACHE_SECONDS = 60.0  # for which a hook is remembered
-REREAD_SECONDS = 2.0  # after which a request that does not fit makes a process read its hook again
-LIST_SECONDS = 60.0  # for which the list of names is remembered
-NAMES_MAX = 1_000
+# The docstring of KnownHooks gives the reasons for these.
+CACHE_SECONDS = 60.0  # a hook is remembered for so long
+REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
+LIST_SECONDS = 60.0  # the list of names is remembered for so long
+NAMES_MAX = 1_000  # names that a process remembers
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0  # the allowance of all senders together, in requests
 SHARE_OF_ADDRESS = 1 / 4  # of the allowance
 HookName = tuple[str, str]  # organization, source
@@ -35,23 +35,25 @@ class KnownHooks:
     at most once in two seconds. So a new secret is valid two seconds after it was stored, and `streakline
     hook` prints it only then.
 
-    Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the
-    names that there are, once a minute: a hook on that list is read at once, whatever else comes. A request
-    that fits no hook of its name costs one of an allowance that grows by a few a second, whether there is a
-    hook of that name or not. When it is used up, all of them are told to try again: nobody learns which hooks
-    there are. An address, or a network of IPv6, has a quarter of the allowance at most, so one sender cannot
-    use up all of it. Within the allowance a name that is not on the list is looked up, too, because the list
-    may be some minutes behind a new hook. Of these names the newest thousand are remembered.
+    Anybody may ask for hooks that do not exist, under as many names as they like. So once a minute a process
+    lists the names of all hooks. A hook on that list is read at once, whatever else comes.
+
+    A request that fits no hook of its name spends one of an *allowance*, which grows by a few a second. It
+    does so whether a hook of that name exists or not. When the allowance is used up, all such requests get
+    the answer to try again: nobody learns which hooks exist. An address, or a network of IPv6, has a quarter
+    of the allowance at most, so one sender cannot use up all of it.
+
+    Within the allowance a name that is not on the list is looked up, too, because the list may be some
+    minutes behind a new hook. The newest thousand of these names are remembered.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
         """clock: returns seconds, and never goes back."""
         self._store, self._clock = store, clock
-        self._hooks, self._strangers = (
-            OrderedDict[HookName, _CachedHook](),
-            OrderedDict[HookName, _CachedHook](),
-        )
-        self._misfits = OrderedDict[HookName, float]()  # when a request that fitted nothing was last examined
+        self._hooks = OrderedDict[HookName, _CachedHook]()  # hooks that exist
+        self._strangers = OrderedDict[HookName, _CachedHook]()  # names without a hook
+        # By name, the instant at which a request that fitted no hook was last examined
+        self._misfits = OrderedDict[HookName, float]()
         self._listed_names, self._listed_at = frozenset[HookName](), -LIST_SECONDS
         self._allowance = _TokenBucket(STRANGERS_BURST, clock())  # of all senders together
         self._network_allowances = OrderedDict[str, _TokenBucket]()

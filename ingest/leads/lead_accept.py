@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -15,9 +15,13 @@ from rules.days import parse_moment, stamp, unstamp
 from rules.json_values import BadValue, check_strict
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
-RESERVED = "identity"  # under this name the consumer stores merges of leads; no integration may use it
-FROM_HOOKS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
+RESERVED_INTEGRATION = (
+    "identity"  # under this name the consumer stores merges of leads; no integration may use it
+)
+HOOK_FIELDS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
 PARTS_MAX = 1_000  # events in one payload
+YEAR_MIN = 1970  # the earliest year of an event and of its receipt
+WHOLE = "body"  # check_strict's name for a bad value that is the whole body
 
 
 class BadEnvelope(ValueError):
@@ -46,7 +50,7 @@ class Envelope:
             "integration": self.context.integration,
             **payload,
             "received_at": self.context.received_at,
-            **{name: value for name in FROM_HOOKS if (value := getattr(self.context, name))},
+            **{name: value for name in HOOK_FIELDS if (value := getattr(self.context, name))},
         }
 
 
@@ -56,15 +60,17 @@ class OpenedPayload:
 
     # Each event with the part that has it
     events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
-    refused: list[DecodeError] = field(default_factory=list)  # why parts are no events
-    broken: list[Exception] = field(default_factory=list)  # bugs of a decoder
+    refusals: list[DecodeError] = field(default_factory=list)  # the reasons why parts are no events
+    decoder_bugs: list[Exception] = field(default_factory=list)  # what a decoder raised by mistake
 
 
-def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:
+def read_envelope(
+    message: Any, currency_setting: str, now: datetime, phone_regions_setting: str = ""
+) -> Envelope:
     """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
 
-    It does not check the payload: open_payload checks each part by itself.
-    currency, phone_regions: the settings (adapters.settings.choices, .phone_regions).
+    It does not check the payload: open_payload() checks each part by itself. adapters.settings.choices says
+    how the two settings are written.
     """
     try:
         check_strict(message, apart="payload")
@@ -75,15 +81,19 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
     if ("payload" in message) == ("payload_ref" in message):
         raise BadEnvelope("payload", "is missing, or there is a payload_ref too")
     integration = message.get("integration") or message["source"]
-    if integration == RESERVED:
-        raise BadEnvelope("integration", f"must not be {RESERVED}: that is our own")
+    if integration == RESERVED_INTEGRATION:
+        raise BadEnvelope("integration", f"must not be {RESERVED_INTEGRATION}: that is our own")
     if message["source"] not in sources.names():
         raise BadEnvelope("source", f"must be one of {', '.join(sources.names())}")
     organization = message["organization_id"]
-    region = region_of(phone_regions, organization)
-    hook_fields = {name: message[name] for name in FROM_HOOKS if name in message}
-    currency_code, received_at = currency_of(currency, organization), _received_at(message, now)
-    context = DecodeContext(organization, integration, currency_code, received_at, region, **hook_fields)
+    context = DecodeContext(
+        organization_id=organization,
+        integration=integration,
+        currency=currency_of(currency_setting, organization),
+        received_at=_received_at(message, now),
+        region=region_of(phone_regions_setting, organization),
+        **{name: message[name] for name in HOOK_FIELDS if name in message},
+    )
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 
@@ -94,48 +104,49 @@ def _received_at(message: Mapping[str, Any], now: datetime) -> str:
         received = parse_moment(message["received_at"]).utc
     except ValueError as error:
         raise BadEnvelope("received_at", str(error)) from None
-    if received.year < 1970 or received > now + FUTURE_MAX:
-        raise BadEnvelope("received_at", "must lie between 1970 and now")
+    if received.year < YEAR_MIN or received > now + FUTURE_MAX:
+        raise BadEnvelope("received_at", f"must lie between {YEAR_MIN} and now")
     return stamp(received)
 
 
-def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
+def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPayload:
     """Decode each part of a payload by itself, so that a bad part does not affect the others."""
     opened = OpenedPayload()
     try:
-        source = sources.source_named(sent.source_type)
+        source = sources.source_named(envelope.source_type)
         parts = list(islice(source.parts(payload), PARTS_MAX + 1))
         if len(parts) > PARTS_MAX:
             raise DecodeError("", f"holds more than {PARTS_MAX} events")
     except DecodeError as error:
-        opened.refused.append(_part_error(PayloadPart(payload), error))
+        opened.refusals.append(_part_error(PayloadPart(payload), error))
         return opened
     except Exception as error:  # noqa: BLE001 (a decoder's bug must not lose what was sent)
-        opened.broken.append(error)
+        opened.decoder_bugs.append(error)
         return opened
     for part in parts:
         try:
             check_strict(part.payload)
-            events = source.decode(part.payload, sent.context)
+            events = source.decode(part.payload, envelope.context)
             for event in events:
                 _check_time(event, now)
             opened.events += [(event, part) for event in events]
         except BadValue as bad:
-            field = "" if bad.field == "body" else bad.field
-            opened.refused.append(_part_error(part, DecodeError(field, bad.reason)))
+            field_path = "" if bad.field == WHOLE else bad.field
+            opened.refusals.append(_part_error(part, DecodeError(field_path, bad.reason)))
         except DecodeError as error:
-            opened.refused.append(_part_error(part, error))
+            opened.refusals.append(_part_error(part, error))
         except Exception as error:  # noqa: BLE001 (as above)
-            opened.broken.append(error)
+            opened.decoder_bugs.append(error)
     return opened
 
 
 def _check_time(event: DecodedEvent, now: datetime) -> None:
     occurred = unstamp(event.occurred_at)
     if occurred > now + FUTURE_MAX:
-        raise DecodeError("occurred_at", f"is more than 5 minutes in the future: {event.occurred_at}")
-    if occurred.year < 1970:
-        raise DecodeError("occurred_at", f"is before 1970: {event.occurred_at}")
+        minutes = FUTURE_MAX // timedelta(minutes=1)
+        raise DecodeError("occurred_at", f"is more than {minutes} minutes in the future: {event.occurred_at}")
+    if occurred.year < YEAR_MIN:
+        raise DecodeError("occurred_at", f"is before {YEAR_MIN}: {event.occurred_at}")
 
 
 def _part_error(part: PayloadPart, error: DecodeError) -> DecodeError:
@@ -151,18 +162,18 @@ def path_of(part: PayloadPart, field: str) -> str:
     return ".".join(name for name in ("payload", part.path, inside) if name)
 
 
-def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> LeadEvent:
+def stored_event(event: DecodedEvent, envelope: Envelope, leaf: str, root: str) -> LeadEvent:
     """Return the event as it is stored, still without its raw payload."""
     return LeadEvent(
-        organization_id=sent.context.organization_id,
+        organization_id=envelope.context.organization_id,
         lead_organization_id=leaf,
         root_id=root,
-        source=sent.context.source,
-        source_type=sent.source_type,
+        source=envelope.context.source,
+        source_type=envelope.source_type,
         external_event_id=event.external_event_id,
         event_type=event.event_type,
         occurred_at=event.occurred_at,
-        received_at=sent.context.received_at,
+        received_at=envelope.context.received_at,
         payload=event.payload,
         object_id=event.object_id,
         object_id_ref=event.object_id_ref,
@@ -170,8 +181,8 @@ def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> L
 
 
 def part_digest(part: PayloadPart) -> str:
-    """Return a digest of the part, by which two payloads under one external id are compared.
+    """Return a digest of the part: two payloads with one external id are the same if it is the same.
 
-    What we derive from the payload is not in it, because our rules may change.
+    It does not depend on what we derive from the payload, because our rules may change.
     """
     return body_hash({"payload": part.payload})

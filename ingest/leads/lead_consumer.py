@@ -38,7 +38,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.lead_accept import (
-    RESERVED,
+    RESERVED_INTEGRATION,
     BadEnvelope,
     Envelope,
     open_payload,
@@ -56,8 +56,8 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, bod
 from rules.privacy.tombstones import identity_subject, lead_subject
 
 CONSUMER = "leads"
-REASONS_MAX = 10  # of one message, which are kept
-# How long one event may take: it may wait for a database that wakes up (adapters/postgresql/rds_data.py).
+REASONS_MAX = 10  # reasons of one message that are kept
+# One event may take so long: it may wait for a database that wakes up (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
 # Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
@@ -73,8 +73,8 @@ class LeadConsumer:
     events: LeadEventStore
     orders: OrderStore
     payloads: LeadPayloads
-    currency: str  # currency, phone_regions: the settings
-    phone_regions: str = ""
+    currency: str  # the setting
+    phone_regions: str = ""  # the setting
     erased: ErasureCheck = NO_ERASURES
     # Begins the erasures that sources ask for; without it such a message is poison
     erasing: LeadErasureStarter | None = None
@@ -82,40 +82,43 @@ class LeadConsumer:
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises PoisonMessage if no attempt can ever process it.
 
-        is_over: returns whether the function ends soon. Then it raises TimeIsUp before the next event, but
-        not before the first. The next attempt finds what is stored already.
+        is_over: returns whether the function ends soon. Then the method raises TimeIsUp before the next
+        event, but not before the first, so that each attempt gets further. The next attempt recognises the
+        events that are stored already.
         """
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)
             return
         try:
-            sent = read_envelope(message, self.currency, now, self.phone_regions)
+            envelope = read_envelope(message, self.currency, now, self.phone_regions)
         except BadEnvelope as bad:
             raise PoisonMessage(str(bad)) from None
-        opened = open_payload(self._payload(sent), sent, now)
-        reasons = [str(error) for error in opened.refused]
-        reasons += [f"the decoder raised {type(error).__name__}: {error}" for error in opened.broken]
+        opened = open_payload(self._payload(envelope), envelope, now)
+        reasons = [str(error) for error in opened.refusals]
+        reasons += [f"the decoder raised {type(error).__name__}: {error}" for error in opened.decoder_bugs]
         for index, (event, part) in enumerate(opened.events):
             if index and is_over():
                 raise TimeIsUp(f"{index} of {len(opened.events)} events are stored")
             if event.erasure is not None:
-                self._erase(event, event.erasure, sent, now)
+                self._erase(event, event.erasure, envelope, now)
                 continue
-            if self._is_erased(event, sent):
+            if self._is_erased(event, envelope):
                 continue
             if event.omissions:
                 # Only the first name of each path is the decoder's: the others may be a person's words.
                 fields = sorted({omission.field.partition(".")[0] for omission in event.omissions})
-                logger.info("side fields left out", extra={"source": sent.context.source, "fields": fields})
-            if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
+                logger.info(
+                    "side fields left out", extra={"source": envelope.context.source, "fields": fields}
+                )
+            if self._store(event, part, envelope, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
             raise PoisonMessage("; ".join(reasons[:REASONS_MAX]))
 
-    def _is_erased(self, event: DecodedEvent, sent: Envelope) -> bool:
+    def _is_erased(self, event: DecodedEvent, envelope: Envelope) -> bool:
         """Return whether an event is of an erased person, and not from after the erasure was lifted."""
-        organization = sent.context.organization_id
-        happened_at = min(event.occurred_at, sent.context.received_at)
+        organization = envelope.context.organization_id
+        happened_at = min(event.occurred_at, envelope.context.received_at)
         return any(
             self.erased.forbids(
                 identity_subject(organization, identity.channel, identity.external_id), happened_at
@@ -123,50 +126,52 @@ class LeadConsumer:
             for identity in event.identities
         )
 
-    def _erase(self, event: DecodedEvent, erasure: ErasurePart, sent: Envelope, now: datetime) -> None:
+    def _erase(self, event: DecodedEvent, erasure: ErasurePart, envelope: Envelope, now: datetime) -> None:
         """Begin the erasure of a lead of the organization that asks for it. Repeating it changes nothing.
 
         The lead is found by the identities of the event, and by its orders of the same source.
         """
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
-        records = (self.orders.read(sent.context.source, order_id) for order_id in erasure.order_ids)
+        records = (self.orders.read(envelope.context.source, order_id) for order_id in erasure.order_ids)
         leaves = dict.fromkeys(record.leaf for record in records if record and record.leaf)
-        erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
-        logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
+        erasure_id = self.erasing.begin(envelope.context.organization_id, event.identities, leaves, now)
+        logger.info("erasure", extra={"source": envelope.context.source, "erasure_id": erasure_id})
 
-    def _payload(self, sent: Envelope) -> Any:
-        if sent.payload_ref is None:
-            return sent.payload
+    def _payload(self, envelope: Envelope) -> Any:
+        if envelope.payload_ref is None:
+            return envelope.payload
         try:
-            return read_json(self.payloads.read_inbox(sent.payload_ref))
+            return read_json(self.payloads.read_inbox(envelope.payload_ref))
         except NoPayload as reason:
             raise PoisonMessage(f"payload_ref cannot be read: {reason}") from None
         except ValueError as reason:
             raise PoisonMessage(f"payload_ref holds no JSON: {reason}") from None
 
-    def _store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, now: datetime) -> StoreOutcome:
+    def _store(
+        self, event: DecodedEvent, part: PayloadPart, envelope: Envelope, now: datetime
+    ) -> StoreOutcome:
         """Store an event, unless its external id has been claimed.
 
         Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
-        digest, organization = part_digest(part), sent.context.organization_id
+        digest, organization = part_digest(part), envelope.context.organization_id
         if event.order is not None:
             intake = OrderIntake(self.orders, self.payloads)
-            return intake.store(event, part, sent, lambda: self._lead_of(event, sent, now))
+            return intake.store(event, part, envelope, lambda: self._lead_of(event, envelope, now))
         lead = self._cached_lead(organization, event)
         if lead is None:
-            outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
+            outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
             if outcome is not None:
                 return outcome
-            lead = self._resolve(event, sent, now)
-        stored = stored_event(event, sent, lead.leaf, lead.root_id)
+            lead = self._resolve(event, envelope, now)
+        stored = stored_event(event, envelope, lead.leaf, lead.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
-    def _lead_of(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        cached = self._cached_lead(sent.context.organization_id, event)
-        return cached or self._resolve(event, sent, now)
+    def _lead_of(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
+        cached = self._cached_lead(envelope.context.organization_id, event)
+        return cached or self._resolve(event, envelope, now)
 
     def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers. An erased one is left out: PostgreSQL no longer has it."""
@@ -174,14 +179,14 @@ class LeadConsumer:
         is_erased = lead is not None and self.erased.of(lead_subject(lead.leaf)) is not None
         return None if is_erased else lead
 
-    def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
+    def _resolve(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
         """Return the event's lead, which may be a new one, and announce the changes of identity.
 
         The event is claimed later. So if the process dies here, the message comes again and announces the
         rest.
         """
-        organization = sent.context.organization_id
-        evidence = LeadEventKey(sent.context.source, event.external_event_id)
+        organization = envelope.context.organization_id
+        evidence = LeadEventKey(envelope.context.source, event.external_event_id)
         lead = self.identities.resolve(organization, event.identities, evidence, now)
         self._announce(lead.changes, now)
         self.cache.remember(organization, event.identities, lead)
@@ -241,8 +246,8 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
             organization_id=organization,
             lead_organization_id=first,
             root_id=first,
-            source=f"{organization}/{RESERVED}",
-            source_type=RESERVED,
+            source=f"{organization}/{RESERVED_INTEGRATION}",
+            source_type=RESERVED_INTEGRATION,
             external_event_id=str(change.number) if part == 1 else f"{change.number}/{part}",
             event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
             occurred_at=stamp(change.at),

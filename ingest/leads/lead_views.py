@@ -12,9 +12,9 @@ from typing import Any
 
 from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.settings.choices import currencies, currency_of
-from ingest.leads.lead_accept import RESERVED
+from ingest.leads.lead_accept import RESERVED_INTEGRATION
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
@@ -23,7 +23,7 @@ from rules.leads.features import Input
 from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
 from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
-from rules.leads.series import decode_series
+from rules.leads.series_text import decode_series
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.
@@ -64,7 +64,7 @@ class LeadViews:
 
     def has_change(self, organization: str, change: str) -> bool:
         """Return whether a change of identity, by its number, has been announced to an organization."""
-        return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
+        return self.people.events.leaf_of(f"{organization}/{RESERVED_INTEGRATION}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
         """Return {"lead_id"}: the root that has an integration's event. Raises 404 for an unknown event."""

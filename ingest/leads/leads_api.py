@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
@@ -92,25 +92,25 @@ def post_lead_event() -> dict[str, Any]:
     caller.check_organization(body["organization_id"])
     try:
         stamped = body | {"received_at": stamp(now)}
-        sent = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
+        envelope = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
-    opened = open_payload(body["payload"], sent, now)
-    if opened.refused and not opened.events and not opened.broken:
-        raise invalid_fields([(each.field, each.reason) for each in opened.refused])
-    if opened.events or opened.broken:
-        _parts().queue.put(sent.message())
-    for error in opened.broken:
-        logger.error("a decoder broke", exc_info=error, extra={"source": sent.source_type})
-    logger.info("leads", extra={"source": sent.source_type, "events": len(opened.events)})
+    opened = open_payload(body["payload"], envelope, now)
+    if opened.refusals and not opened.events and not opened.decoder_bugs:
+        raise invalid_fields([(each.field, each.reason) for each in opened.refusals])
+    if opened.events or opened.decoder_bugs:
+        _parts().queue.put(envelope.message())
+    for error in opened.decoder_bugs:
+        logger.error("a decoder broke", exc_info=error, extra={"source": envelope.source_type})
+    logger.info("leads", extra={"source": envelope.source_type, "events": len(opened.events)})
     return _receipt(opened)
 
 
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
     """Return what became of the webhook. undecoded: parts that broke a decoder; the queue has them too."""
     events = [_event_receipt(each, part) for each, part in opened.events]
-    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
-    more = {"rejected": shorten_details(rejected), "undecoded": len(opened.broken)}
+    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refusals]
+    more = {"rejected": shorten_details(rejected), "undecoded": len(opened.decoder_bugs)}
     return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
 
 

@@ -33,22 +33,22 @@ class OrderIntake:
     payloads: LeadPayloads  # stores large webhooks
 
     def store(
-        self, event: DecodedEvent, part: PayloadPart, sent: Envelope, resolve: Resolver
+        self, event: DecodedEvent, part: PayloadPart, envelope: Envelope, resolve: Resolver
     ) -> StoreOutcome:
-        """Join a webhook's state of an order to the stored one; returns what became of the webhook.
+        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
 
         DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
-        If no webhook of the order names anybody yet, the state is stored without events. resolve: finds the
-        lead; called at most once. Raises OrderContended.
+        If no webhook of the order has named a lead yet, the state is stored without events. resolve: finds
+        the lead of this webhook; called at most once. Raises OrderContended.
         """
-        order, digest, source = order_of(event), part_digest(part), sent.context.source
+        order, digest, source = order_of(event), part_digest(part), envelope.context.source
         for _ in pauses(ATTEMPTS_MAX):
             stored = self.orders.read(source, order.order_id)
             if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
                 return outcome
             before = stored.state if stored else OrderState()
             after = join_orders(before, order.state)
-            # Of an order without a lead no event is stored yet, whatever is known of it.
+            # An order without a lead has no stored events yet. So all of its state is a change.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
@@ -60,8 +60,8 @@ class OrderIntake:
             elif changes and not record.leaf:
                 lead = resolve()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, state=after), event, sent, changes)
-            if events:  # the first one has the webhook as its raw payload
+            record, events = _count_changes(replace(record, state=after), event, envelope, changes)
+            if events:  # the webhook is stored once, as the raw payload of the first event
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
             if self.orders.put(record, stored, events):
                 return StoreOutcome.STORED
@@ -69,14 +69,14 @@ class OrderIntake:
 
 
 def order_of(event: DecodedEvent) -> OrderPart:
-    """Return the order part of an event; raises ValueError for one without."""
+    """Return the order part of an event; raises ValueError for an event without one."""
     if event.order is None:
         raise ValueError(f"{event.external_event_id} is about no order")
     return event.order
 
 
 def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
-    """Return what becomes of a webhook that changes nothing; None: it may change something."""
+    """Return the outcome for a webhook that changes nothing; None: it may change something."""
     state = order_of(event).state
     placings = (record.state.placed, state.placed)
     have_no_version = all(placed and not placed.version for placed in placings)
@@ -90,26 +90,29 @@ def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) ->
 
 
 def _count_changes(
-    record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
+    record: OrderRecord, event: DecodedEvent, envelope: Envelope, changes: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
-    """Return the record with the events counted, and the events. Their ids: `order:7`, then `order:7/2`."""
+    """Return (record, events): the events that report the changes, and the record with them counted.
+
+    The events' ids are `order:7`, then `order:7/2`.
+    """
     event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
     for change in changes:
         number = event_counts[change.key] = event_counts.get(change.key, 0) + 1
-        name = f"order:{order.order_id}" if change.key == ORDER else change.key
+        base_id = f"order:{order.order_id}" if change.key == ORDER else change.key
         decoded = replace(
             event,
-            external_event_id=name if number == 1 else f"{name}/{number}",
+            external_event_id=base_id if number == 1 else f"{base_id}/{number}",
             event_type=change.event_type,
             occurred_at=change.at,
-            payload=_payload(change, order, sent),
+            payload=_payload(change, order, envelope),
         )
-        events.append(stored_event(decoded, sent, record.leaf, record.root_id))
+        events.append(stored_event(decoded, envelope, record.leaf, record.root_id))
     return replace(record, event_counts=event_counts), events
 
 
-def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
-    amount = amount_in(change.currency, change.amount_minor, sent.context)
+def _payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
+    amount = amount_in(change.currency, change.amount_minor, envelope.context)
     payload: dict[str, object] = {"order_id": order.order_id, **amount}
     if change.event_type == PURCHASE_COMPLETED and order.products:
         payload["products"] = list(order.products)

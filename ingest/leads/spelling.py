@@ -1,12 +1,12 @@
-"""The one spelling of each identity, by the libraries of the field: phonenumbers and idna.
+"""The one spelling of each identity, by the libraries phonenumbers and idna.
 
-They are not in rules/, because what they know of countries and scripts changes with the world. Both are
-imported when they are first needed: a webhook without a telephone number does not pay for them.
+This module is not in rules/, because the libraries' tables of countries and scripts change with the world.
+Both are imported when they are first needed: a webhook without a telephone number does not pay for them.
 
-phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERINGS), then `;ext=` if there is
-an extension, because colleagues share the rest. email: NFC, lower case, the domain in ASCII (punycode),
-without what is pasted along with an address. whatsapp: as it is. Ids of customers and things: as they are,
-within their scope.
+- phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERINGS), then `;ext=` if there
+  is an extension, because colleagues share the rest.
+- email: NFC, lower case, the domain in ASCII (punycode), without names, links and quotes around it.
+- whatsapp, and ids of customers and things: unchanged. The latter stand within their scope.
 """
 
 import re
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RAW_CHARACTERS_MAX = 200
 PASTED_CHARACTERS_MAX = 2_000
-# What stands around a number: a quote or = of a spreadsheet, `Mobile: `, the `p:` of Facebook's lead forms,
+# Texts around a number: a quote or = of a spreadsheet, `Mobile: `, the `p:` of Facebook's lead forms,
 # `(mobile)`, and the .0 of a number that was a float.
 AROUND_NUMBER = re.compile(r"""^['"`’‘“=]+|^[^\d+(:]{1,40}:\s*|\s*\([^()\d]*\)$|(?<=\d{7})\.0$|['"`’”]+$""")
 WHATSAPP_LINK = re.compile(
@@ -49,9 +49,9 @@ BEGINNINGS = frozenset("_-+#!$%&/=?^~@")
 NO_LOCAL_PART = re.compile(r"[\s<>()\[\],;:\\\"\ufffd]")
 ASCII_DOMAIN = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
 
-# Numbers that are written in two ways, by country code: the old or local way, without the country code, and
-# how the same line is dialled today. WhatsApp knows an account by the number that it was registered with.
-# Nobody else has a number of the old way today, so none of these makes two people one.
+# Numbers that are written in two ways, by country code: (the old or local number without the country code,
+# the number by which the same line is dialled today). WhatsApp knows an account by the number that it was
+# registered with. Today nobody else has a number of the old form, so no renumbering makes two people one.
 RENUMBERINGS: dict[int, tuple[tuple[str, str], ...]] = {
     # Mexico, 2019: no more 1 before mobiles, and no 01, 044 and 045 before calls within the country.
     52: ((r"1(\d{10})", r"+52\1"), (r"0(?:1|4[45])(\d{10})", r"+52\1")),
@@ -118,10 +118,10 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
 ) -> Identity:
     """Return an identity in its one spelling.
 
-    organization, integration: where it comes from; the scope of customers, devices and cookies. is_verified:
-    whether that source proves it. region: the organization's (ISO 3166, such as DE), in which numbers without
-    a country code are read; None: such numbers are refused.
-    Raises ValueError, with channel and reason, also for what identifies nobody.
+    organization, integration: the source, which is the scope of customers, devices and cookies. is_verified:
+    whether that source proves the identity. region: the organization's (ISO 3166, such as DE), in which
+    numbers without a country code are read; None: such numbers are refused.
+    Raises ValueError, with channel and reason, also for an identity that identifies nobody.
     """
     if channel not in RANKS:
         raise ValueError(f"{channel} is no channel: there are {', '.join(RANKS)}")
@@ -131,7 +131,7 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
             raise ValueError("it identifies nobody")
         if not CHANNELS[RANKS[channel]].is_scoped:
             return Identity(channel, bare, is_verified)
-        scope = [_part(organization, "the organization"), _part(integration, "the integration")]
+        scope = [_scope_part(organization, "the organization"), _scope_part(integration, "the integration")]
         return Identity(channel, "/".join([*scope, bare]), is_verified)
     except ValueError as reason:
         raise ValueError(f"{channel}: {reason}") from None
@@ -165,7 +165,7 @@ def _printable(raw: object, name: str) -> str:
     return text
 
 
-def _part(raw: str, name: str) -> str:
+def _scope_part(raw: str, name: str) -> str:
     text = _printable(raw, name)
     if "/" in text:
         raise ValueError(f"{name} has a /, which parts scopes")
@@ -175,7 +175,7 @@ def _part(raw: str, name: str) -> str:
 def _email(raw: str) -> str:
     if len(raw) > PASTED_CHARACTERS_MAX:
         raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
-    # Lower case and not casefold(): strasse@ and straße@ are two mailboxes. A space inside is a slip.
+    # Lower case and not casefold(): strasse@ and straße@ are two mailboxes.
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _address_in(raw)).lower())
     if not folded:
         raise ValueError("it is empty")
@@ -196,11 +196,10 @@ def _email(raw: str) -> str:
 
 
 def _address_in(raw: str) -> str:
-    """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
-    whole = REFERENCE.sub(lambda match: unescape(match[0]), "".join(map(_single_width, raw)))
-    text = _visible_text(
-        re.sub(r"[^\S ]*[@＠][^\S ]*", "@", whole if "@" in whole else unquote(whole))
-    ).strip()
+    """Return the address in a pasted text: without a name, a link, quotes, and letters of double width."""
+    unescaped = REFERENCE.sub(lambda match: unescape(match[0]), "".join(map(_single_width, raw)))
+    decoded = unescaped if "@" in unescaped else unquote(unescaped)
+    text = _visible_text(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", decoded)).strip()
     if len(same := {*SEPARATORS.split(text.lower())} - {""}) == 1:
         text = same.pop()
     if named := NAME_AND_ADDRESS.fullmatch(text):
@@ -220,7 +219,7 @@ def _single_width(character: str) -> str:
 
 
 def _without_end(domain: str) -> str:
-    """Return a domain without the sentence's punctuation after it."""
+    """Return a domain without the punctuation of a sentence after it."""
     while domain and unicodedata.category(domain[-1])[0] not in "LNM":
         domain = domain[:-1]
     return domain
@@ -251,24 +250,26 @@ def _phone(text: str, region: str | None) -> str:
     if any(character.isalpha() for character in PHONE_WORDS.sub("", text)):
         raise ValueError("it has letters")
     is_international = text.lower().removeprefix("tel:").lstrip().startswith(("+", "＋"))
-    possible = None
-    for written, where in _readings(text, region, is_international=is_international):
+    # The first valid reading counts. Without one, the first of a possible length does, because the library's
+    # tables may lack a new range of numbers.
+    possible_number = None
+    for reading, reading_region in _readings(text, region, is_international=is_international):
         try:
-            number = library.parse(written, where)
+            number = library.parse(reading, reading_region)
         except library.NumberParseException:
             continue
         number = _number_of_today(number)
         if library.is_valid_number(number):
             return _e164(number)
         if library.is_possible_number_with_reason(number) == library.ValidationResult.IS_POSSIBLE:
-            possible = possible or (number if where or is_international else None)
-    if possible is None:
+            possible_number = possible_number or (number if reading_region or is_international else None)
+    if possible_number is None:
         raise ValueError("it is no telephone number" + ("" if region else " with its country code"))
-    return _e164(possible)
+    return _e164(possible_number)
 
 
 def _readings(text: str, region: str | None, *, is_international: bool) -> list[tuple[str, str | None]]:
-    """Return the readings of a number, each with its region: as written, and with a plus sign before it."""
+    """Return (text, region) of each reading of a number: as it is written, and with a plus sign before it."""
     if is_international or "phone-context" in text:
         return [(text, region)]
     plus = re.sub(r"^[\s(]*(00)?", "+", text, count=1)
@@ -296,7 +297,7 @@ def _e164(number: "PhoneNumber") -> str:
 
 
 def named_identity(body: dict[str, Any], phone_regions: str) -> Identity:
-    """Return the address, number or id that a body of LOOKUP names; raises 422. phone_regions: a setting."""
+    """Return the address, number or id in a body of LOOKUP; raises 422. phone_regions: the setting."""
     channels = [channel for channel in ("email", "phone", "whatsapp") if channel in body]
     if len(channels) != 1:
         raise invalid_field("email", "is missing, or there is a phone or an id of WhatsApp's too")

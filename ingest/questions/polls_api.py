@@ -29,7 +29,8 @@ from rules.questions.responses import Response, public_id
 WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5  # Retry-After of 429
-# Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
+# Polls of one agent that wait at once. The slot of a poll that died is free again after a lease, which is
+# longer than any poll waits.
 POLLS_MAX, LEASE_SECONDS = 5, 30
 POLL = [
     in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
@@ -70,27 +71,27 @@ class Polls:
     def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
         """Return the answers after a number, to the agent who asked. If there is none yet, wait for it.
 
-        While it waits it reads the question alone; answers are read when the counter says there are any.
+        A waiting poll reads the question alone. It reads answers when the question's counter shows new ones.
         Raises 400, 403, 404, and 429 if the agent has as many polls waiting as are allowed.
         """
         caller.check_agent()
         wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
         after = integer(query, "after", 0, 1000, least=0)
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        until = self.elapsed() + wait
+        deadline = self.elapsed() + wait
         question = self.questions.find(identifier)
         caller.check(question.agent_id)
         if wait and is_waiting(question, after, clock.now()):
-            with self.semaphore.held(poll_key(caller.user_id), clock.now()) as has_place:
-                if not has_place:
+            with self.semaphore.held(poll_key(caller.user_id), clock.now()) as has_slot:
+                if not has_slot:
                     raise _too_many_polls()
-                question = self._wait(question, after, until)
+                question = self._wait(question, after, deadline)
         return self._view(question, after, limit)
 
-    def _wait(self, question: Question, after: int, until: float) -> Question:
+    def _wait(self, question: Question, after: int, deadline: float) -> Question:
         """Return the question as soon as there is a newer answer, none can come, or the time is over."""
         pause = POLL_SECONDS_MIN
-        while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= until:
+        while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= deadline:
             self.pause(pause)
             pause = next_pause(pause)
             question = self.questions.find(question.question_id)

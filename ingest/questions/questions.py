@@ -1,4 +1,4 @@
-"""Takes new questions of agents, each key once and only so many open ones; shows them newest first."""
+"""Questions at the API: creates them, once for each idempotency key, and shows them, newest first."""
 
 import base64
 import json
@@ -58,7 +58,7 @@ class Questions:
     store: QuestionStore
     lists: QuestionLists
 
-    def visible(self, identifier: str, caller: Caller) -> Question:
+    def find_visible(self, identifier: str, caller: Caller) -> Question:
         """Return a question; raises 404 if there is none, or it is not for the caller."""
         question = self.find(identifier)
         if not _is_visible(question, caller):
@@ -72,8 +72,8 @@ class Questions:
             raise _question_not_found()
         return question
 
-    def listed(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
-        """Return a page of questions for the caller, by status (default: those open to answers) and tags."""
+    def page_by_status(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a page of the questions that the caller may see, of a status (default: OPEN) and of tags."""
         status, tags = _status(query) or QuestionStatus.OPEN, _tags(query)
 
         def matches(question: Question) -> bool:
@@ -86,7 +86,7 @@ class Questions:
         page = self.lists.of_status(status, _position(query), _limit(query), matches)
         return _page_view(page, now)
 
-    def of_agent(
+    def page_of_agent(
         self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
     ) -> dict[str, Any]:
         """Return a page of an agent's own questions, all or by status; raises 403."""
@@ -180,12 +180,14 @@ class QuestionCreator:
     open_max: int  # how many an agent may have open
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
-        """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.
+        """Create a question; returns (status, view).
 
-        Raises 409 if the key was used with another body or too many are open, 422 that names the field.
+        The status is 201. If this body was sent before, it is 200, and the view has `duplicate`. Raises 409
+        if the key was used with another body or too many questions are open, and 422 that names the field.
         """
         caller.check_agent()
-        digest, identifier = body_hash(body), self._question_id(caller.user_id, body["idempotency_key"], now)
+        digest = body_hash(body)
+        identifier = self._question_id(caller.user_id, body["idempotency_key"], now)
         try:
             question = new_question(body, identifier, caller.user_id, digest, now)
             self._check_quota(question, now)
@@ -203,11 +205,14 @@ class QuestionCreator:
         return 200, question_view(stored, now) | {"duplicate": True}
 
     def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
-        """Return the id of the question under a key: the first without answers of a gone question."""
+        """Return the id of the question under a key: the first that has no answers of a deleted question."""
         return next(each for each in question_ids(agent_id, key) if not self._has_orphans(each, now))
 
     def _has_orphans(self, identifier: str, now: datetime) -> bool:
-        """Whether a question is gone and has left answers: a new one of this id would get them."""
+        """Whether a question was deleted, or is about to be, and its answers remain.
+
+        A new question of this id would get them.
+        """
         if not self.responses.has_any(identifier):
             return False
         stored = self.questions.store.get(identifier)
@@ -220,9 +225,9 @@ class QuestionCreator:
             stored = filter(None, map(self.questions.store.get, identifiers))
             return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}
 
-        wanted = QuotaSlot(
+        slot = QuotaSlot(
             open_questions_key(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
-        has_place = self.quota.take(wanted, self.open_max, now, are_open)
-        if not has_place and self.questions.store.get(question.question_id) is None:
+        has_slot = self.quota.take(slot, self.open_max, now, are_open)
+        if not has_slot and self.questions.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")

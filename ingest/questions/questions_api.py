@@ -21,7 +21,8 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
+from ingest.questions.answer_views import AnswerStats, OwnAnswers
+from ingest.questions.answers import AnswerLimits, Answers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,
@@ -119,13 +120,13 @@ def post_question() -> Response[str]:
 @app.route("GET /v1/questions", [AUDIENCE, STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
 def get_questions() -> dict[str, Any]:
     """Questions for the caller, newest first."""
-    return _parts().questions.listed(app.query, app.caller(), clock.now())
+    return _parts().questions.page_by_status(app.query, app.caller(), clock.now())
 
 
 @app.route("GET /v1/questions/{question_id}", answer=QUESTION_VIEW)
 def get_question(question_id: str) -> dict[str, Any]:
     """A question."""
-    return question_view(_parts().questions.visible(question_id, app.caller()), clock.now())
+    return question_view(_parts().questions.find_visible(question_id, app.caller()), clock.now())
 
 
 @app.route("GET /v1/agents/{agent_id}/questions", [STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
@@ -133,7 +134,7 @@ def get_agent_questions(agent_id: str) -> dict[str, Any]:
     """An agent's own questions, newest first."""
     caller = app.caller()
     app.check_path("agent_id", agent_id)
-    return _parts().questions.of_agent(agent_id, app.query, caller, clock.now())
+    return _parts().questions.page_of_agent(agent_id, app.query, caller, clock.now())
 
 
 @app.route("POST /v1/questions/{question_id}/responses", body=ANSWER, status=201, answer=ANSWER_RECEIPT)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from adapters.leads.feature_refresh import FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.platform.tables import scan_all
 from local.cloud import patience
 from local.cloud.patience import Patience

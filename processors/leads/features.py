@@ -21,11 +21,12 @@ from typing import Any
 from adapters import settings
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_repair import FeatureRepair
+from adapters.leads.feature_requests import rebuild_of, refresh_of
 from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
@@ -33,7 +34,6 @@ from adapters.platform.queues import PoisonMessage
 from adapters.privacy.erased_records import is_erased
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
-from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
@@ -84,7 +84,7 @@ class FeatureProcessor:
     grace_days: int = CAMPAIGN_GRACE_DAYS  # the setting: after which an unanswered campaign is ignored
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Apply one message; raises PoisonMessage, or what a later attempt may get past."""
+        """Apply one message; raises PoisonMessage, or an error that a later attempt may not meet."""
         if not isinstance(message, Mapping):
             raise PoisonMessage("the message is no object")
         if "refresh" in message:
@@ -115,12 +115,14 @@ class FeatureProcessor:
         self._apply(event, added, hint, now)
 
     def _apply(self, event: LeadEvent, added: Contributions, hint: str, now: datetime) -> None:
+        """Count an event at its leaf's root. added: its contributions. hint: the probable root."""
+
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
-            if item.is_joining:
+            if item.is_joining:  # an event is counted in a state of all leaves only
                 self._write(item, self._change_from_leaves(item, ALL, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
-                if item.is_joining:  # others came meanwhile
+                if item.is_joining:  # further leaves came meanwhile
                     return False
             return self._write(item, self._change_for_event(item, event, added, now))
 
@@ -137,7 +139,10 @@ class FeatureProcessor:
         return True
 
     def _note(self, lead: str, change: Change) -> None:
-        """Note what a stored change counts without a mark, unless the lead has changed since."""
+        """Write notes of the events that a stored change counts without a mark.
+
+        Then set has_all_notes in the lead's item, unless the item has changed since.
+        """
         if not change.unnoted:
             return
         self.counted.note(change.unnoted)
@@ -149,14 +154,14 @@ class FeatureProcessor:
     def _change_for_event(
         self, item: FeatureItem, event: LeadEvent, added: Contributions, now: datetime
     ) -> Change | None:
-        """Return what an event changes; None: nothing, since it is counted already.
+        """Return the change by an event; None if it is counted already.
 
         Marks that leave the state are noted before the state is written. So a crash between the two leaves an
-        event with both, and never with neither.
+        event with mark and note, and never with neither.
         """
         as_of = latest_instant(item, now, event.occurred)
-        unsure = item.unsure_marks(added) if item.is_current else []
-        noted = self.counted.known(unsure) if unsure else ()
+        unsure_marks = item.unsure_marks(added) if item.is_current else []
+        noted = self.counted.known(unsure_marks) if unsure_marks else ()
         after = feature_changes.with_event(item, added, noted, as_of)
         if after is None:
             return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, added), as_of)
@@ -170,54 +175,61 @@ class FeatureProcessor:
     def _change_from_leaves(
         self, item: FeatureItem, affected: Collection[Input], as_of: datetime
     ) -> Change | None:
-        """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
+        """Return some inputs' features from the stored events of the lead's leaves; None: nothing to write.
 
-        Memory is brought up to date first. Where leaves came to the lead, only their events are read. Where
-        leads merged or parted otherwise, the state was taken away, and memory may be of before, too.
+        Memory is brought up to date first. If leaves came to a lead that has a state, only their events are
+        read.
         """
         if item.is_joining:
             self.memory.absorb(item.lead_organization_id, item.pending, as_of)
-            joining = self.events.joining(item)
+            pending_events = self.events.list_pending(item)
             contacts = self.memory.contacts(item)
-            return feature_changes.change_with_leaves(item, joining, contacts, as_of, self.grace_days)
+            return feature_changes.change_with_leaves(item, pending_events, contacts, as_of, self.grace_days)
         return self._change_from_all_events(item, affected, as_of)
 
     def _change_from_all_events(
         self, item: FeatureItem, affected: Collection[Input], as_of: datetime
     ) -> Change | None:
+        # A change of the group has removed the state. Memory may be that of the former group, too.
         if item.inputs is None and item.group_changes:
             self.memory.rebuild(item.lead_organization_id, as_of)
         events = self.events.of_person(item)
         return feature_changes.change_from_events(item, affected, events, as_of, self.grace_days)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
-        """Set which leads are one, and build the features of the groups where that took them away."""
+        """Set which leads are one, and build the features of the groups that lack a state of all leaves."""
         number, groups = groups_of(event)
         self.topology.set(number, groups)
 
         def decide(item: FeatureItem) -> Change | None:
-            is_there = item.merged_into is not None or (item.inputs is not None and not item.is_joining)
-            return None if is_there else self._change_from_leaves(item, ALL, latest_instant(item, now))
+            has_all_leaves = item.inputs is not None and not item.is_joining
+            if item.merged_into is not None or has_all_leaves:
+                return None
+            return self._change_from_leaves(item, ALL, latest_instant(item, now))
 
         for group in groups:
             _until_done(group.root, partial(self._settle, group.root, decide))
 
     def _settle(self, lead: str, decide: Decide) -> bool:
-        """Write what is decided of a lead as it is now; returns False if somebody else was first."""
+        """Write the change that `decide` returns for the lead's item now; False: somebody else was first."""
         item = self.store.get(lead)
         return item is None or self._write(item, decide(item))
 
     def _settle_all(self, leads: Mapping[str, FeatureItem], decide: Decide) -> None:
-        """Write what is decided of each lead as it was read in bulk; else as it is once others are done."""
+        """Write the change that `decide` returns for each item, which was read in bulk.
+
+        If somebody else has changed an item since, it is read again.
+        """
         for lead, item in leads.items():
             if not self._write(item, decide(item)):
                 _until_done(lead, partial(self._settle, lead, decide))
 
     def _change_for_time(self, item: FeatureItem, as_of: datetime) -> Change | None:
-        """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
+        """Return the change that time alone makes up to as_of; None if it makes none."""
         if item.merged_into:
             return None
-        # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
+        # An input that a later refresh found unchanged keeps its older stamp. So the item's own instant
+        # counts.
         as_of = latest_instant(item, as_of)
         if not item.is_current:
             return self._change_from_leaves(item, ALL, as_of)
@@ -225,7 +237,7 @@ class FeatureProcessor:
         return feature_changes.change_by_time(item, due, as_of, self.grace_days)
 
     def _change_for_rebuild(self, item: FeatureItem, now: datetime) -> Change | None:
-        """Return what makes an item what its leaves' events say; None: it is that already."""
+        """Return the change that makes an item follow from its leaves' events; None if it does already."""
         if item.merged_into:
             return None
         change = self._change_from_all_events(item, ALL, feature_changes.rebuild_instant(item, now))

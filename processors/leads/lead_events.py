@@ -1,7 +1,8 @@
 """Event stream -> SNS topic lead-events. Each stored event is announced to the subscribers of its type.
 
-An event may be announced twice or out of order. Subscribers are idempotent. Before that, an event of an
-absorbed leaf is noted at its root: what subscribers count, a reader of the root finds.
+An event may be announced twice or out of order. Subscribers are idempotent. Before an event of an absorbed
+leaf is announced, GroupEvents lists it under the root. So a reader of the root finds every event that a
+subscriber has counted.
 """
 
 import json
@@ -59,9 +60,12 @@ def announce(
 
 def note_at_roots(events: list[LeadEvent], features: FeatureStore, rows: GroupEvents) -> None:
     """Note events of absorbed leaves at their roots. Raises Unprocessed."""
-    found = features.get_many(event.lead_organization_id for event in events)
-    absorbed = (event for event in events if event.lead_organization_id in found)
-    rows.note((found[each.lead_organization_id].root, each) for each in absorbed)
+    items = features.get_many(event.lead_organization_id for event in events)
+    rows.note(
+        (items[event.lead_organization_id].root, event)
+        for event in events
+        if event.lead_organization_id in items
+    )
 
 
 def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:

@@ -1,9 +1,9 @@
 """memory-processing queue -> Memory. The evidence of an event is joined with what is remembered of its lead.
 
 Joining is idempotent and gives the same in any order (rules.leads.memory). GroupMemory explains why that
-stays true while leads merge and part. For a change of identity, this processor sets the
-topology, unless the features processor has set it before. Then it joins what the leaves bring that came to a
-root, or rebuilds the memory of groups that parted.
+stays true while leads merge and part. For a change of identity, this processor sets the topology, unless the
+features processor has set it before. Then it joins the evidence of leaves that came to a root, or rebuilds
+the memory of groups that parted.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import PersonEvents
+from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -58,7 +58,7 @@ class MemoryProcessor:
     erased: ErasureCheck = NO_ERASURES
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Apply one announcement; raises PoisonMessage, or an error that a later attempt may get past."""
+        """Apply one announcement; raises PoisonMessage, or an error that a later attempt may not meet."""
         try:
             event = from_item(message) if isinstance(message, Mapping) else None
             if event is None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.feature_refresh import ActiveLeads, FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue, check_instant
+from adapters.leads.feature_store import ActiveLeads
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 
 logger = Logger(service="refresh")

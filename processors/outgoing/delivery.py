@@ -16,10 +16,9 @@ from adapters import clock, settings
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore
+from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore, WorkerLeases
 from adapters.outgoing.notification_items import EndpointShare, endpoint_share
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
-from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer

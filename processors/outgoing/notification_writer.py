@@ -95,7 +95,7 @@ class NoticeSteps:
     def _lead_notices(
         self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
-        """Return the notices of a lead. One without any event was erased, and gives none."""
+        """Return the notices of a lead. A lead without any event was erased, and gives none."""
         organization_id = state.shown.get("organization_id")
         if not organization_id and self.leads:
             organization_id = self.leads.organization_of(item.lead_organization_id)
@@ -139,9 +139,9 @@ NO_LOOKUPS = NoticeSteps()
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """The result of a batch. counts["changes"]: the changes that were followed (_is_followed)."""
+    """The result of a batch. counts["changes"]: the changes that an endpoint may want."""
 
-    shares: set[EndpointShare] = field(default_factory=set)  # of endpoints, in which notifications wait
+    shares: set[EndpointShare] = field(default_factory=set)  # the shares of endpoints to deliver to now
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class NotificationWriter:
     """Writes notifications, and adds them to the lanes of the endpoints that want them."""
 
     dynamodb: Any
-    profiles: str
+    profiles_table: str  # only sweep() needs it
     store: OutboxStore
     endpoints: EndpointStore
     steps: NoticeSteps = NO_LOOKUPS
@@ -194,7 +194,7 @@ class NotificationWriter:
         Returns the shares of endpoints in which notifications wait then. Raises OutboxConflict if others
         write the holder's state in all attempts, and the errors of DynamoDB.
         """
-        for attempt in pauses(ATTEMPTS_MAX):
+        for _ in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
             state, notifications = before, list[Notification]()
             for step in steps:
@@ -214,10 +214,9 @@ class NotificationWriter:
             due = due_at(state) if isinstance(state, UserNoticeState) else None
             try:
                 self.store.put(holder, OutboxWrite(state, revision, due, notifications, endpoint_ids), now)
-                return {endpoint_share(endpoint_id, holder) for endpoint_id in endpoint_ids}
             except OutboxConflict:
-                if attempt == ATTEMPTS_MAX - 1:
-                    raise
+                continue
+            return {endpoint_share(endpoint_id, holder) for endpoint_id in endpoint_ids}
         raise OutboxConflict(holder)
 
     def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShare]:
@@ -229,7 +228,7 @@ class NotificationWriter:
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
-            items = get_all(self.dynamodb, self.profiles, [{"user_id": user}])
+            items = get_all(self.dynamodb, self.profiles_table, [{"user_id": user}])
             if not items:  # an erased user, whom the index may still have
                 continue
             try:

@@ -55,7 +55,7 @@ class NotificationSettings(ConsumerSettings):
 class _Parts:
     writer: NotificationWriter
     lanes: LaneStore
-    waker: DeliveryInvoker
+    invoker: DeliveryInvoker
     erased: ErasureCheck
 
 
@@ -94,7 +94,7 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
         for share in range(LANE_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
     }
-    parts.waker.wake(shares | waiting)
+    parts.invoker.wake(shares | waiting)
     swept = {"woken": len(shares | waiting)}
     logger.info("swept", extra=swept)
     return swept
@@ -107,5 +107,5 @@ def handler(records: list[Record], now: datetime) -> NotificationBatch:
     outcome = parts.writer.write(
         [record for record in records if not is_erased_record(record, parts.erased)], now
     )
-    parts.waker.wake(outcome.shares)
+    parts.invoker.wake(outcome.shares)
     return outcome

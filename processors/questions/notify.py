@@ -19,7 +19,7 @@ from adapters.platform.items import decode_item
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notification_writer import NotificationWriter
-from rules.questions.questions import from_item
+from rules.questions.questions import Question, from_item
 
 logger = Logger(service="notify")
 
@@ -30,7 +30,7 @@ class NotifySettings(ConsumerSettings):
 
     announcement_queue_url: str
     platform_application_arn: str  # SNS's platform application for FCM; "": no phone is told
-    outgoing_webhooks: bool  # whether endpoints are told of closed questions; what follows is for that
+    outgoing_webhooks: bool  # whether endpoints are told of closed questions; the next settings are for that
     notifications_table: str
     webhook_endpoints_table: str
     event_bus_name: str
@@ -43,11 +43,19 @@ def request_announcements(queue: AnnouncementQueue, records: Sequence[Record]) -
     A record that comes twice has its question announced twice, which tells nobody twice.
     """
     outcome = BatchResult()
-    for record, question in outcome.read(
-        records, lambda each: from_item(decode_item(each["dynamodb"]["NewImage"]))
-    ):
-        outcome.attempt([(record, question)], lambda pairs: queue.begin(pairs[0][1].question_id), logger)
+
+    def begin(pairs: Sequence[tuple[Record, Question]]) -> None:
+        for _, question in pairs:
+            queue.begin(question.question_id)
+
+    # Each question is an attempt of its own, so that an error does not affect the others.
+    for pair in outcome.read(records, _question_of):
+        outcome.attempt([pair], begin, logger)
     return outcome
+
+
+def _question_of(record: Record) -> Question:
+    return from_item(decode_item(record["dynamodb"]["NewImage"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +63,33 @@ class _Parts:
     """What the handler uses."""
 
     queue: AnnouncementQueue | None  # None without a platform application
-    teller: NotificationWriter | None  # None where nothing is told of closed questions
-    waker: DeliveryInvoker
+    writer: NotificationWriter | None  # None without outgoing webhooks
+    invoker: DeliveryInvoker
 
 
 @settings.wiring(NotifySettings)
 def _parts(config: NotifySettings) -> _Parts:
-    queue, teller = None, None
+    queue, writer = None, None
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if config.outgoing_webhooks:
         dynamodb = fence_writer(client("dynamodb"))
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
-        teller = NotificationWriter(
-            dynamodb, "", OutboxStore(dynamodb, config.notifications_table), endpoints
-        )
-    return _Parts(queue, teller, DeliveryInvoker(lambda: client("lambda"), config.deliver_function))
+        outbox = OutboxStore(dynamodb, config.notifications_table)
+        writer = NotificationWriter(dynamodb, "", outbox, endpoints)
+    return _Parts(queue, writer, DeliveryInvoker(lambda: client("lambda"), config.deliver_function))
 
 
 @stream_consumer("notify", logger)
 def handler(records: list[Record], now: datetime) -> BatchResult:
     """Lambda entry: a batch of the Questions stream. Without a platform application no phone is told."""
     parts, outcome = _parts(), BatchResult()
-    changed = [record for record in records if record["eventName"] == "MODIFY"]
-    if parts.teller is not None and changed:
-        noticed = parts.teller.write(changed, now)
-        parts.waker.wake(noticed.shares)
-        outcome.add(noticed)
+    changes = [record for record in records if record["eventName"] == "MODIFY"]
+    if parts.writer is not None and changes:
+        notifications = parts.writer.write(changes, now)
+        parts.invoker.wake(notifications.shares)
+        outcome.add(notifications)
     if parts.queue is not None:
-        outcome.add(
-            request_announcements(
-                parts.queue, [record for record in records if record["eventName"] == "INSERT"]
-            )
-        )
+        new_questions = [record for record in records if record["eventName"] == "INSERT"]
+        outcome.add(request_announcements(parts.queue, new_questions))
     return outcome

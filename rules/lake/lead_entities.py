@@ -27,7 +27,8 @@ from rules.leads.lead_events import (
     from_item,
     groups_of,
 )
-from rules.leads.series import SERIES, Series, contributions, decode_contacts, decode_series
+from rules.leads.series import SERIES_INPUTS, Series, contributions
+from rules.leads.series_text import decode_contacts, decode_series
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
@@ -49,7 +50,7 @@ def states_of(inputs: Any) -> dict[Input, str]:
     """Return an item's `inputs` as text for the lake; {} for a state of other declarations than today's."""
     if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
         return {}
-    states = {name: series_words(decode_series(inputs[name])) for name in SERIES if name in inputs}
+    states = {name: series_words(decode_series(inputs[name])) for name in SERIES_INPUTS if name in inputs}
     if Input.CAMPAIGNS in inputs:
         states[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
     return states

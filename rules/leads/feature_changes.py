@@ -2,7 +2,7 @@
 
 Each function takes the item that was read and returns the change to write. processors/leads/features.py reads
 the item, and writes the change on condition that the item still is what was read. grace_days: the
-deployment's (rules.leads.feature_items.evaluate_features).
+deployment's (rules.leads.feature_values.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,29 +16,25 @@ from rules.leads.feature_items import (
     DIGEST,
     Change,
     FeatureItem,
-    compute_features,
     latest_instant,
-    listing_date,
 )
+from rules.leads.feature_values import compute_features, listing_date
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, ShownValue
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
-    SERIES,
+    SERIES_INPUTS,
     Contribution,
     Mark,
     Series,
     State,
     add_contribution,
     build_state,
-    decode_series,
     drop_old_dates,
-    encode_contacts,
-    encode_series,
-    sums_of,
     unite_series,
     unnoted_marks,
 )
+from rules.leads.series_text import decode_series, encode_contacts, encode_series, sums_of
 
 ALL = frozenset(Input)
 AHEAD_MAX = timedelta(days=1)  # an item's instant that is further ahead of the clock is wrong
@@ -89,27 +85,29 @@ def change_by_event(  # noqa: PLR0913 (what a change follows from)
     *,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change | None:
-    """Return the change by an event; None if the event is in already.
+    """Return the change that an event makes; None if the event is counted already.
 
-    after: the series that with_event() returned. contacts: the lead's campaigns, if the event is of one.
+    after: the series that with_event() returned. contacts: the lead's campaigns, if the event is about one.
     """
     affected = inputs_of(event.event_type, after)
     texts: dict[Any, str] = {input_: encode_series(series) for input_, series in after.items()}
-    is_known = item.inputs is not None and texts.items() <= item.inputs.items()
+    is_counted = item.inputs is not None and texts.items() <= item.inputs.items()
     has_campaigns = Input.CAMPAIGNS in affected
-    active_on = listing_date(
-        {**item.state(), **after}, contacts if has_campaigns else item.unanswered_campaigns(), as_of
-    )
-    # Contacts are no part of the item. So for a campaign it is written even if no value changes: its version
-    # grows, and a computation that read the contacts before this event was joined cannot be written.
-    if is_known and active_on == item.active_on and not has_campaigns:
+    campaigns = contacts if has_campaigns else item.unanswered_campaigns()
+    active_on = listing_date({**item.state(), **after}, campaigns, as_of)
+    # Contacts are no part of the item. So for a campaign the item is written even if no value changes: its
+    # version grows. Then a computation that read the contacts before this event was remembered cannot be
+    # written.
+    if is_counted and active_on == item.active_on and not has_campaigns:
         return None
+    if has_campaigns:
+        texts[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
     return Change(
-        compute_features(affected, after, contacts, as_of, grace_days=grace_days),
-        texts | ({Input.CAMPAIGNS: encode_contacts(contacts, as_of)} if has_campaigns else {}),
-        dict.fromkeys(affected, stamp(as_of)),
-        stamp(as_of),
-        active_on,
+        features=compute_features(affected, after, contacts, as_of, grace_days=grace_days),
+        inputs=texts,
+        as_of=dict.fromkeys(affected, stamp(as_of)),
+        computed_at=stamp(as_of),
+        active_on=active_on,
     )
 
 
@@ -122,23 +120,26 @@ def change_from_events(
 ) -> Change | None:
     """Return some inputs' features, built from all events of the lead's leaves; None: nothing to write.
 
-    All inputs are built where the item has no state of today's declarations.
+    All inputs are built if the item has no state of today's declarations.
     """
-    own_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
-    if not own_events:
+    # Changes of identity say who is one lead. They contribute to no feature.
+    counted_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
+    if not counted_events:
         return _clear_features(item, as_of)
     wanted = affected if item.is_current else ALL
-    as_of = max(as_of, *(event.occurred for event in own_events))
-    state = build_state(own_events, as_of)
-    entries = remembered_entries(event for event in own_events if event.event_type in CAMPAIGN_TYPES)
+    as_of = max(as_of, *(event.occurred for event in counted_events))
+    state = build_state(counted_events, as_of)
+    entries = remembered_entries(event for event in counted_events if event.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(entry) for entry in entries.values()]
+    features = compute_features(wanted, state, contacts, as_of, grace_days=grace_days)
+    written_series = {input_: series for input_, series in state.items() if input_ in wanted}
     return Change(
-        _drop_undeclared(item) | compute_features(wanted, state, contacts, as_of, grace_days=grace_days),
-        _stored_inputs(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
-        {input_: stamp(as_of) for input_ in Input if input_ in wanted},
-        stamp(as_of),
-        listing_date(state, contacts, as_of),
-        unnoted_marks(own_events, {input_: series for input_, series in state.items() if input_ in wanted}),
+        features=_drop_undeclared(item) | features,
+        inputs=_inputs_to_store(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
+        as_of={input_: stamp(as_of) for input_ in Input if input_ in wanted},
+        computed_at=stamp(as_of),
+        active_on=listing_date(state, contacts, as_of),
+        unnoted=unnoted_marks(counted_events, written_series),
     )
 
 
@@ -155,50 +156,91 @@ def change_with_leaves(
     """
     joining_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(event.occurred for event in joining_events)])
-    joining, state = build_state(joining_events, as_of), dict[Input, Series]()
-    marks = unnoted_marks(joining_events, joining)
-    for input_ in SERIES:
-        state[input_], leaving = unite_series(item.series(input_), joining[input_], input_, as_of)
-        marks += leaving
+    joining_state = build_state(joining_events, as_of)
+    state: dict[Input, Series] = {}
+    unnoted = unnoted_marks(joining_events, joining_state)
+    for input_ in SERIES_INPUTS:
+        state[input_], leaving_marks = unite_series(item.series(input_), joining_state[input_], input_, as_of)
+        unnoted += leaving_marks
     inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
-    was_noted = all(item.series(input_).is_noted for input_ in SERIES)
+    had_all_notes = all(item.series(input_).has_all_notes for input_ in SERIES_INPUTS)
     return Change(
-        compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
-        inputs,
-        dict.fromkeys(ALL, stamp(as_of)),
-        stamp(as_of),
-        listing_date(state, contacts, as_of),
-        marks if was_noted else (),
+        features=compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
+        inputs=inputs,
+        as_of=dict.fromkeys(ALL, stamp(as_of)),
+        computed_at=stamp(as_of),
+        active_on=listing_date(state, contacts, as_of),
+        # Where the item's own events lack notes, these would not complete them: note_all_marks() must not
+        # run.
+        unnoted=unnoted if had_all_notes else (),
     )
 
 
 def note_all_marks(item: FeatureItem, change: Change) -> Change | None:
-    """Return the change that sets is_noted in all series that `change` has built.
+    """Return the change that sets has_all_notes in all series that `change` has built.
 
     None: the item has changed since `change` was written.
     """
     built: dict[Any, str] = {
-        name: change.inputs[name] for name in SERIES if change.inputs.get(name) is not None
+        name: change.inputs[name] for name in SERIES_INPUTS if change.inputs.get(name) is not None
     }
     stored = item.inputs or {}
     if item.pending or not item.computed_at or any(stored.get(name) != text for name, text in built.items()):
         return None
     texts: dict[Any, str] = {
-        name: encode_series(replace(decode_series(text), is_noted=True)) for name, text in built.items()
+        name: encode_series(replace(decode_series(text), has_all_notes=True)) for name, text in built.items()
     }
-    return Change({}, texts, {}, item.computed_at, item.active_on)
+    return Change(features={}, inputs=texts, as_of={}, computed_at=item.computed_at, active_on=item.active_on)
 
 
-def _stored_inputs(
+def is_different(item: FeatureItem, change: Change) -> bool:
+    """Return whether a change changes anything but the instants of computation."""
+    inputs = item.inputs or {}
+    return (
+        change.active_on != item.active_on
+        or any(item.features.get(name) != value for name, value in change.features.items())
+        or any(_sums(name, inputs.get(name)) != _sums(name, text) for name, text in change.inputs.items())
+    )
+
+
+def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
+    """Return the inputs that were computed as of an earlier instant."""
+    return {input_ for input_ in Input if item.as_of.get(input_, "") < stamp(as_of)}
+
+
+def change_by_time(
+    item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+) -> Change | None:
+    """Return the change that time alone makes to the features of due inputs; None if it makes none."""
+    state = {input_: drop_old_dates(item.series(input_), input_, as_of) for input_ in SERIES_INPUTS}
+    contacts = item.unanswered_campaigns()
+    features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
+    values = {name: value for name, value in features.items() if value != item.features.get(name)}
+    changed = {feature.input for feature in FEATURES if feature.name in values}
+    active_on = listing_date(state, contacts, as_of)
+    if not values and active_on == item.active_on:
+        return None
+    return Change(
+        features=values,
+        inputs={input_: encode_series(state[input_]) for input_ in SERIES_INPUTS if input_ in changed},
+        as_of=dict.fromkeys(changed, stamp(as_of)),
+        computed_at=stamp(as_of),
+        active_on=active_on,
+    )
+
+
+def _inputs_to_store(
     item: FeatureItem, wanted: Collection[Input], state: State, unanswered: str | None
 ) -> dict[str, Any]:
     """Return the wanted inputs of a state as text, and the digest of declarations if it has changed.
 
     unanswered: the unanswered campaigns as text; None: the lead never met a campaign.
     """
-    inputs: dict[str, Any] = {input_: encode_series(state[input_]) for input_ in SERIES if input_ in wanted}
+    inputs: dict[str, Any] = {
+        input_: encode_series(state[input_]) for input_ in SERIES_INPUTS if input_ in wanted
+    }
     before = item.inputs or {}
     if Input.CAMPAIGNS in wanted and unanswered != before.get(Input.CAMPAIGNS):
         inputs[Input.CAMPAIGNS] = unanswered
@@ -216,40 +258,15 @@ def _clear_features(item: FeatureItem, as_of: datetime) -> Change | None:
     if not item.features:
         return None
     inputs: dict[str, Any] = {} if item.inputs is None else dict.fromkeys(item.inputs) | {DECLARED: DIGEST}
-    return Change(dict.fromkeys(item.features), inputs, dict.fromkeys(item.as_of), stamp(as_of), None)
-
-
-def is_different(item: FeatureItem, change: Change) -> bool:
-    """Return whether a change changes anything but the instants of computation."""
-    inputs = item.inputs or {}
-    return (
-        change.active_on != item.active_on
-        or any(item.features.get(name) != value for name, value in change.features.items())
-        or any(_sums(name, inputs.get(name)) != _sums(name, text) for name, text in change.inputs.items())
+    return Change(
+        features=dict.fromkeys(item.features),
+        inputs=inputs,
+        as_of=dict.fromkeys(item.as_of),
+        computed_at=stamp(as_of),
+        active_on=None,
     )
 
 
 def _sums(name: str, text: Any) -> Any:
     """Return the part of an input's text that does not depend on the order in which the events came."""
-    return sums_of(text) if isinstance(text, str) and name in SERIES else text
-
-
-def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
-    """Return the inputs that were computed as of an earlier instant."""
-    return {input_ for input_ in Input if item.as_of.get(input_, "") < stamp(as_of)}
-
-
-def change_by_time(
-    item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
-) -> Change | None:
-    """Return the change that time alone makes in the features of due inputs; None if it makes none."""
-    state = {input_: drop_old_dates(item.series(input_), input_, as_of) for input_ in SERIES}
-    contacts = item.unanswered_campaigns()
-    features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
-    values = {name: value for name, value in features.items() if value != item.features.get(name)}
-    changed = {feature.input for feature in FEATURES if feature.name in values}
-    active_on = listing_date(state, contacts, as_of)
-    if not values and active_on == item.active_on:
-        return None
-    texts: dict[str, Any] = {input_: encode_series(state[input_]) for input_ in SERIES if input_ in changed}
-    return Change(values, texts, dict.fromkeys(changed, stamp(as_of)), stamp(as_of), active_on)
+    return sums_of(text) if isinstance(text, str) and name in SERIES_INPUTS else text

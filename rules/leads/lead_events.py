@@ -1,7 +1,7 @@
 """A lead's event as it is stored: doors write this shape, processors and the lake read it.
 
-A *lead* is a person. A *lead organization* is that person as one organization knows them; events, memory and
-features are kept by its id. An event never moves. If two leads turn out to be one, one of them becomes the
+A *lead* is a person as one organization knows them. `lead_organization_id` is its id, under which its events,
+memory and features are stored. An event never moves. If two leads turn out to be one, one of them becomes the
 *root* and both are its *leaves*. Each leaf keeps its events, so undoing the merge moves nothing
 (docs/decisions/0008-merged-leads-keep-their-events.md).
 """
@@ -18,7 +18,7 @@ from rules.days import stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)  # how far ahead of ours a sender's clock may be
 SENTIMENT_MILLI_MAX = 1000
-# Of the uuids that are events' ids: with another one, every event would have another id.
+# The namespace of events' ids. Changing it would give every event another id.
 NAMESPACE = uuid.UUID("0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11")
 
 FORM_SUBMITTED = "form_submitted"
@@ -26,11 +26,11 @@ MESSAGE_RECEIVED = "message_received"
 PAGE_VIEWED = "page_viewed"
 PREFERENCE_STATED = "preference_stated"
 OBJECTION_RAISED = "objection_raised"
-# The lead has another number, address or id from now on: an event has both.
+# The lead has another number, address or id from now on. The event has the former and the new identity.
 IDENTITY_REPLACED = "identity_replaced"
 PURCHASE_COMPLETED = "purchase_completed"
 ORDER_REFUNDED = "order_refunded"
-# What rules.leads.orders says of an order after its first event.
+# rules.leads.orders makes these when something changes an order after its first event.
 ORDER_CANCELLED = "order_cancelled"
 ORDER_CHARGED = "order_charged"
 CAMPAIGN_SENT = "campaign_sent"
@@ -39,12 +39,12 @@ CAMPAIGN_CLICKED = "campaign_clicked"
 CAMPAIGN_REPLIED = "campaign_replied"
 CAMPAIGN_BOUNCED = "campaign_bounced"
 CAMPAIGN_UNSUBSCRIBED = "campaign_unsubscribed"
-# The lead consumer writes these: they say which leads are one from now on, or no longer (`groups_of`).
+# The lead consumer stores these when leads become one, or are parted (`groups_of`).
 LEADS_MERGED = "leads_merged"
 LEADS_UNMERGED = "leads_unmerged"
 
 PURCHASE_TYPES = frozenset({PURCHASE_COMPLETED, ORDER_REFUNDED, ORDER_CANCELLED, ORDER_CHARGED})
-# What each adds to the number of orders, and to their amount.
+# The signs with which each type adds to the number of orders, and its amount to their amount.
 ORDER_SIGNS: Mapping[str, tuple[int, int]] = {
     PURCHASE_COMPLETED: (1, 1),
     ORDER_CANCELLED: (-1, -1),
@@ -57,7 +57,7 @@ CAMPAIGN_REACTION_TYPES = frozenset(
 CAMPAIGN_TYPES = CAMPAIGN_REACTION_TYPES | {CAMPAIGN_SENT, CAMPAIGN_BOUNCED}
 SENTIMENT_TYPES = frozenset({FORM_SUBMITTED, MESSAGE_RECEIVED})
 IDENTITY_TYPES = frozenset({LEADS_MERGED, LEADS_UNMERGED})
-# What the lead did. What others did to it (sent it a campaign, refunded its order) is not among these.
+# Types of what the lead did. What others did to it (sent a campaign, refunded an order) is not among them.
 ACTIVITY_TYPES = (
     SENTIMENT_TYPES
     | CAMPAIGN_REACTION_TYPES
@@ -69,6 +69,18 @@ EVENT_TYPES = (
 # Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
 SORT_KEY = "occurred_at#id"
 TYPE_KEY = "event_type#occurred_at"
+# The attributes of a stored event that are required texts, besides its payload.
+TEXT_ATTRIBUTES = (
+    "organization_id",
+    "lead_organization_id",
+    "root_id",
+    "source",
+    "source_type",
+    "external_event_id",
+    "event_type",
+    "occurred_at",
+    "received_at",
+)
 
 
 class MalformedLeadEvent(ValueError):
@@ -99,19 +111,19 @@ class LeadEvent:
 
     organization_id: str
     lead_organization_id: str  # the leaf that the event belongs to
-    # That leaf's root when the event was stored; if it has changed since, readers follow `merged_into`
+    # That leaf's root when the event was stored. The leaf may have moved since: readers follow `merged_into`
     root_id: str
     source: str  # `{organization}/{integration}`, the scope of external_event_id
-    source_type: str  # the decoder
+    source_type: str  # names the module of ingest.leads.sources that decoded the event
     external_event_id: str
     event_type: str
-    occurred_at: str  # occurred_at, received_at: stamps (rules.days)
-    received_at: str
+    occurred_at: str  # a stamp (rules.days)
+    received_at: str  # a stamp
     payload: Mapping[str, Any] = field(default_factory=dict)
-    object_id: str | None = None  # what it is about (an order, a message, a campaign)
-    object_id_ref: str | None = None  # what kind of thing that is
+    object_id: str | None = None  # the order, message or campaign that the event is about
+    object_id_ref: str | None = None  # the kind of that object, such as `order`
     raw_payload: str | None = None  # what the integration sent, JSON text
-    raw_payload_ref: str | None = None  # if it is too large, its s3:// URL
+    raw_payload_ref: str | None = None  # the s3:// URL of a payload that is too large for an item
 
     @property
     def id(self) -> str:
@@ -119,8 +131,8 @@ class LeadEvent:
         return str(uuid.uuid5(NAMESPACE, f"{self.source}\x00{self.external_event_id}"))
 
     @property
-    def place(self) -> str:
-        """Its sort key in the table: by time, then by id."""
+    def sort_key(self) -> str:
+        """The event's sort key in the table: by time, then by id."""
         return f"{self.occurred_at}#{self.id}"
 
     @property
@@ -130,10 +142,10 @@ class LeadEvent:
 
 
 def to_item(event: LeadEvent) -> dict[str, Any]:
-    """Return the event as table attributes; the caller leaves out those that are None."""
+    """Return the event as table attributes. Some may be None: encode_item() leaves these out."""
     return {
         "lead_organization_id": event.lead_organization_id,
-        SORT_KEY: event.place,
+        SORT_KEY: event.sort_key,
         TYPE_KEY: f"{event.event_type}#{event.occurred_at}",
         "organization_id": event.organization_id,
         "root_id": event.root_id,
@@ -153,12 +165,8 @@ def to_item(event: LeadEvent) -> dict[str, Any]:
 
 def from_item(item: Mapping[str, Any]) -> LeadEvent:
     """Read a stored or announced event; raises MalformedLeadEvent, with the attribute and the reason."""
-    names = (
-        *("organization_id", "lead_organization_id", "root_id", "source", "source_type"),
-        *("external_event_id", "event_type", "occurred_at", "received_at"),
-    )
     try:
-        texts = {name: _text(item, name) for name in names}
+        texts = {name: _text(item, name) for name in TEXT_ATTRIBUTES}
         payload = json.loads(_text(item, "payload"))
         for name in ("occurred_at", "received_at"):
             if stamp(unstamp(texts[name])) != texts[name]:
@@ -192,12 +200,12 @@ def campaign_of(event: LeadEvent) -> str:
 
 
 def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what subscribers get of a stored event: all attributes except the raw payload (rule 10)."""
+    """Return the attributes of a stored event that subscribers get: all but the raw payload (rule 10)."""
     return {name: value for name, value in item.items() if name != "raw_payload"}
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest of a payload, which tells whether two under one external id are the same."""
+    """Return a digest of a payload. It shows whether two payloads with one external id are the same."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -216,7 +224,7 @@ class Group:
 def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
     """Read a leads_merged or leads_unmerged event: return the change's number, and the groups after it.
 
-    Of two changes that name a leaf, the one with the higher number is right; so they may come in any order.
+    Of two changes that name a leaf, the one with the higher number is right. So they may come in any order.
     Raises MalformedLeadEvent.
     """
     try:

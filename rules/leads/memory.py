@@ -1,12 +1,12 @@
-"""What is remembered of a lead, and the evidence for it.
+"""The memory of a lead: entries, the evidence for them, and which events give evidence.
 
 An entry is a bounded set of pieces of evidence. Value, confidence, source and times all follow from them.
 Joining two entries is commutative, associative and idempotent. So an older event never overwrites newer
 knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides
-which pieces stay: the newest few, and the newest one in each named slot. A piece that it has dropped never
-stays later.
+which pieces stay: the newest few, and the newest one in each named slot. Joining never brings back a piece
+that was dropped.
 
-`DERIVATIONS` says, by event type, everything of an event that is worth remembering.
+`DERIVATIONS` lists, by event type, the evidence that an event gives.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from rules.leads.lead_events import (
     sentiment_of,
 )
 
-EVIDENCE_MAX = 8  # pieces of an entry, besides those in named slots
+EVIDENCE_MAX = 8  # pieces of an entry, besides those in named slots (_slot)
 MILLI = 1000
 SECOND = timedelta(seconds=1)
 KEY_CHARACTERS_MAX = 150
@@ -60,8 +60,8 @@ class MemoryType:
 
     name: str
     value_rule: ValueRule
-    half_life_days: int  # after which a piece of evidence weighs half
-    retention_days: int  # after its newest evidence an entry expires
+    half_life_days: int  # after so many days a piece of evidence weighs half
+    retention_days: int  # an entry expires so many days after its newest evidence
 
 
 PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
@@ -79,12 +79,12 @@ TYPES = {kind.name: kind for kind in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_
 class Evidence:
     """One piece of evidence."""
 
-    at: str  # stamp of the event
-    id: str  # of the event
+    at: str  # the stamp of its event
+    id: str  # the event's id
     value: str  # short text
     weight_milli: int  # the confidence that this piece alone gives, in thousandths
-    source: str  # of the event
-    home: str  # the event's leaf
+    source: str  # the event's source
+    leaf: str  # the event's leaf, a lead_organization_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class MemoryEntry:
     kind: MemoryType
     key: str
     evidence: tuple[Evidence, ...]  # newest first, at least one piece
-    created_at: str  # stamp of the earliest piece ever seen, kept or not
+    created_at: str  # stamp of the earliest piece, also if that piece has been dropped
 
     @property
     def memory_type(self) -> str:
@@ -108,7 +108,7 @@ class MemoryEntry:
 
     @property
     def value(self) -> str:
-        """What is remembered, as text."""
+        """The remembered value, as text."""
         return _value(self.kind, self.evidence)
 
     @property
@@ -118,7 +118,7 @@ class MemoryEntry:
 
     @property
     def source(self) -> str:
-        """Where the newest evidence came from."""
+        """The source of the newest evidence."""
         return self.evidence[0].source
 
     @property
@@ -133,7 +133,7 @@ class MemoryEntry:
 
     @property
     def expires_at(self) -> int:
-        """When it is forgotten, in epoch seconds."""
+        """The instant at which the entry expires, in epoch seconds."""
         return (unstamp(self.updated_at) - EPOCH) // SECOND + self.kind.retention_days * 86400
 
 
@@ -155,10 +155,10 @@ def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
     return memory_entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
 
 
-def entry_of_leaves(entry: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
-    """Return an entry with only the evidence of some leaves; None if there is none."""
-    leaves = frozenset(homes)
-    pieces = tuple(piece for piece in entry.evidence if piece.home in leaves)
+def entry_of_leaves(entry: MemoryEntry, leaves: Iterable[str]) -> MemoryEntry | None:
+    """Return an entry with only the evidence of these leaves; None if there is none."""
+    wanted = frozenset(leaves)
+    pieces = tuple(piece for piece in entry.evidence if piece.leaf in wanted)
     return replace(entry, evidence=pieces) if pieces else None
 
 
@@ -184,65 +184,10 @@ def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidenc
     return tuple(kept)
 
 
-def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
-    """Return the named slot of a piece; () if it has none.
-
-    A reaction has one, so that only a newer piece in the same slot replaces it.
-    """
-    return (piece.value, piece.home) if kind.value_rule is ValueRule.REACTIONS else ()
-
-
-def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
-    if kind.value_rule is ValueRule.MEAN:
-        total, count = sum(int(piece.value) for piece in evidence), len(evidence)
-        return str(_thousandths((2 * total + count) // (2 * count)))  # halves are rounded up
-    if kind.value_rule is ValueRule.REACTIONS:
-        newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
-        return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
-    return evidence[0].value
-
-
-def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
-    """Return the confidence as of the newest evidence, in thousandths.
-
-    Pieces are taken as independent. So it is 1 - product(1 - weight) of the pieces that agree with the value,
-    times product(1 - weight) of the others.
-    """
-    newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
-    all_agreeing_fail, all_others_fail = 1.0, 1.0
-    for piece in evidence:
-        weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
-        if _agrees(kind, piece.value, value):
-            all_agreeing_fail *= 1 - weight
-        else:
-            all_others_fail *= 1 - weight
-    return round((1 - all_agreeing_fail) * all_others_fail * MILLI)
-
-
-def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
-    if kind.value_rule is ValueRule.LATEST:
-        return piece == value
-    if kind.value_rule is ValueRule.MEAN:
-        return _sign(Decimal(piece)) == _sign(Decimal(value))
-    return True
-
-
-def _sign(number: Decimal) -> int:
-    return (number > 0) - (number < 0)
-
-
-def _decay(kind: MemoryType, age: timedelta) -> float:
-    return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
-
-
 def confidence_at(entry: MemoryEntry, now: datetime) -> Decimal:
     """Return an entry's confidence at an instant: it halves with each half-life since the newest evidence."""
     age = now - unstamp(entry.updated_at)
     return _thousandths(round(float(entry.confidence) * _decay(entry.kind, age) * MILLI))
-
-
-def _thousandths(number: int) -> Decimal:
-    return Decimal(number).scaleb(-3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,12 +268,12 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
     for derivation in DERIVATIONS.get(event.event_type, ()):
         for key, value in derivation.read(event):
             piece = Evidence(
-                event.occurred_at,
-                event.id,
-                value[:VALUE_CHARACTERS_MAX],
-                derivation.weight_milli,
-                event.source,
-                event.lead_organization_id,
+                at=event.occurred_at,
+                id=event.id,
+                value=value[:VALUE_CHARACTERS_MAX],
+                weight_milli=derivation.weight_milli,
+                source=event.source,
+                leaf=event.lead_organization_id,
             )
             entry = memory_entry(derivation.kind, short_key(key), (piece,))
             entries[entry.name] = entry
@@ -361,6 +306,61 @@ def short_key(key: str) -> str:
     if len(key) <= KEY_CHARACTERS_MAX:
         return key
     return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
+    """Return the named slot of a piece; () if it has none.
+
+    A reaction has one, so that only a newer piece in the same slot replaces it.
+    """
+    return (piece.value, piece.leaf) if kind.value_rule is ValueRule.REACTIONS else ()
+
+
+def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
+    if kind.value_rule is ValueRule.MEAN:
+        total, count = sum(int(piece.value) for piece in evidence), len(evidence)
+        return str(_thousandths((2 * total + count) // (2 * count)))  # halves are rounded up
+    if kind.value_rule is ValueRule.REACTIONS:
+        newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
+        return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
+    return evidence[0].value
+
+
+def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
+    """Return the confidence as of the newest evidence, in thousandths.
+
+    Pieces count as independent. So the confidence is 1 - product(1 - weight) over the pieces that agree with
+    the value, times product(1 - weight) over the others.
+    """
+    newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
+    all_agreeing_fail, all_others_fail = 1.0, 1.0
+    for piece in evidence:
+        weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
+        if _agrees(kind, piece.value, value):
+            all_agreeing_fail *= 1 - weight
+        else:
+            all_others_fail *= 1 - weight
+    return round((1 - all_agreeing_fail) * all_others_fail * MILLI)
+
+
+def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
+    if kind.value_rule is ValueRule.LATEST:
+        return piece == value
+    if kind.value_rule is ValueRule.MEAN:
+        return _sign(Decimal(piece)) == _sign(Decimal(value))
+    return True
+
+
+def _sign(number: Decimal) -> int:
+    return (number > 0) - (number < 0)
+
+
+def _decay(kind: MemoryType, age: timedelta) -> float:
+    return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
+
+
+def _thousandths(number: int) -> Decimal:
+    return Decimal(number).scaleb(-3)
 
 
 def _text(value: Any) -> str:

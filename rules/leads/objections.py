@@ -57,6 +57,11 @@ def objections_in(text: str) -> tuple[str, ...]:
     return tuple(sorted(topics))
 
 
+def without_marks(text: str) -> str:
+    """Return a decomposed text without accents and invisible characters (categories of Unicode)."""
+    return "".join(character for character in text if unicodedata.category(character) not in ("Mn", "Cf"))
+
+
 def _clauses(text: str) -> Iterator[list[str]]:
     """Yield the words of each clause: lower case, without accents and invisible characters."""
     folded = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
@@ -80,8 +85,3 @@ def _topics(clause: list[str], negated: list[bool]) -> set[str]:
             if phrase in PHRASES and not negated[start]:
                 topics.add(PHRASES[phrase])
     return topics
-
-
-def without_marks(text: str) -> str:
-    """Return a decomposed text without accents and invisible characters (categories of Unicode)."""
-    return "".join(character for character in text if unicodedata.category(character) not in ("Mn", "Cf"))

@@ -1,4 +1,4 @@
-"""The state of a shop's order, however many webhooks report it, and in whatever order they arrive.
+"""The state of a shop's order, joined from any number of webhooks in any order, and amounts of money.
 
 A shop reports an order again and again: created, paid, changed, cancelled. It also reports refunds, which may
 be pending first. Each webhook has a state of the order. Joining states is commutative, associative and
@@ -34,9 +34,8 @@ class PlacedOrder:
     amount_minor: int  # in `currency`, the shop's
     currency: str
     at: str  # a stamp
-    # presented_minor, presented_currency: the same total as the customer saw it; "" if the shop does not say
-    presented_minor: int = 0
-    presented_currency: str = ""
+    presented_minor: int = 0  # the same total as the customer saw it
+    presented_currency: str = ""  # of presented_minor; "" if the shop does not say
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,18 +43,17 @@ class RefundTransaction:
     """One transaction of a refund. Of two with one name, the greater one counts."""
 
     status: int  # PENDING, FAILED or SUCCEEDED
-    at: str
+    at: str  # a stamp
     amount_minor: int  # in `currency`, which may be the customer's
     currency: str
     refund_id: str
-    # shop_minor, shop_currency: the same in the shop's currency; "" if the shop does not say
-    shop_minor: int = 0
-    shop_currency: str = ""
+    shop_minor: int = 0  # the same amount in the shop's currency
+    shop_currency: str = ""  # of shop_minor; "" if the shop does not say
 
 
 @dataclass(frozen=True, slots=True)
 class OrderState:
-    """What is known of an order."""
+    """All that webhooks have said about an order."""
 
     placed: PlacedOrder | None = None  # None while only refunds are known
     paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)  # by transaction
@@ -107,8 +105,8 @@ def contradicts(one: OrderState, other: OrderState) -> bool:
 def order_amounts(state: OrderState) -> dict[str, OrderAmount]:
     """Return what an order and its refunds add, by key (OrderChange). A refund counts once it has succeeded.
 
-    Refunds of an order that is void, deleted, or not known yet add nothing, because the order adds nothing.
-    A refund in the customer's currency counts in the shop's: as the shop says, or at the order's own rate.
+    An order that is void, deleted, or not known yet adds nothing, and neither do its refunds. A refund in the
+    customer's currency counts in the shop's: the shop's own amount, or else converted at the order's rate.
     """
     placed = state.placed
     if placed is None or placed.is_void or state.is_deleted:
@@ -123,30 +121,6 @@ def order_amounts(state: OrderState) -> dict[str, OrderAmount]:
     return amounts
 
 
-def _in_shop_money(
-    placed: PlacedOrder, refunds: Iterable[RefundTransaction]
-) -> Iterator[tuple[RefundTransaction, int, str]]:
-    """Yield each transaction that has succeeded, with amount and currency: the shop's, if that is known.
-
-    At the order's rate the sum so far is rounded, and not each amount. So refunds of the whole order add up
-    to its total.
-    """
-    presented = converted = 0
-    for refund in sorted(refunds):
-        if refund.status != SUCCEEDED or not refund.amount_minor:
-            continue
-        if refund.shop_currency:
-            yield refund, refund.shop_minor, refund.shop_currency
-        elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
-            presented += refund.amount_minor
-            twice = 2 * presented * placed.amount_minor
-            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
-            yield refund, rounded - converted, placed.currency
-            converted = rounded
-        else:
-            yield refund, refund.amount_minor, refund.currency
-
-
 def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     """Return the events that report the difference of two states, by key."""
     old, new = order_amounts(before), order_amounts(after)
@@ -154,23 +128,6 @@ def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     for key in sorted({*old, *new}):
         changes += _changes_of_key(key, old.get(key), new.get(key))
     return changes
-
-
-def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
-    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
-    if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
-        yield from _changes_of_key(key, old, None)
-        old = None
-    newest = new or old
-    if newest is None or old == new:
-        return
-    count = (new.count if new else 0) - (old.count if old else 0)
-    amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
-    if count:
-        event_type = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
-    else:
-        event_type = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
-    yield OrderChange(key, event_type, newest.at, abs(amount), newest.currency)
 
 
 def to_text(state: OrderState) -> str:
@@ -181,12 +138,6 @@ def to_text(state: OrderState) -> str:
     return json.dumps([placed, paid_back, *deleted], sort_keys=True, separators=(",", ":"))
 
 
-def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
-    """Return the values, without the last two where the shop does not say them."""
-    values = [getattr(part, name) for name in part.__slots__]
-    return values if values[-1] else values[:-2]
-
-
 def from_text(text: str) -> OrderState:
     """Read what to_text wrote."""
     placed, paid_back, *deleted = json.loads(text)
@@ -195,10 +146,10 @@ def from_text(text: str) -> OrderState:
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:
-    """Return what each currency is worth in `own`; nothing if `own` has no rate.
+    """Return what one unit of each other currency is worth in `own`; {} if `own` has no rate.
 
-    rates: what each is worth in `base`. Example: a pound is 1.20 dollars and a euro 1.00, so a pound is 1.20
-    euros.
+    rates: what one unit of each is worth in `base`. Example: a pound is 1.20 dollars and a euro 1.00, so a
+    pound is 1.20 euros.
     """
     worth = {**rates, base: Decimal(1)}
     if own not in worth:
@@ -220,3 +171,50 @@ def total_in(
         (amount * rates[currency] for currency, amount in foreign.items()), Decimal()
     )
     return total.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
+
+
+def _in_shop_money(
+    placed: PlacedOrder, refunds: Iterable[RefundTransaction]
+) -> Iterator[tuple[RefundTransaction, int, str]]:
+    """Yield (transaction, amount, currency) of those that have succeeded, in the shop's currency if known.
+
+    If amounts are converted at the order's rate, their sum so far is rounded, and not each amount. So refunds
+    of the whole order add up to its total.
+    """
+    presented = converted = 0
+    for refund in sorted(refunds):
+        if refund.status != SUCCEEDED or not refund.amount_minor:
+            continue
+        if refund.shop_currency:
+            yield refund, refund.shop_minor, refund.shop_currency
+        elif placed.presented_minor and refund.currency == placed.presented_currency != placed.currency:
+            presented += refund.amount_minor
+            twice = 2 * presented * placed.amount_minor
+            rounded = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves go up
+            yield refund, rounded - converted, placed.currency
+            converted = rounded
+        else:
+            yield refund, refund.amount_minor, refund.currency
+
+
+def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
+    """Yield the events of one key. If its time or currency has changed, one takes the old amount back."""
+    if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
+        yield from _changes_of_key(key, old, None)
+        old = None
+    newest = new or old
+    if newest is None or old == new:
+        return
+    count = (new.count if new else 0) - (old.count if old else 0)
+    amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
+    if count:
+        event_type = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
+    else:
+        event_type = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
+    yield OrderChange(key, event_type, newest.at, abs(amount), newest.currency)
+
+
+def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
+    """Return the values of all fields, without the last two if the shop has not said them."""
+    values = [getattr(part, name) for name in part.__slots__]
+    return values if values[-1] else values[:-2]

@@ -1,12 +1,17 @@
 """The state from which a lead's features are computed: one series for each input, small enough to be stored.
 
 A series of purchases or of sentiment has totals, the first and the last date that counts, and sums by
-date for the dates that a window may still need. It also has the marks of a few events, by which an event
-that comes again is recognised. When a mark leaves, a note of its event is stored
-(adapters.leads.counted_events.CountedEvents). A note is looked up only for events as old as that. Activity
-needs its first and last date alone, which a repeated event does not change.
+date for the dates that a window may still need. Activity needs its first and last date alone, which a
+repeated event does not change.
+
+An event may come twice. So a series has the *marks* of its newest events, and does not count an event again
+whose mark it has. When marks leave the series, a *note* of each event is stored for good
+(adapters.leads.counted_events). An event that is no newer than the newest mark that has left is counted only
+if it has no note. A series that was built from all stored events may lack notes (`has_all_notes`). Then such
+an event may be in the series or not, and the series is built again.
 
 Apart from marks, a state follows from the set of events, whatever their order, and from its newest date.
+rules/leads/series_text.py writes a series as text.
 """
 
 import re
@@ -15,11 +20,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from itertools import accumulate
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from rules.days import EPOCH, MICROSECOND, unstamp
-from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Contact, Feature, Input
+from rules.leads.features import FEATURES, TRIGGERS, Feature, Input
 from rules.leads.lead_events import (
     ACTIVITY_TYPES,
     CAMPAIGN_TYPES,
@@ -30,21 +34,27 @@ from rules.leads.lead_events import (
     sentiment_of,
 )
 
-SEEN_MAX = 16  # marks of a series
+MARKS_MAX = 16  # of one series
 MARKS_DROPPED = 8  # marks that leave at once, so that one bulk write notes eight events
+MARK_ID_CHARACTERS = 12  # so many characters of an event's id are in its mark
 # The largest amount that doors accept: sums of thousands of them fit into the lake's 64 bits.
 AMOUNT_MINOR_MAX = 10**15
-ID_CHARACTERS = 12  # of an event's id in its mark
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
-Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the event's id
+SERIES_INPUTS = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
 Sums = tuple[int, int]  # count, amount
 K = TypeVar("K")
-SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
+
+
+class Mark(NamedTuple):
+    """What identifies an event in a series. Marks are ordered by time."""
+
+    microseconds: int  # since the epoch
+    id_start: str  # the beginning of the event's id, without hyphens
 
 
 def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
     """Return, by input, how many dates back the longest window of its features reaches."""
-    days = dict.fromkeys(SERIES, 0)
+    days = dict.fromkeys(SERIES_INPUTS, 0)
     for feature in features:
         if feature.input in days:
             days[feature.input] = max(days[feature.input], feature.window_days or 0)
@@ -58,21 +68,20 @@ KEPT_DAYS = kept_days(FEATURES)
 class Series:
     """The state of one input."""
 
-    count: int = 0  # count, amount: of all time
-    amount: int = 0
-    first: int = 0  # first, last: dates with a count, as ordinals; 0: none
-    last: int = 0
-    # (count, amount) by date, as ordinals, of the kept dates only; ascending
-    days: dict[int, tuple[int, int]] = field(default_factory=dict)
-    seen: tuple[Mark, ...] = ()  # marks, ascending
-    # (count, amount) of all time by currency, by name; these are part of count, and not of amount
-    foreign: dict[str, tuple[int, int]] = field(default_factory=dict)
-    below: Mark | None = None  # the newest mark that has left `seen`; None: none has
-    is_noted: bool = True  # whether all events whose marks have left have notes
+    count: int = 0  # of all time
+    amount: int = 0  # of all time: minor units of the organization's own currency, or thousandths
+    first: int = 0  # the first date with a count, as an ordinal; 0: none
+    last: int = 0  # the last one
+    days: dict[int, Sums] = field(default_factory=dict)  # by date, an ordinal, ascending; the kept dates only
+    marks: tuple[Mark, ...] = ()  # of the newest events, ascending
+    # Sums of all time in other currencies, by currency in order. They are part of count, and not of amount
+    foreign: dict[str, Sums] = field(default_factory=dict)
+    newest_left: Mark | None = None  # the newest mark that has left `marks`; None: none has
+    has_all_notes: bool = True  # whether all events whose marks have left have notes
 
     def has_left(self, mark: Mark) -> bool:
-        """Return whether the mark may have left `seen`, so that only its note shows whether it is counted."""
-        return self.below is not None and mark <= self.below and mark not in self.seen
+        """Return whether a mark may have left, so that only its note shows whether the event is counted."""
+        return self.newest_left is not None and mark <= self.newest_left and mark not in self.marks
 
     @property
     def priced(self) -> int:
@@ -82,7 +91,7 @@ class Series:
 
 EMPTY_SERIES = Series()
 State = Mapping[Input, Series]
-EMPTY_STATE: State = dict.fromkeys(SERIES, EMPTY_SERIES)
+EMPTY_STATE: State = dict.fromkeys(SERIES_INPUTS, EMPTY_SERIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,8 @@ class Contribution:
 
 def contributions(event: LeadEvent) -> dict[Input, Contribution]:
     """Return what an event adds, by input; raises MalformedLeadEvent, with the field and the reason."""
-    mark, day = mark_of(event.occurred_at, event.id), date.fromisoformat(event.occurred_at[:10]).toordinal()
+    mark = mark_of(event.occurred_at, event.id)
+    day = date.fromisoformat(event.occurred_at[:10]).toordinal()
     added: dict[Input, Contribution] = {}
     if event.event_type in TRIGGERS[Input.PURCHASES]:
         added[Input.PURCHASES] = _purchase(event, mark, day)
@@ -112,6 +122,119 @@ def contributions(event: LeadEvent) -> dict[Input, Contribution]:
     if event.event_type in ACTIVITY_TYPES:
         added[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
     return added
+
+
+def mark_of(occurred_at: str, event_id: str) -> Mark:
+    """Return an event's mark. occurred_at: a stamp."""
+    microseconds = (unstamp(occurred_at) - EPOCH) // MICROSECOND
+    return Mark(microseconds, event_id.replace("-", "")[:MARK_ID_CHARACTERS])
+
+
+def add_contribution(
+    series: Series, input_: Input, contribution: Contribution, as_of: datetime, *, has_note: bool = False
+) -> Series | None:
+    """Return the series with one event more, as of an instant that is never before an earlier one.
+
+    has_note: whether the event has a note; it matters only if has_left(). The function returns the same
+    series if the event is in it already. It returns None if the series has to be built again, because
+
+    - marks have left without notes, so that the event may be in the series or not, or
+    - the event takes back the first or last order, and the next one is older than all dates that are kept.
+    """
+    day, mark = contribution.day, contribution.mark
+    if input_ is Input.ACTIVITY:
+        first, last = min(series.first or day, day), max(series.last, day)
+        return series if (first, last) == (series.first, series.last) else Series(first=first, last=last)
+    if mark in series.marks:
+        return series
+    if series.has_left(mark):
+        if has_note:
+            return series
+        if not series.has_all_notes:
+            return None
+    rolled = drop_old_dates(series, input_, as_of)
+    days = rolled.days
+    if day > as_of.toordinal() - KEPT_DAYS[input_] or day in days:
+        span = _span_with_kept_date(rolled, contribution)
+        days = _sum_by_key(days, {day: (contribution.count, contribution.amount)})
+    else:
+        span = _span_with_old_date(rolled, contribution)
+    if span is None:
+        return None
+    first, last = span
+    # Only marks that were stored before may leave: a note says for good that the state has the event.
+    leaving = rolled.marks[:MARKS_DROPPED] if len(rolled.marks) >= MARKS_MAX else ()
+    return Series(
+        count=rolled.count + contribution.count,
+        amount=rolled.amount + contribution.amount,
+        first=first,
+        last=last,
+        days=days,
+        marks=tuple(sorted((*rolled.marks[len(leaving) :], mark))),
+        foreign=_add_foreign(rolled.foreign, [contribution]),
+        newest_left=max(filter(None, (rolled.newest_left, *leaving)), default=None),
+        has_all_notes=rolled.has_all_notes,
+    )
+
+
+def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
+    """Drop the dates that no window reaches any more: they stay in the totals.
+
+    A date whose count is below 0 is kept: an order was cancelled there before its own event came.
+    """
+    floor = as_of.toordinal() - KEPT_DAYS[input_]
+    days = {day: (count, amount) for day, (count, amount) in series.days.items() if day > floor or count < 0}
+    return replace(series, days=days)
+
+
+def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
+    """Return the series of two leads that are one from now on, and the marks that it has no room for.
+
+    No event is in both. The caller notes these marks once the series is stored.
+    """
+    marks = sorted({*one.marks, *other.marks})
+    leaving = marks[:-MARKS_MAX]
+    foreign = _sum_by_key(one.foreign, other.foreign)
+    united = Series(
+        count=one.count + other.count,
+        amount=one.amount + other.amount,
+        first=min(filter(None, (one.first, other.first)), default=0),
+        last=max(one.last, other.last),
+        days=_sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
+        marks=tuple(marks[-MARKS_MAX:]),
+        foreign={currency: sums for currency, sums in foreign.items() if sums != (0, 0)},
+        newest_left=max(filter(None, (one.newest_left, other.newest_left, *leaving)), default=None),
+        has_all_notes=one.has_all_notes and other.has_all_notes and not leaving,
+    )
+    return united, leaving
+
+
+def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
+    """Return the state of all of a lead's events, each of which may be there twice.
+
+    A malformed event adds nothing: it was kept with its reason when it was first processed.
+    """
+    by_mark: dict[Input, dict[Mark, Contribution]] = {input_: {} for input_ in SERIES_INPUTS}
+    for event in events:
+        with suppress(MalformedLeadEvent):
+            for input_, contribution in contributions(event).items():
+                by_mark[input_][contribution.mark] = contribution
+    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
+
+
+def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
+    """Return the marks of events that are in a state that was built, without a mark in it and without a note.
+
+    events: those that the state was built of.
+    """
+    unnoted = {input_: series for input_, series in state.items() if not series.has_all_notes}
+    marks: dict[Mark, None] = {}
+    for event in events if unnoted else ():
+        with suppress(MalformedLeadEvent):
+            added = contributions(event).items()
+            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
+    present = {mark for series in unnoted.values() for mark in series.marks}
+    return [mark for mark in marks if mark not in present]
 
 
 def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
@@ -127,61 +250,16 @@ def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
     return Contribution(mark, day, count, 0, (currency, sign * amount))
 
 
-def mark_of(occurred_at: str, event_id: str) -> Mark:
-    """Return an event's mark: its time, and the beginning of its id."""
-    return (unstamp(occurred_at) - EPOCH) // MICROSECOND, event_id.replace("-", "")[:ID_CHARACTERS]
-
-
-def add_contribution(
-    series: Series, input_: Input, contribution: Contribution, as_of: datetime, *, has_note: bool = False
-) -> Series | None:
-    """Return the series with one event more, as of an instant that is never before an earlier one.
-
-    has_note: whether the event has a note; it matters only if has_left(). It returns the same series if the
-    event is in it already, and None if the series has to be built again. That is so if marks have left
-    without notes, so that the event may be in or not. Or if the event takes back the first or last order, and
-    the next one is older than all dates that are kept.
-    """
-    day, mark = contribution.day, contribution.mark
-    if input_ is Input.ACTIVITY:
-        first, last = min(series.first or day, day), max(series.last, day)
-        return series if (first, last) == (series.first, series.last) else Series(first=first, last=last)
-    if mark in series.seen:
-        return series
-    if series.has_left(mark):
-        if has_note:
-            return series
-        if not series.is_noted:
-            return None
-    rolled = drop_old_dates(series, input_, as_of)
-    is_kept = day > as_of.toordinal() - KEPT_DAYS[input_] or day in rolled.days
-    span_with = _span_with_kept_date if is_kept else _span_with_old_date
-    span = span_with(rolled, contribution)
-    if span is None:
-        return None
-    days = rolled.days
-    if is_kept:
-        days = _sum_by_key(days, {day: (contribution.count, contribution.amount)})
-    # Only marks that were stored before may leave: a note says for good that the state has the event.
-    leaving = rolled.seen[:MARKS_DROPPED] if len(rolled.seen) >= SEEN_MAX else ()
-    return Series(
-        rolled.count + contribution.count,
-        rolled.amount + contribution.amount,
-        *span,
-        days,
-        tuple(sorted((*rolled.seen[len(leaving) :], mark))),
-        _add_foreign(rolled.foreign, [contribution]),
-        max(filter(None, (rolled.below, *leaving)), default=None),
-        rolled.is_noted,
-    )
-
-
 def _span_with_kept_date(series: Series, contribution: Contribution) -> tuple[int, int] | None:
-    """Return the first and the last date that count, after an event of a date whose sums are kept."""
+    """Return the first and the last date that count, after an event of a date whose sums are kept.
+
+    None: the next date that counts is no longer kept.
+    """
     first, last, day = series.first, series.last, contribution.day
     if not contribution.count:
         return first, last
-    if series.days.get(day, (0, 0))[0] + contribution.count > 0:
+    count_before, _ = series.days.get(day, (0, 0))
+    if count_before + contribution.count > 0:
         return min(first or day, day), max(last, day)
     if day not in (first, last):
         return first, last
@@ -195,11 +273,16 @@ def _span_with_kept_date(series: Series, contribution: Contribution) -> tuple[in
 
 
 def _span_with_old_date(series: Series, contribution: Contribution) -> tuple[int, int] | None:
-    """Return the first and the last date that count, after an event of a date that is no longer kept."""
+    """Return the first and the last date that count, after an event of a date that is no longer kept.
+
+    None: the date may have been the first or last one that counts, and its sums are gone.
+    """
     first, last, day = series.first, series.last, contribution.day
     if contribution.count > 0:
         return min(first or day, day), max(last, day)
-    return (first, last) if not contribution.count or first < day < last else None
+    if not contribution.count or first < day < last:
+        return first, last
+    return None
 
 
 def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
@@ -212,57 +295,12 @@ def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]
 
 
 def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contribution]) -> dict[str, Sums]:
-    """Return totals by foreign currency with some events more, without totals of nothing."""
+    """Return totals by foreign currency with some events more, without those that have become 0."""
     for contribution in contributions:
         if contribution.foreign:
             currency, amount = contribution.foreign
             totals = _sum_by_key(totals, {currency: (contribution.count, amount)})
     return {currency: sums for currency, sums in totals.items() if sums != (0, 0)}
-
-
-def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
-    """Drop the dates that no window reaches any more: they stay in the totals.
-
-    A date whose count is below 0 is kept: an order was cancelled there before its own event came.
-    """
-    floor = as_of.toordinal() - KEPT_DAYS[input_]
-    days = {day: sums for day, sums in series.days.items() if day > floor or sums[0] < 0}
-    return replace(series, days=days)
-
-
-def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
-    """Return the series of two leads that are one from now on, and the marks that it has no room for.
-
-    No event is in both. The marks are to be noted once the series is stored.
-    """
-    marks = sorted({*one.seen, *other.seen})
-    leaving, seen = marks[:-SEEN_MAX], marks[-SEEN_MAX:]
-    foreign = _sum_by_key(one.foreign, other.foreign)
-    united = Series(
-        one.count + other.count,
-        one.amount + other.amount,
-        min(filter(None, (one.first, other.first)), default=0),
-        max(one.last, other.last),
-        _sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
-        tuple(seen),
-        {name: sums for name, sums in foreign.items() if sums != (0, 0)},
-        max(filter(None, (one.below, other.below, *leaving)), default=None),
-        one.is_noted and other.is_noted and not leaving,
-    )
-    return united, leaving
-
-
-def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
-    """Return the state of all of a lead's events, each of which may be there twice.
-
-    A malformed event adds nothing: it was kept with its reason when it was first processed.
-    """
-    by_mark: dict[Input, dict[Mark, Contribution]] = {input_: {} for input_ in SERIES}
-    for event in events:
-        with suppress(MalformedLeadEvent):
-            for input_, contribution in contributions(event).items():
-                by_mark[input_][contribution.mark] = contribution
-    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
 
 
 def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:
@@ -277,123 +315,16 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
     for contribution in added:
         amounts[contribution.day] += contribution.amount
     marks = sorted(contribution.mark for contribution in added)
-    below = marks[-SEEN_MAX - 1] if len(marks) > SEEN_MAX else None
+    newest_left = marks[-MARKS_MAX - 1] if len(marks) > MARKS_MAX else None
     series = Series(
-        counts.total(),
-        amounts.total(),
-        first,
-        last,
-        {day: (counts[day], amounts[day]) for day in sorted(counts)},
-        tuple(marks[-SEEN_MAX:]),
-        _add_foreign({}, added),
-        below,
-        below is None,
+        count=counts.total(),
+        amount=amounts.total(),
+        first=first,
+        last=last,
+        days={day: (counts[day], amounts[day]) for day in sorted(counts)},
+        marks=tuple(marks[-MARKS_MAX:]),
+        foreign=_add_foreign({}, added),
+        newest_left=newest_left,
+        has_all_notes=newest_left is None,
     )
     return drop_old_dates(series, input_, as_of)
-
-
-def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks that need a note: their events are in a state that was built, but they are not.
-
-    events: those that the state was built of.
-    """
-    unnoted = {input_: series for input_, series in state.items() if not series.is_noted}
-    marks: dict[Mark, None] = {}
-    for event in events if unnoted else ():
-        with suppress(MalformedLeadEvent):
-            added = contributions(event).items()
-            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
-    seen = {mark for series in unnoted.values() for mark in series.seen}
-    return [mark for mark in marks if mark not in seen]
-
-
-def encode_series(series: Series) -> str:
-    """Return a series as the text that is stored beside the features.
-
-    Its parts, between semicolons:
-
-    - the totals: count, amount, first, last
-    - the dates, each as its distance from the one before
-    - their counts, left out if all are 1
-    - their amounts
-    - the marks, the time of each as its distance from the one before
-    - `below`, with an exclamation mark before it unless is_noted
-    - the foreign totals, if there are any
-
-    Whoever changes the text adds one to rules.leads.feature_items.STATE_VERSION.
-    """
-    days, counts = [*series.days], [count for count, _ in series.days.values()]
-    marks = [
-        _encode_mark((moment - before, event_id))
-        for (moment, event_id), (before, _) in zip(series.seen, ((0, ""), *series.seen), strict=False)
-    ]
-    below = "" if series.below is None else f"{'' if series.is_noted else '!'}{_encode_mark(series.below)}"
-    parts = [
-        _encode_numbers([series.count, series.amount, series.first, series.last]),
-        _encode_numbers(day - before for day, before in zip(days, (0, *days), strict=False)),
-        "" if {*counts} <= {1} else _encode_numbers(counts),
-        _encode_numbers(amount for _, amount in series.days.values()),
-        ",".join(marks),
-        below,
-    ]
-    if series.foreign:
-        parts.append(",".join(f"{name}:{count}:{sum_}" for name, (count, sum_) in series.foreign.items()))
-    return ";".join(parts)
-
-
-def decode_series(text: str) -> Series:
-    """Read what encode_series wrote."""
-    totals, distances, counts, amounts, marks, below, *foreign_part = text.split(";")
-    days = [*accumulate(_decode_numbers(distances))]
-    sums = zip(_decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts), strict=True)
-    mark_steps = [*map(_decode_mark, marks.split(","))] if marks else []
-    moments = accumulate(step for step, _ in mark_steps)
-    foreign = (total.split(":") for total in foreign_part[0].split(",")) if foreign_part else ()
-    count, amount, first, last = _decode_numbers(totals)
-    return Series(
-        count,
-        amount,
-        first,
-        last,
-        dict(zip(days, sums, strict=True)),
-        tuple(zip(moments, (event_id for _, event_id in mark_steps), strict=True)),
-        {name: (int(counted), int(sum_)) for name, counted, sum_ in foreign},
-        _decode_mark(below.removeprefix("!")) if below else None,
-        not below.startswith("!"),
-    )
-
-
-def sums_of(text: str) -> list[str]:
-    """Return the parts of a series' text that follow from the events alone: all but `seen` and `below`."""
-    parts = text.split(";")
-    return [*parts[:4], *parts[6:]]
-
-
-def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:
-    """Return as text when the unanswered campaigns of the window were sent."""
-    floor = as_of.toordinal() - CAMPAIGN_DAYS_MAX
-    unanswered = (contact.sent or 0 for contact in contacts if not contact.reacted)
-    return _encode_numbers(sorted(sent for sent in unanswered if sent > floor))
-
-
-def decode_contacts(text: str) -> list[Contact]:
-    """Read what encode_contacts() wrote."""
-    return [Contact(sent, reacted=False) for sent in _decode_numbers(text)]
-
-
-def _encode_mark(mark: Mark) -> str:
-    moment, event_id = mark
-    return f"{moment:x}.{event_id}"
-
-
-def _decode_mark(text: str) -> Mark:
-    moment, _, event_id = text.partition(".")
-    return int(moment, 16), event_id
-
-
-def _encode_numbers(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, numbers))
-
-
-def _decode_numbers(text: str) -> list[int]:
-    return [*map(int, text.split(","))] if text else []

@@ -51,17 +51,18 @@ class UserNoticeState:
     The last four fields are of the last look at the user's achievements (achievement_notices.py).
     """
 
-    version: int = 0  # of the profile
-    number: int = 0  # of the newest notification
+    version: int = 0  # the profile's
+    number: int = 0  # the newest notification's
     as_of: str = ""  # a stamp: the latest instant that the notices take into account
     shown: ProfileView = field(default_factory=dict)  # the profile as it was last sent
     lost: LostStreak | None = None  # the last loss that was notified, until a late event overturns it
-    warned: str = ""  # the lapse for which streak.at_risk was sent
+    warned: str = ""  # a stamp: the lapse for which streak.at_risk was sent; "": none
     holds: tuple[HoldState, ...] = ()
-    redeemed: str = ""  # place of the newest redemption of a reward that was notified
+    redeemed: str = ""  # the created_at of the newest redemption that was notified
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
-    achievements: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's
-    # By name, digests of the definitions of the book's achievements at that look; None: nobody has looked.
+    # The user's achievements by name, each with its instant
+    achievements: Mapping[str, str] = field(default_factory=dict)
+    # The book's achievements at the last look: by name, a digest of the definition; None: nobody has looked
     seen_forms: Mapping[str, str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
@@ -71,7 +72,7 @@ class UserNoticeState:
 class ItemNoticeState:
     """The state that a lead's or a question's notifications have reported so far."""
 
-    version: int = 0  # of its item; of a question 1
+    version: int = 0  # the lead's item's; of a question 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -92,14 +93,14 @@ def notices_of_profile(
     is_past = profile.backfilled == profile.version > state.version  # only the past has changed
     lost, warned, seen_forms = state.lost, state.warned, state.seen_forms
     notices: list[Notice] = []
-    changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
+    profile_changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
     if not before or is_past:
         if before != view:
-            notices.append(changed)
+            notices.append(profile_changed)
     else:
         notices, lost = _streak_notices(before, view, profile, state.lost)
         if not notices and _without_points(before) != _without_points(view):
-            notices.append(changed)
+            notices.append(profile_changed)
         notices += _points_notices(before, view)
     if is_at_risk(view, as_of) and warned != view["lapses_at"]:
         warned = view["lapses_at"]
@@ -162,14 +163,100 @@ def due_at(state: UserNoticeState) -> datetime | None:
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
-    """Return whether a run has a date, or began before it.
+    """Return whether a run contains a date, or began before it.
 
-    It does if it is longer than the number of later dates that can be active.
+    That is so if the run is longer than the number of later dates that can be active.
     """
-    later_days = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
+    later_days = (day + number * DAY for number in range(1, (run.last - day).days + 1))
     spent = set(run.spent)
     length_max = sum(later not in spent and not cover.is_neutral(later) for later in later_days)
     return run.length > length_max
+
+
+def notices_of_lead(
+    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
+) -> tuple[list[Notice], ItemNoticeState]:
+    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
+
+    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
+    """
+    shown = {
+        "organization_id": organization_id,
+        "merged_into": item.merged_into,
+        "features": {name: _number(value) for name, value in sorted(item.features.items())},
+    }
+    if item.version <= state.version or shown == state.shown:
+        return [], state
+    after = replace(
+        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
+    )
+    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
+
+
+def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
+    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
+    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+        return [], state
+    closed_at = question.closed_at or question.closes_at
+    data = {
+        "agent_id": question.agent_id,
+        "status": question.status.value,
+        "category": question.category,
+        "required_responses": question.required_responses,
+        "current_responses": question.current_responses,
+        "created_at": question.created_at,
+        "closed_at": closed_at,
+    }
+    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
+
+
+def profile_view(profile: Profile, at: datetime) -> ProfileView:
+    """Return the profile that notifications contain, as of an instant.
+
+    It has the fields of `GET /v1/users/{user_id}`, without those that change with the clock alone. Its
+    lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
+    own clock, a receiver knows whether the streak is at risk.
+    """
+    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
+    return {
+        "user_id": profile.user_id,
+        "current_streak": streak.current,
+        "longest_streak": streak.longest,
+        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "timezone": profile.zone,
+        "total_bestie_points": profile.total_points,
+        "balance": profile.balance,
+        "debt": debt_of(profile.balance),
+        "freezes_available": streak.freezes_available,
+        "active_days": streak.active_days,
+        "lapses_at": lapses_at(profile) if streak.current else None,
+    }
+
+
+def lapses_at(profile: Profile) -> str | None:
+    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
+    if profile.streak is None:
+        return None
+    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
+
+
+def next_change(profile: Profile, at: datetime) -> datetime | None:
+    """Return when time alone will next change the view of a profile; None: it will not.
+
+    Example: the user was last active on the 1st and has one freeze. At the end of the 2nd, the freeze is
+    used. At the end of the 3rd, the streak lapses.
+    """
+    day = date_at(profile, at)
+    current = shown_streak(profile.streak, profile.cover, day)
+    if profile.streak is None or not current.current:
+        return None
+    last = lapse_date(profile.streak, profile.cover)
+    while day < last:
+        day += DAY
+        later = shown_streak(profile.streak, profile.cover, day)
+        if (later.current, later.freezes_available) != (current.current, current.freezes_available):
+            break
+    return start_of(day, profile.zone)
 
 
 def _streak_notices(
@@ -237,92 +324,6 @@ def _hold_view(hold: HoldState) -> dict[str, Any]:
 
 def _without_points(view: ProfileView) -> ProfileView:
     return {name: value for name, value in view.items() if name not in POINT_FIELDS}
-
-
-def notices_of_lead(
-    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
-) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
-
-    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
-    """
-    shown = {
-        "organization_id": organization_id,
-        "merged_into": item.merged_into,
-        "features": {name: _number(value) for name, value in sorted(item.features.items())},
-    }
-    if item.version <= state.version or shown == state.shown:
-        return [], state
-    after = replace(
-        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
-    )
-    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
-
-
-def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
-    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
-        return [], state
-    closed_at = question.closed_at or question.closes_at
-    data = {
-        "agent_id": question.agent_id,
-        "status": question.status.value,
-        "category": question.category,
-        "required_responses": question.required_responses,
-        "current_responses": question.current_responses,
-        "created_at": question.created_at,
-        "closed_at": closed_at,
-    }
-    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
-
-
-def profile_view(profile: Profile, at: datetime) -> ProfileView:
-    """Return the view of a user that notifications have, as of an instant.
-
-    It is that of `GET /v1/users/{user_id}`, without the fields that change with the clock alone. Its
-    lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
-    own clock, a receiver knows whether the streak is at risk.
-    """
-    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
-    return {
-        "user_id": profile.user_id,
-        "current_streak": streak.current,
-        "longest_streak": streak.longest,
-        "last_activity_date": streak.last.isoformat() if streak.last else None,
-        "timezone": profile.zone,
-        "total_bestie_points": profile.total_points,
-        "balance": profile.balance,
-        "debt": debt_of(profile.balance),
-        "freezes_available": streak.freezes_available,
-        "active_days": streak.active_days,
-        "lapses_at": lapses_at(profile) if streak.current else None,
-    }
-
-
-def lapses_at(profile: Profile) -> str | None:
-    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
-    if profile.streak is None:
-        return None
-    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
-
-
-def next_change(profile: Profile, at: datetime) -> datetime | None:
-    """Return when time alone will next change the view of a profile; None: it will not.
-
-    Example: the user was last active on the 1st and has one freeze. At the end of the 2nd, the freeze is
-    used. At the end of the 3rd, the streak lapses.
-    """
-    day = date_at(profile, at)
-    current = shown_streak(profile.streak, profile.cover, day)
-    if profile.streak is None or not current.current:
-        return None
-    last = lapse_date(profile.streak, profile.cover)
-    while day < last:
-        day += DAY
-        later = shown_streak(profile.streak, profile.cover, day)
-        if (later.current, later.freezes_available) != (current.current, current.freezes_available):
-            break
-    return start_of(day, profile.zone)
 
 
 def _number(feature: Any) -> Any:

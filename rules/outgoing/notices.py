@@ -4,8 +4,8 @@ given up (docs/rules.md, rule 18).
 A *holder* is a user, a lead or a question. It is written as the user's id, or as `lead/` or `question/` with
 an id, since no user id has a slash. The notifications of a holder are numbered, and arrive in this order: a
 holder has a *lane* to each endpoint, in which the next notification is sent when the one before has arrived.
-What an endpoint refuses of one holder delays no other holder. An endpoint that refuses everything has longer
-and longer pauses.
+If an endpoint refuses a holder's notification, that delays no other holder. An endpoint that refuses
+everything has longer and longer pauses.
 """
 
 import json
@@ -20,7 +20,7 @@ LEAD, QUESTION = "lead/", "question/"
 HOLDER_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
-BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
+BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
 AT_LEAST = "at_least"
 # How long a lane waits after its first failure in a row, its second, and so on.
 RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1800, 3600))
@@ -109,7 +109,7 @@ class Notification:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What is sent, as JSON."""
+        """The JSON object that is sent."""
         fields = {**holder_names(self.holder), "number": self.number}
         return {"type": self.notice.type.value, "timestamp": self.at, "data": {**fields, **self.notice.data}}
 
@@ -168,21 +168,6 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
-def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
-    return any(_meets(value, wanted) for wanted in wanted_values)
-
-
-def _meets(value: Any, wanted: Any) -> bool:
-    """Return whether a value is the wanted one; or, for {"at_least": n}, a number of n or more.
-
-    In Python true equals 1. Here it does not.
-    """
-    if isinstance(wanted, Mapping):
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and value >= wanted[AT_LEAST]
-    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
-
-
 def next_attempt(failures: int, now: datetime) -> datetime:
     """Return when a lane is tried again after this many failures in a row (1 or more)."""
     return now + RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
@@ -200,3 +185,18 @@ def backoff_after(failures: int) -> timedelta:
     """Return the pause of an endpoint that has refused this many rounds in a row (1 or more)."""
     longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest
+
+
+def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
+    return any(_meets(value, wanted) for wanted in wanted_values)
+
+
+def _meets(value: Any, wanted: Any) -> bool:
+    """Return whether a value is the wanted one; or, for {"at_least": n}, a number of n or more.
+
+    In Python true equals 1. Here it does not.
+    """
+    if isinstance(wanted, Mapping):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and value >= wanted[AT_LEAST]
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)

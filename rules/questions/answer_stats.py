@@ -8,13 +8,13 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 
 from rules.days import today
 from rules.engagement import streak as streaks
 from rules.engagement.boards import pseudonym
-from rules.questions.badges import BADGES, Badge, BadgeMeasure
 from rules.questions.responses import Response
 from rules.questions.tallies import ANSWERS_COUNTED_MAX, Tally
 
@@ -27,6 +27,36 @@ DATES_KEPT = 16
 CATEGORIES_KEPT = 9
 # The value of a badge's measure at the end of each date, oldest first.
 Progress = Iterator[tuple[date, int]]
+
+
+class BadgeMeasure(StrEnum):
+    """What of a person's answers a badge counts."""
+
+    ANSWERS = "answers"
+    STREAK_DAYS = "streak_days"  # of the longest streak
+    CATEGORIES = "categories"
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A badge. A person earns it on the date on which what it counts first reaches its threshold."""
+
+    name: str
+    title: str  # what people see
+    counted: BadgeMeasure
+    threshold: int
+
+
+BADGES = (
+    Badge("first_answer", "First answer", BadgeMeasure.ANSWERS, 1),
+    Badge("answers_10", "10 answers", BadgeMeasure.ANSWERS, 10),
+    Badge("answers_100", "100 answers", BadgeMeasure.ANSWERS, 100),
+    Badge("answers_1000", "1,000 answers", BadgeMeasure.ANSWERS, 1_000),
+    Badge("streak_7", "A week without a gap", BadgeMeasure.STREAK_DAYS, 7),
+    Badge("streak_30", "30 days without a gap", BadgeMeasure.STREAK_DAYS, 30),
+    Badge("streak_100", "100 days without a gap", BadgeMeasure.STREAK_DAYS, 100),
+    Badge("categories_5", "Answers in 5 categories", BadgeMeasure.CATEGORIES, 5),
+)
 
 
 class ResponseTooOld(Exception):
@@ -107,23 +137,6 @@ def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
     return settle_dates(replace(stats, days=days))
 
 
-def _with_response(stats: Stats, response: Response) -> Stats:
-    """Return the stats with a response added to everything but the tally of its date."""
-    day, settled_streak = response.activity_date, stats.settled.streak
-    if settled_streak and day <= settled_streak.last:
-        raise ResponseTooOld(f"{day} has been added up")
-    created_at = min(stats.created_at or response.created_at, response.created_at)
-    newest = max(stats.newest, (response.created_at, response.zone))
-    name, categories = response.category, stats.categories
-    stored = categories.get(name)
-    if stored is None and len(categories) >= CATEGORIES_KEPT:
-        if (day, name) < max((category.first, kept_name) for kept_name, category in categories.items()):
-            raise ResponseTooOld(f"{name} is among the first categories")
-        return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
-    category = Category(stored.answers + 1, min(stored.first, day)) if stored else Category(1, day)
-    return replace(stats, categories={**categories, name: category}, newest=newest, created_at=created_at)
-
-
 def settle_dates(stats: Stats) -> Stats:
     """Return the stats with the dates that are too old to be kept one by one added to the sums."""
     if not stats.days:
@@ -173,6 +186,23 @@ def earned_badges(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[Earned
         if earned_on := stats.settled.earned.get(badge.name) or next(reached, None):
             earned.append(EarnedBadge(badge, earned_on))
     return earned
+
+
+def _with_response(stats: Stats, response: Response) -> Stats:
+    """Return the stats with a response added to everything but the tally of its date."""
+    day, settled_streak = response.activity_date, stats.settled.streak
+    if settled_streak and day <= settled_streak.last:
+        raise ResponseTooOld(f"{day} has been added up")
+    created_at = min(stats.created_at or response.created_at, response.created_at)
+    newest = max(stats.newest, (response.created_at, response.zone))
+    name, categories = response.category, stats.categories
+    stored = categories.get(name)
+    if stored is None and len(categories) >= CATEGORIES_KEPT:
+        if (day, name) < max((category.first, kept_name) for kept_name, category in categories.items()):
+            raise ResponseTooOld(f"{name} is among the first categories")
+        return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
+    category = Category(stored.answers + 1, min(stored.first, day)) if stored else Category(1, day)
+    return replace(stats, categories={**categories, name: category}, newest=newest, created_at=created_at)
 
 
 def _answers_by_date(stats: Stats) -> Progress:

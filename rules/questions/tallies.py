@@ -58,18 +58,6 @@ def decode_days(text: str) -> dict[date, Tally]:
     return days
 
 
-def _runs(days: list[date]) -> Iterator[list[date]]:
-    """Yield the longest runs of dates without a gap. days: ascending."""
-    run = days[:1]
-    for before, day in pairwise(days):
-        if (day - before).days > 1:
-            yield run
-            run = []
-        run.append(day)
-    if run:
-        yield run
-
-
 def base36(number: int, characters: int) -> str:
     """Return a number in base 36, with leading zeros, in so many characters.
 
@@ -80,3 +68,15 @@ def base36(number: int, characters: int) -> str:
         number, digit = divmod(number, 36)
         text = DIGITS[digit] + text
     return text
+
+
+def _runs(days: list[date]) -> Iterator[list[date]]:
+    """Yield the longest runs of dates without a gap. days: ascending."""
+    run = days[:1]
+    for before, day in pairwise(days):
+        if (day - before).days > 1:
+            yield run
+            run = []
+        run.append(day)
+    if run:
+        yield run

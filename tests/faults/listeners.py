@@ -7,10 +7,9 @@ from typing import Any
 import ingest.engagement.users_api
 import processors.outgoing.notifications
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.lane_store import LaneStore, WorkerLeases
 from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.transports import SendAnswer
-from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivery import Deliverer
 from rules.outgoing.notices import Endpoint, Notification

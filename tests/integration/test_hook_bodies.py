@@ -53,8 +53,8 @@ def test_a_value_that_json_could_not_hold_is_kept_alone_and_its_neighbours_are_t
     (message,) = site.queued()
     sent = read_envelope(message, "USD", NOW + timedelta(days=1))
     found = open_payload(sent.payload, sent, NOW + timedelta(days=1))
-    assert (len(found.events), len(found.refused)) == (2, 1)
-    assert found.refused[0].field.startswith("payload.1.note")
+    assert (len(found.events), len(found.refusals)) == (2, 1)
+    assert found.refusals[0].field.startswith("payload.1.note")
 
 
 def test_a_body_in_text_is_what_it_is_in_base64(site: HookSite) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.leads.hooks import HookRequest, form_fields
+from ingest.leads.hooks import HookRequest
+from ingest.leads.hooks_api import form_fields
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web.caller import ApiError
 from tests.support.engine import Engine

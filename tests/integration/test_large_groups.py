@@ -108,7 +108,7 @@ def test_a_page_of_a_person_reads_the_same_whatever_leaves_there_are(leads: Lead
         theirs = leads.leaf(leaves[size // 2])
         expected = sorted(
             (
-                each.place
+                each.sort_key
                 for each in leads.stored
                 if each.lead_organization_id.startswith(leads.leaf(f"{size}leaf"))
                 and each.lead_organization_id != theirs

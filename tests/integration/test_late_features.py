@@ -9,7 +9,7 @@ import pytest
 from rules.days import DAY
 from rules.leads.features import Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import SEEN_MAX
+from rules.leads.series import MARKS_MAX
 from tests.support.engine import Engine
 from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
@@ -60,7 +60,7 @@ def test_a_late_order_beside_thousands_of_page_views(leads: Leads) -> None:
 
 def test_a_crash_at_any_write_counts_every_event_once(leads: Leads) -> None:
     """At the write of the notes, or of the state behind it, whether it went through or not."""
-    known, requests = orders(leads, SEEN_MAX + 1, first=5), Requests(leads.client)
+    known, requests = orders(leads, MARKS_MAX + 1, first=5), Requests(leads.client)
     for place, (die_at, after) in enumerate((n, after) for n in (1, 2) for after in (False, True)):
         leaf = f"leaf{place}"
         events = [leads.event(n, "purchase_completed", each.occurred, leaf) for n, each in enumerate(known)]
@@ -78,21 +78,21 @@ def test_a_crash_at_any_write_counts_every_event_once(leads: Leads) -> None:
             leads.feature(each)
         found = leads.root(leaf)
         assert found.features["frequency_purchases_365d"] == len(events), (die_at, after)
-        assert found.series(Input.PURCHASES).is_noted
+        assert found.series(Input.PURCHASES).has_all_notes
         leads.check_features(leaf)
 
 
 def test_a_crash_between_a_build_and_its_notes_costs_another_build(leads: Leads) -> None:
-    known, requests = orders(leads, SEEN_MAX + 9), Requests(leads.client)
+    known, requests = orders(leads, MARKS_MAX + 9), Requests(leads.client)
     leads.store(known)
     requests.take()
     requests.die_at = 2
     with pytest.raises(Crash):
         leads.feature(known[0])
     requests.die_at = 0
-    assert not leads.root().series(Input.PURCHASES).is_noted
+    assert not leads.root().series(Input.PURCHASES).has_all_notes
     leads.feature(known[-1])
-    assert leads.root().series(Input.PURCHASES).is_noted
+    assert leads.root().series(Input.PURCHASES).has_all_notes
     for each in known:
         leads.feature(each)
     leads.check_features("a")

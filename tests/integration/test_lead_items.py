@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.feature_refresh import FeatureQueue
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.feature_refresh import ActiveLeads, FeatureQueue
-from adapters.leads.feature_store import FeatureStore, shard_of
+from adapters.leads.feature_requests import FeatureQueue
+from adapters.leads.feature_store import ActiveLeads, FeatureStore, shard_of
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.items import encode_item

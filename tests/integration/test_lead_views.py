@@ -153,7 +153,7 @@ def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:
     ids = [put_event(served, (root, leaf)[second % 2], second) for second in range(6)]
     leads = Leads(served.own_client("dynamodb"), "")
     leads.topology.set(1, [Group(root, (root, leaf))])
-    assert len(leads.people.joining(features_of(served, leaf).get(root) or FeatureItem(root))) == 3
+    assert len(leads.people.list_pending(features_of(served, leaf).get(root) or FeatureItem(root))) == 3
     features_of(served, root)
     for asked in (root, leaf):
         seen: list[str] = []

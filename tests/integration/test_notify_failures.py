@@ -84,10 +84,10 @@ def test_a_page_that_is_to_come_again_waits_longer_each_time_and_is_kept_in_the_
 
     queue = Waiting(lambda: None, "")
     for attempt in range(PAGE_ATTEMPTS_MAX):
-        fan_out.announce(town.notifier(), queue, AnnouncementPage(asked, own, None, attempt).written())
+        fan_out.announce(town.notifier(), queue, AnnouncementPage(asked, own, None, attempt).message())
     assert [attempt for attempt, _ in sent] == list(range(1, PAGE_ATTEMPTS_MAX + 1))
     assert [delay for _, delay in sent] == [30, 60, 120, 240, 480, 960, 1920]
-    last = AnnouncementPage(asked, own, None, PAGE_ATTEMPTS_MAX).written()
+    last = AnnouncementPage(asked, own, None, PAGE_ATTEMPTS_MAX).message()
     with pytest.raises(PoisonMessage, match="again and again: 1"):
         fan_out.announce(town.notifier(), queue, last)
     with pytest.raises(PoisonMessage, match="no page of an announcement: KeyError"):

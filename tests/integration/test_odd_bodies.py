@@ -77,7 +77,7 @@ def odd(data: st.DataObject, body: Any, essential: set[str]) -> Any:
 
 def taken(source: str, body: Any, **more: Any) -> Any:
     opened = open_payload(body, Envelope(source, CONTEXT), NOW)
-    assert (opened.refused, opened.broken) == ([], []), json.dumps(body)[:2000]
+    assert (opened.refusals, opened.decoder_bugs) == ([], []), json.dumps(body)[:2000]
     ((event, _),) = opened.events
     return event
 

@@ -66,7 +66,7 @@ def some(**fields: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 def opened(source: str, payload: Any) -> OpenedPayload:
     found = open_payload(payload, Envelope(source, CONTEXT), NOW)
-    assert (found.refused, found.broken) == ([], [])
+    assert (found.refusals, found.decoder_bugs) == ([], [])
     return found
 
 

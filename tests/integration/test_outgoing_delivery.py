@@ -12,11 +12,10 @@ import pytest
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.lane_store import LaneStore, WorkerLeases
 from adapters.outgoing.notification_items import LANE_SHARDS
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.outgoing.transports import SendAnswer
-from adapters.outgoing.worker_leases import WorkerLeases
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import encode_item
 from processors.outgoing.delivery import GONE_REASON, Deliverer

@@ -203,7 +203,7 @@ def test_before_an_instant(lost: Lost) -> None:
     lost.lose()
     until = sorted(unstamp(each.received_at) for each in leads.stored)[15].replace(microsecond=0)
     lost.restore(until=until)
-    wanted = {each.place for each in leads.stored if unstamp(each.received_at) < until}
+    wanted = {each.sort_key for each in leads.stored if unstamp(each.received_at) < until}
     assert {decode_item(each)[SORT_KEY] for each in lost.items("Event")} == wanted
     lost.lose()
     lost.restore(keep=("Event",))

@@ -10,10 +10,10 @@ from adapters.platform.queues import PoisonMessage
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
-from rules.leads.feature_items import evaluate_features
+from rules.leads.feature_values import evaluate_features
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import EMPTY_STATE, SERIES, add_contribution, build_state, contributions
+from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, add_contribution, build_state, contributions
 from tests.support.lead_site import Site
 from tests.support.vendor_bodies import shopify_order, shopify_refund, shopify_sample
 from tests.support.webhooks import NOW
@@ -57,7 +57,7 @@ def step_by_step(stored: list[LeadEvent]) -> Any:
         for name, given in contributions(event).items():
             after = add_contribution(state[name], name, given, NOW)
             state[name] = after if after is not None else build_state(stored[: place + 1], NOW)[name]
-    return {name: state[name] for name in SERIES}
+    return {name: state[name] for name in SERIES_INPUTS}
 
 
 def story(order: int, refund: int) -> list[tuple[dict[str, Any], str]]:

@@ -38,7 +38,7 @@ def opened(message: dict[str, Any]) -> list[tuple[str, str]]:
     sent = read_envelope(message, "USD", NOW + timedelta(days=1))
     assert sent.context.is_signed is (message["source"] in SIGNED)
     found = open_payload(sent.payload, sent, NOW + timedelta(days=1))
-    assert (found.refused, found.broken) == ([], [])
+    assert (found.refusals, found.decoder_bugs) == ([], [])
     return [(each.external_event_id, each.event_type) for each, _ in found.events]
 
 

@@ -102,4 +102,4 @@ def deliveries(draw: st.DrawFn, events: Sequence[LeadEvent]) -> list[LeadEvent]:
 
 def without_marks(series: Series) -> Series:
     """Return what follows from the events alone, and not from the order in which they came."""
-    return replace(series, seen=(), below=None, is_noted=True)
+    return replace(series, marks=(), newest_left=None, has_all_notes=True)

@@ -43,10 +43,11 @@ class Calls:
     ) -> None:
         """timeout: seconds for one attempt."""
         self._send, self._token, self._timeout, self._sleep = transport, token, timeout, sleep
+        # A tracker sets these two, once its queue's file is open.
         # Returns the device's id in requests; "": the service gives no time receipts.
-        self.device: Callable[[], str] = str
-        # Gets each receipt: the request's path, the device, and the receipt.
-        self.received: Callable[[str, str, str], None] = lambda *_: None
+        self.device_id: Callable[[], str] = str
+        # Is called with each receipt: the request's path, the device, and the receipt.
+        self.on_receipt: Callable[[str, str, str], None] = lambda *_: None
 
     def call(
         self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
@@ -72,14 +73,14 @@ class Calls:
     ) -> Reply:
         """Send a request once; returns the reply, of any status.
 
-        If the token is refused and the app has a newer one, the request is sent with that. Raises
-        Unreachable.
+        If the token is refused and the app has a newer one, the request is sent again with that one. device:
+        the device of an earlier time; "": this one. Raises Unreachable.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        if device := device or self.device():
+        if device := device or self.device_id():
             headers["Streakline-Device"] = device
 
         def send(token: str) -> Reply:
@@ -91,10 +92,10 @@ class Calls:
         if reply.status == UNAUTHORIZED and callable(self._token) and (newer := self._fresh_token()) != token:
             reply = send(newer)
         if reply.status in REDIRECTS:
-            elsewhere = reply.headers.get("location", "another address")
-            raise Unreachable(f"{method} {target.partition('?')[0]}: redirected to {elsewhere}")
+            location = reply.headers.get("location", "another address")
+            raise Unreachable(f"{method} {target.partition('?')[0]}: redirected to {location}")
         if 200 <= reply.status < 300 and (receipt := reply.headers.get("streakline-time-receipt")):
-            self.received(target, device, receipt)
+            self.on_receipt(target, device, receipt)
         return reply
 
     def _fresh_token(self) -> str:
@@ -108,7 +109,7 @@ class Calls:
 
 
 def in_seconds(value: float | timedelta, name: str) -> float:
-    """Return a time in seconds; raises ValueError, with its name, for what is none."""
+    """Return a duration in seconds; raises ValueError, with its name, for any other value."""
     try:
         seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
     except (TypeError, ValueError):
@@ -118,8 +119,8 @@ def in_seconds(value: float | timedelta, name: str) -> float:
     return seconds
 
 
-def part(text: str) -> str:
-    """Return a text as one part of a path."""
+def path_part(text: str) -> str:
+    """Return a text as it is written in one part of a path."""
     return quote(text, safe="")
 
 
@@ -130,7 +131,7 @@ def with_query(path: str, query: Any) -> str:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that Retry-After asks for, as a number or as a date; None: it says nothing."""
+    """Return the seconds that the header Retry-After asks for, by a number or a date; None without it."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return float(text)
@@ -144,7 +145,11 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 def pause(
     attempt: int, retry_after: float | None, first: float = PAUSE_SECONDS, most: float = PAUSE_SECONDS_MAX
 ) -> float:
-    """Return the seconds to wait: what the service says, else a random time that grows (full jitter)."""
+    """Return the seconds to wait before the next attempt, at most `most`.
+
+    They are those of the service's answer. Without any it is a random time up to `first` seconds, which
+    doubles with each attempt (full jitter).
+    """
     if retry_after is not None:
         return min(most, retry_after)
     return random.uniform(0, min(most, first * 2.0 ** min(attempt, 30)))  # noqa: S311 (no secret)
@@ -153,8 +158,8 @@ def pause(
 def refusal_of(reply: Reply) -> Refused:
     """Return the error that a reply contains.
 
-    The service answers {"error": {"code", "message", "details"}}, a gateway {"message"}. Why a gateway
-    refuses a token stands in the header www-authenticate (RFC 6750).
+    The service answers {"error": {"code", "message", "details"}}, a gateway {"message"}. If a gateway refuses
+    a token, the header www-authenticate has the reason (RFC 6750).
     """
     content = read_json(reply)
     body = content if isinstance(content, dict) else {}
@@ -170,9 +175,9 @@ def refusal_of(reply: Reply) -> Refused:
 
 
 def _content(reply: Reply) -> Any:
-    """Return the JSON object of an answer. Raises Refused, and Unreachable for an answer of something else.
+    """Return the JSON object of an answer. Raises Refused, and Unreachable if the answer has none.
 
-    That may be the login page of a network, or half an answer.
+    Then it is the login page of a network, for example, or half an answer.
     """
     if not 200 <= reply.status < 300:
         raise refusal_of(reply)
@@ -183,7 +188,7 @@ def _content(reply: Reply) -> Any:
 
 
 def read_json(reply: Reply) -> Any:
-    """Return what an answer's body says; None for one that is no JSON."""
+    """Return the JSON value of an answer's body; None if it is no JSON."""
     try:
         return json.loads(reply.body)
     except (ValueError, RecursionError):

@@ -28,10 +28,11 @@ class Streakline(QuestionCalls):
         timeout: float | timedelta = 10.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """token: a bearer token, or a function that returns a fresh one. timeout: seconds, without `wait`.
+        """token: a bearer token, or a function that returns a fresh one.
 
-        user: the token's `sub`; who only asks questions needs none. queue: where and how the user's events
-        wait. Raises ValueError or TypeError for what cannot work.
+        user: the token's `sub`; an agent who only asks questions needs none. queue: where and how the user's
+        events wait. timeout: seconds of one attempt; a request for answers may stay open longer, by its
+        `wait`. Raises ValueError or TypeError for arguments that cannot work.
         """
         send = transport or over_http(url)
         if not callable(token) and not (isinstance(token, str) and token.strip()):
@@ -49,32 +50,32 @@ class Streakline(QuestionCalls):
         self._tracker = Tracker(calls, user, queue or Queueing()) if user else None
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None = None) -> str:
-        """Say that something happened, now and here; returns its key.
+        """Store an event that happens now, at this place; returns its key.
 
-        It is kept when this returns, and sent whenever that is possible. Raises ValueError or TypeError for
-        properties that are no JSON.
+        The event is stored when this returns, and sent as soon as that is possible. Raises ValueError or
+        TypeError for properties that are no JSON.
         """
         return self._tracking.track(event_type, properties)
 
     def flush(self) -> int:
-        """Try to send now; returns how many events wait still."""
+        """Try to send now; returns how many events still wait."""
         return self._tracking.flush()
 
     def waiting(self) -> list[Event]:
-        """Return what waits, the oldest first."""
+        """Return the events that wait, the oldest first."""
         return self._tracking.waiting()
 
     def close(self) -> None:
-        """Stop sending. What waits is kept."""
+        """Stop sending. The waiting events stay in the queue's file."""
         if self._tracker:
             self._tracker.close()
 
     def profile(self) -> ShownProfile:
-        """Return the profile from the service, with what waits counted in."""
+        """Return the profile from the service, with the waiting events counted in."""
         return self._tracking.corrected(self._of_user.profile())
 
     def estimate(self) -> ShownProfile:
-        """Return the profile as it is to be shown now, without the service: the last one, with what waits."""
+        """Return the newest profile with the waiting events counted in, without asking the service."""
         return self._tracking.estimate()
 
     def explain(self, day: date | str) -> Explanation:
@@ -82,7 +83,7 @@ class Streakline(QuestionCalls):
         return self._of_user.explain(day)
 
     def activity(self, first: date | str, last: date | str) -> Activity:
-        """Return the active dates of a span of at most 366, and what covers others; the newest first.
+        """Return the active dates of a span of at most 366, and the covered ones; the newest first.
 
         first, last: dates, or their texts (YYYY-MM-DD).
         """
@@ -93,7 +94,7 @@ class Streakline(QuestionCalls):
         return self._of_user.balance()
 
     def rewards(self) -> Rewards:
-        """Return what can be redeemed, and what of it this user can."""
+        """Return the rewards, and which of them this user can redeem."""
         return self._of_user.rewards()
 
     def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
@@ -106,7 +107,7 @@ class Streakline(QuestionCalls):
     def leaderboard(
         self, board: Board, *, region: str | None = None, limit: int | None = None
     ) -> Leaderboard:
-        """Return the best of a board."""
+        """Return the first users of a board."""
         return self._of_user.leaderboard(board, region=region, limit=limit)
 
     def rank(self, board: Board, *, region: str | None = None) -> Rank:

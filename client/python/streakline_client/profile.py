@@ -11,13 +11,13 @@ DAY = timedelta(days=1)
 
 
 class ShownProfile(Profile):
-    """A profile with what waits."""
+    """A profile that counts the waiting events, too."""
 
     waiting: int  # how many events wait
-    is_estimate: bool  # the service has not yet seen all that this counts
+    is_estimate: bool  # whether it counts events or a date that the service's answer did not
 
 
-def nobody(user: str) -> Profile:
+def new_profile(user: str) -> Profile:
     """Return the profile of a user who has done nothing yet."""
     return {
         "user_id": user,
@@ -38,15 +38,15 @@ class _Run:
     """A run of dates."""
 
     last: date | None  # the last active date; None: there was none
-    until: date | None  # the date up to which the run is known to go on; None: it has ended
+    known_until: date | None  # the date up to which the run is known to go on; None: it has ended
     length: int  # dates
     freezes: int  # that the user has
 
     def reached(self, day: date) -> "_Run":
         """Return the run on the morning of a date. Each missed date uses up a freeze, or ends the run."""
-        if self.until is None:
+        if self.known_until is None:
             return replace(self, length=0)
-        missed = max(0, (day - self.until).days - 1)
+        missed = max(0, (day - self.known_until).days - 1)
         if missed > max(0, self.freezes):
             return replace(self, length=0, freezes=min(0, self.freezes))
         return replace(self, freezes=self.freezes - missed)
@@ -54,7 +54,7 @@ class _Run:
     def with_date(self, day: date) -> "_Run":
         """Return the run after an active date."""
         before = self.reached(day)
-        return replace(before, last=day, until=day, length=before.length + 1)
+        return replace(before, last=day, known_until=day, length=before.length + 1)
 
 
 def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:
@@ -89,7 +89,7 @@ def _as_of(shown: Any, run: _Run, today: date) -> Profile:
 
 def _run_of(profile: Profile) -> _Run:
     last_text, as_of = profile["last_activity_date"], profile.get("as_of")
-    last, until = date.fromisoformat(last_text) if last_text else None, None
+    last, known_until = date.fromisoformat(last_text) if last_text else None, None
     if last and profile["streak_status"] in ("active", "at_risk"):
-        until = max(last, date.fromisoformat(as_of) - DAY) if as_of else last
-    return _Run(last, until, profile["current_streak"], profile["freezes_available"])
+        known_until = max(last, date.fromisoformat(as_of) - DAY) if as_of else last
+    return _Run(last, known_until, profile["current_streak"], profile["freezes_available"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from streakline_client.calls import Calls, in_seconds, part
+from streakline_client.calls import Calls, in_seconds, path_part
 from streakline_client.model import Answer, Question, Stats
 from streakline_client.shapes import GivenAnswer, OpenQuestions
 
@@ -55,14 +55,14 @@ class QuestionCalls:
 
     def question(self, question_id: str) -> Question:
         """Return a question as it is now; raises Refused (404) if there is none."""
-        return Question.read(self._call("GET", f"/v1/questions/{part(question_id)}"))
+        return Question.read(self._call("GET", f"/v1/questions/{path_part(question_id)}"))
 
     def questions(self, agent_id: str, *, limit: int = 50) -> Iterator[Question]:
         """Yield an agent's questions, newest first, a page of `limit` at a time."""
         cursor = None
         while True:
             query = {"limit": limit, "cursor": cursor}
-            page = self._call("GET", f"/v1/agents/{part(agent_id)}/questions", query)
+            page = self._call("GET", f"/v1/agents/{path_part(agent_id)}/questions", query)
             yield from map(Question.read, page["questions"])
             cursor = page.get("cursor")
             if not cursor:
@@ -81,16 +81,17 @@ class QuestionCalls:
         timeout: seconds after which it stops in any case; None: never.
         """
         wait = int(in_seconds(wait, "wait"))
-        until = None if timeout is None else time.monotonic() + in_seconds(timeout, "timeout")
-        path, after = f"/v1/questions/{part(question_id)}/responses", None
+        deadline = None if timeout is None else time.monotonic() + in_seconds(timeout, "timeout")
+        path, after = f"/v1/questions/{path_part(question_id)}/responses", None
         while True:
-            left = wait if until is None else max(0, min(wait, int(until - time.monotonic())))
             started = time.monotonic()
-            page = self._call("GET", path, {"wait": left, "after": after}, timeout=self._timeout + left)
+            poll_wait = wait if deadline is None else max(0, min(wait, int(deadline - started)))
+            query = {"wait": poll_wait, "after": after}
+            page = self._call("GET", path, query, timeout=self._timeout + poll_wait)
             for each in page["responses"]:
                 yield Answer.read({**each, "question_id": question_id})
             after = page["cursor"]
-            if page["done"] or (until is not None and time.monotonic() >= until):
+            if page["done"] or (deadline is not None and time.monotonic() >= deadline):
                 return
             if not page["responses"]:
                 if wait == 0:
@@ -99,7 +100,7 @@ class QuestionCalls:
 
     def stats(self, fingerprint: str = "me") -> Stats:
         """Return the stats of a person who answers; by default the caller's own."""
-        return Stats.read(self._call("GET", f"/v1/stats/{part(fingerprint)}"))
+        return Stats.read(self._call("GET", f"/v1/stats/{path_part(fingerprint)}"))
 
     def open_questions(self, *, limit: int = 20, cursor: str | None = None) -> OpenQuestions:
         """Return a page of the questions that this person may answer."""
@@ -126,7 +127,7 @@ class QuestionCalls:
             "timezone": timezone,
         }
         sent = {name: value for name, value in body.items() if value is not None}
-        path = f"/v1/questions/{part(question_id)}/responses"
+        path = f"/v1/questions/{path_part(question_id)}/responses"
         given: GivenAnswer = self._call("POST", path, body=sent)
         return given
 

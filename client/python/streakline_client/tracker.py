@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from streakline_client.calls import Calls, part
-from streakline_client.profile import ShownProfile, estimated, nobody
-from streakline_client.queue.batches import Proof, Waiting
+from streakline_client.calls import Calls, path_part
+from streakline_client.profile import ShownProfile, estimated, new_profile
+from streakline_client.queue.batches import Proof, WaitingEvent
 from streakline_client.queue.clock import Reading
 from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.moments import DeviceClocks
@@ -34,7 +34,7 @@ logger = logging.getLogger("streakline_client")
 
 
 class Warnings:
-    """Logs what the app has no callbacks for, each text once."""
+    """Logs in place of the callbacks that the app has not given, each text once."""
 
     def __init__(self) -> None:
         self._known = set[str]()
@@ -63,8 +63,8 @@ class Warnings:
             logger.warning("%s", text)
 
 
-def _tell(callback: Callable[[Any], None], value: Any) -> None:
-    """Tell an app something. An error of its own stops no sending."""
+def _call_app(callback: Callable[[Any], None], value: Any) -> None:
+    """Call a function of the app. If it raises an error, sending goes on."""
     try:
         callback(value)
     except Exception:
@@ -81,22 +81,23 @@ class Queueing:
     # The queue's file, of this user alone; None, or ":memory:": memory
     path: str | os.PathLike[str] | None = None
     zone: str | ZoneInfo | None = None  # IANA name of the place, or a ZoneInfo; None: the machine's
-    most: int = QUEUE_MAX  # how many may wait; one more, and the oldest goes, and on_dropped tells
-    # The service refused an event for good; it is told at least once, perhaps in another process
+    # How many events may wait. With one more the oldest is dropped, and on_dropped is called
+    most: int = QUEUE_MAX
+    # The service refused an event for good. It is called at least once, perhaps in another process
     on_refused: Callable[[RefusedEvent], None] | None = None
     on_dropped: Callable[[Event], None] | None = None
-    # The disk did not take an event; it waits in memory, and ends with the process
+    # An event cannot be written to the disk. It waits in memory, and is lost when the process ends
     on_unkept: Callable[[Event], None] | None = None
-    # Events wait, and why; or the file was damaged, and where it is now. What has no callback is logged, of
-    # each reason once; so is what a callback raises.
+    # Events wait, for a reason; or the file was damaged and renamed. Without a callback the reason is logged,
+    # each once. Errors of callbacks are logged, too
     on_trouble: Callable[[Trouble], None] | None = None
     # Whether an event keeps the streak, for the estimate only
     keeps_streak: Callable[[Event], bool] = lambda _: True
     is_sending: bool = True  # a thread sends by itself; else `flush` does
-    clocks: Callable[[], Reading] | None = None  # the machine's
+    clocks: Callable[[], Reading] | None = None  # reads the clocks; None: the machine's
 
     def __post_init__(self) -> None:
-        """Look at what the app has given."""
+        """Check the app's values."""
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
             raise ValueError(f"most must be a whole number of events, and not {self.most!r}")
         for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "clocks"):
@@ -132,35 +133,38 @@ class Queueing:
 class Tracker:
     """The events of one user."""
 
-    def __init__(self, calls: Calls, user: str, how: Queueing) -> None:
-        self._user, self._how, default = user, how, Warnings()
-        self._on_dropped, self._on_unkept = how.on_dropped or default.dropped, how.on_unkept or default.unkept
-        on_refused, self._on_trouble = how.on_refused or default.refused, how.on_trouble or default.trouble
-        self._clocks = how.clocks or DeviceClocks().read
-        self._queue = EventQueue(how.file(), self._clocks, how.zone_name(), how.most)
+    def __init__(self, calls: Calls, user: str, queueing: Queueing) -> None:
+        self._user, self._queueing = user, queueing
+        warnings = Warnings()
+        self._on_dropped = queueing.on_dropped or warnings.dropped
+        self._on_unkept = queueing.on_unkept or warnings.unkept
+        self._on_trouble = queueing.on_trouble or warnings.trouble
+        on_refused = queueing.on_refused or warnings.refused
+        self._clocks = queueing.clocks or DeviceClocks().read
+        self._queue = EventQueue(queueing.file(), self._clocks, queueing.zone_name(), queueing.most)
         if self._queue.aside:
             reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
-            _tell(self._on_trouble, Trouble("damaged", reason))
+            _call_app(self._on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
-        calls.device, calls.received = lambda: device, self._keep_receipt
+        calls.device_id, calls.on_receipt = lambda: device, self._keep_receipt
         listeners = SenderListeners(
-            lambda refused: _tell(on_refused, refused),
-            lambda trouble: _tell(self._on_trouble, trouble),
+            lambda refused: _call_app(on_refused, refused),
+            lambda trouble: _call_app(self._on_trouble, trouble),
             self._count_taken,
         )
         self._sender = Sender(self._queue, calls, listeners)
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
-        if how.is_sending:
+        if queueing.is_sending:
             self._thread.start()
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None) -> str:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
         event, dropped_events = self._queue.add(event_type, properties, self._user)
         if self._queue.is_in_memory:
-            _tell(self._on_unkept, event)
+            _call_app(self._on_unkept, event)
         for dropped in dropped_events:
-            _tell(self._on_dropped, dropped)
+            _call_app(self._on_dropped, dropped)
         self._woken.set()
         return event["idempotency_key"]
 
@@ -182,15 +186,15 @@ class Tracker:
         self._queue.close()
 
     def corrected(self, profile: Profile) -> ShownProfile:
-        """Take a profile that the service has answered; returns it with what waits counted in."""
+        """Store a profile that the service has answered; returns it with the waiting events counted in."""
         self._queue.put("profile", profile)
         self._put_ahead(self._ahead(profile))
         return self.estimate()
 
     def estimate(self) -> ShownProfile:
-        """Return the profile as it is to be shown now: the last one known, with what waits counted in."""
-        profile: Profile = self._queue.get("profile") or nobody(self._user)
-        dates, today = self._queue.dates(self._how.keeps_streak)
+        """Return the profile to show now: the newest stored one, with the waiting events counted in."""
+        profile: Profile = self._queue.get("profile") or new_profile(self._user)
+        dates, today = self._queue.dates(self._queueing.keeps_streak)
         dates += [day for day, _ in self._ahead(profile)]
         is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
         more = {"waiting": len(self._queue), "is_estimate": is_estimate}
@@ -198,18 +202,20 @@ class Tracker:
 
     def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Only these paths are certain to be called with this user's token.
-        if path in ("/v1/events", f"/v1/users/{part(self._user)}"):
+        if path in ("/v1/events", f"/v1/users/{path_part(self._user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
-                self._queue.received(Proof(device, receipt))
+                self._queue.store_receipt(Proof(device, receipt))
 
-    def _count_taken(self, events: list[Waiting]) -> None:
+    def _count_taken(self, events: list[WaitingEvent]) -> None:
         now = self._clocks().wall
-        dates = [(self._queue.date_of(event), now) for event in events if self._how.keeps_streak(event.event)]
-        profile: Profile = self._queue.get("profile") or nobody(self._user)
+        dates = [
+            (self._queue.date_of(event), now) for event in events if self._queueing.keeps_streak(event.event)
+        ]
+        profile: Profile = self._queue.get("profile") or new_profile(self._user)
         self._put_ahead([*self._ahead(profile), *dates])
 
     def _ahead(self, profile: Profile) -> list[tuple[date, int]]:
-        """Return the dates that the service has taken and may not have applied, with when it took them."""
+        """Return (date, instant of its acceptance) of each date that the service may not have applied yet."""
         now, last = self._clocks().wall, profile["last_activity_date"] or ""
         kept = [(day, at) for day, at in self._queue.get("ahead") or [] if day > last]
         return [(date.fromisoformat(day), at) for day, at in kept if abs(now - at) < AHEAD_MILLISECONDS]
@@ -233,5 +239,5 @@ class Tracker:
             return self._sender.drain()
         except Exception as error:  # noqa: BLE001 (a full disk, for one; the thread goes on, and tells)
             if not self._closed.is_set():
-                _tell(self._on_trouble, Trouble("unavailable", repr(error)))
+                _call_app(self._on_trouble, Trouble("unavailable", repr(error)))
             return STORAGE_AGAIN_SECONDS

@@ -20,10 +20,10 @@ class Request:
     """A request."""
 
     method: str
-    path: str  # below the service's address, with its query; timeout in seconds
+    path: str  # below the service's address, with its query
     headers: Mapping[str, str]
     body: bytes | None = None
-    timeout: float = 10.0
+    timeout: float = 10.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def over_http(url: str) -> Transport:
     """Return a transport to the service at a URL (https://host, or one with a base path).
 
-    Raises ValueError for what is no such address. The transport raises Unreachable.
+    Raises ValueError for another address. The transport raises Unreachable.
     """
     if not _is_address(url):
         raise ValueError(
@@ -58,11 +58,11 @@ def over_http(url: str) -> Transport:
     base, opener = url.strip().rstrip("/"), urllib.request.build_opener(_NoRedirect)
 
     def send(request: Request) -> Reply:
-        asked = urllib.request.Request(  # noqa: S310 (the scheme was checked above)
+        http_request = urllib.request.Request(  # noqa: S310 (the scheme was checked above)
             f"{base}{request.path}", request.body, dict(request.headers), method=request.method
         )
         try:
-            status, answer = _exchange(opener, asked, request.timeout)
+            status, answer = _exchange(opener, http_request, request.timeout)
             with answer:
                 return _reply(status, answer)
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a token is no header
@@ -82,11 +82,11 @@ def _is_address(url: str) -> bool:
 
 
 def _exchange(
-    opener: urllib.request.OpenerDirector, asked: urllib.request.Request, timeout: float
+    opener: urllib.request.OpenerDirector, http_request: urllib.request.Request, timeout: float
 ) -> "tuple[int, http.client.HTTPResponse | urllib.error.HTTPError]":
-    """Return an answer of any status. Its body, that of an error too, may still break off."""
+    """Return (status, answer), of any status. Reading the answer's body may still fail."""
     try:
-        answer: http.client.HTTPResponse = opener.open(asked, timeout=timeout)
+        answer: http.client.HTTPResponse = opener.open(http_request, timeout=timeout)
     except urllib.error.HTTPError as error:
         return error.code, error
     return answer.status, answer

@@ -4,7 +4,7 @@ import uuid
 from datetime import date, datetime
 from typing import Any, Literal
 
-from streakline_client.calls import Calls, part
+from streakline_client.calls import Calls, path_part
 from streakline_client.shapes import (
     Activity,
     Balance,
@@ -16,7 +16,7 @@ from streakline_client.shapes import (
     Rewards,
 )
 
-SPAN_MAX = 366
+SPAN_MAX = 366  # dates in one answer
 Board = Literal["streaks", "points"]
 
 
@@ -24,33 +24,33 @@ class UserCalls:
     """The calls about a user and the boards."""
 
     def __init__(self, calls: Calls, user: str) -> None:
-        self._calls, self._user = calls, part(user)
+        self._calls, self._user = calls, path_part(user)
 
     def profile(self) -> Profile:
         """Return the profile as the service has it."""
-        found: Profile = self._get("")
-        return found
+        shown: Profile = self._get("")
+        return shown
 
     def explain(self, day: date | str) -> Explanation:
         """Return why a date counts or not."""
-        found: Explanation = self._get("/streak/explain", date=_date_text(day))
-        return found
+        shown: Explanation = self._get("/streak/explain", date=_date_text(day))
+        return shown
 
     def activity(self, first: date | str, last: date | str) -> Activity:
-        """Return the active dates of a span of at most 366, and what covers others; the newest first."""
+        """Return the active dates of a span of at most 366, and the covered ones; the newest first."""
         span = {"from": _date_text(first), "to": _date_text(last)}
-        found: Activity = self._get("/activity", **span, covered="true", limit=SPAN_MAX)
-        return found
+        shown: Activity = self._get("/activity", **span, covered="true", limit=SPAN_MAX)
+        return shown
 
     def balance(self) -> Balance:
         """Return the points, read strongly from the ledger."""
-        found: Balance = self._get("/balance")
-        return found
+        shown: Balance = self._get("/balance")
+        return shown
 
     def rewards(self) -> Rewards:
-        """Return what can be redeemed, and what of it this user can."""
-        found: Rewards = self._get("/rewards")
-        return found
+        """Return the rewards, and which of them this user can redeem."""
+        shown: Rewards = self._get("/rewards")
+        return shown
 
     def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
         """Redeem a reward. price_points: what the user was shown.
@@ -66,16 +66,16 @@ class UserCalls:
     def leaderboard(
         self, board: Board, *, region: str | None = None, limit: int | None = None
     ) -> Leaderboard:
-        """Return the best of a board. region: global if it is left out."""
+        """Return the first users of a board. region: None for the global board."""
         query = {"region": region, "limit": limit}
-        found: Leaderboard = self._calls.call("GET", f"/v1/leaderboards/{part(board)}", query)
-        return found
+        shown: Leaderboard = self._calls.call("GET", f"/v1/leaderboards/{path_part(board)}", query)
+        return shown
 
     def rank(self, board: Board, *, region: str | None = None) -> Rank:
         """Return this user's exact rank."""
-        path = f"/v1/leaderboards/{part(board)}/users/{self._user}"
-        found: Rank = self._calls.call("GET", path, {"region": region})
-        return found
+        path = f"/v1/leaderboards/{path_part(board)}/users/{self._user}"
+        shown: Rank = self._calls.call("GET", path, {"region": region})
+        return shown
 
     def _get(self, path: str, **query: Any) -> Any:
         return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)

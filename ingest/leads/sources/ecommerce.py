@@ -7,25 +7,27 @@ Fields ("?": may be missing):
   total_price and currency, and customer?. Without a customer it belongs to its order's lead.
 - topic?: orders/create and so on. Without it, a payload with an order_id is a refund.
 
-What is refused: an order without id, time, currency or total, and a refund without the same of its
-transactions. Any other bad field is left out, and does not refuse the webhook.
+An order without id, time, currency or total is refused. So is a refund without id or time, or whose
+transactions lack amount or currency. Any other bad field is left out, and the webhook is accepted.
 
-What counts: A shop reports one order many times, and rules.leads.orders joins the reports. Test orders count
-nothing. orders/delete takes an order back.
+A shop reports one order many times, and rules.leads.orders joins the reports. Test orders count nothing.
+orders/delete takes an order back.
 
 Money counts in the shop's currency. total_price_set and amount_set have this amount beside the one in the
 customer's ("presentment") currency. A refund's transactions are in the customer's currency.
 
-Who bought: The customer is verified, because the shop confirms the order of an account. An order without a
-customer is a till's, or the shop has removed the customer. Its contacts are only claimed, because somebody
-typed them at the till. If it has none, it counts for the lead that another webhook of this order names.
+The customer of an order is verified, because the shop confirms the order of an account. An order without a
+customer comes from a till, or the shop has removed the customer. Its contacts are only claimed, because
+somebody typed them at the till. If it has none, it counts for the lead that another webhook of the order
+names.
 
-Requests of the customers themselves: ingest/leads/shop_privacy.py.
+ingest/leads/shop_privacy.py reads the requests of customers for their data.
 
 https://shopify.dev/docs/api/admin-rest/latest/resources/order, .../refund, .../transaction
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, OrderPart
@@ -50,7 +52,7 @@ from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrd
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
 TOPIC_HEADER = "x-shopify-topic"
 
-# The body has the order's id alone.
+# The body of this topic has the order's id alone.
 DELETION = "orders/delete"
 # `edited` may only be a body's own topic: a webhook whose header says so is left out (EDITS).
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
@@ -61,25 +63,31 @@ TOPICS = {
     "order_refunded": ORDER_REFUNDED,
     DELETION: ORDER_CANCELLED,
 }
-# The body has only the changes. The shop also sends orders/updated, which has the order.
+# The body of this topic has only the changes. The shop also sends orders/updated, which has the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50  # of an order
 TRANSACTIONS_MAX = 50  # of a refund
-Money = tuple[int, str]  # minor units, currency
+
+
+class Money(NamedTuple):
+    """An amount."""
+
+    minor: int  # whole minor units
+    currency: str
 
 
 class Amounts(NamedTuple):
     """One amount of a body in up to three currencies."""
 
-    own: Money  # as the body itself says it
-    shop_if_other: Money | None  # in the shop's currency, if this is another one
+    stated: Money  # the body's own field; the shop's if that cannot be read
+    shop_if_other: Money | None  # in the shop's currency, if `stated` is in another one
     customer: Money | None  # in the currency that the customer saw; None if the body does not say
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
+    """Read the order, the refund, the deletion or the request for erasure that a webhook is."""
     if context.topic and (context.topic not in {*TOPICS, *PRIVACY} or context.topic == EDITS):
         return []
     if not isinstance(payload, dict):
@@ -89,32 +97,49 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         return [erasure_request(body, topic, context)]
     if DELETION in (context.topic, body.get("topic")):
         return [_deletion(body, context)]
-    is_refund = _kind(body, side) == ORDER_REFUNDED
+    event_type = _event_type(body, side)
     if body.get("test") is True:
         return []
-    own_id = text_id(body.get("id"), "id")
-    order_id = text_id(body.get("order_id"), "order_id") if is_refund else own_id
-    at = _processed_at(body, "", side)
-    paid_back = _refund(body, "", at, context, side) if is_refund else _refunds(body, context, side)
-    placed = None if is_refund else _placed_order(body, at, side)
-    bought = [] if is_refund else products(body.get("line_items"), "line_items", side)
-    return [
-        DecodedEvent(
-            external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
-            event_type=ORDER_REFUNDED if is_refund else PURCHASE_COMPLETED,
-            occurred_at=at,
-            identities=_customer(body, context, side, is_refund=is_refund),
-            object_id=order_id,
-            object_id_ref="order",
-            payload={
-                "order_id": order_id,
-                **_amount_fields(placed, paid_back, context),
-                **({"products": bought} if bought else {}),
-            },
-            order=OrderPart(order_id, OrderState(placed, paid_back), tuple(bought)),
-            omissions=side.omissions,
-        )
-    ]
+    read = _refund_event if event_type == ORDER_REFUNDED else _order_event
+    return [read(body, context, side)]
+
+
+def _order_event(body: Body, context: DecodeContext, side: SideFields) -> DecodedEvent:
+    order_id = text_id(body.get("id"), "id")
+    processed_at = _processed_at(body, "", side)
+    refunds = _refunds(body, context, side)
+    placed = _placed_order(body, processed_at, side)
+    bought = products(body.get("line_items"), "line_items", side)
+    amount = amount_in(placed.currency, placed.amount_minor, context)
+    return DecodedEvent(
+        # A refund may have an order's id, so external ids say which of the two they are.
+        external_event_id=text_id(f"order:{order_id}", "id"),
+        event_type=PURCHASE_COMPLETED,
+        occurred_at=processed_at,
+        identities=_customer(body, context, side, is_refund=False),
+        object_id=order_id,
+        object_id_ref="order",
+        payload={"order_id": order_id, **amount} | ({"products": bought} if bought else {}),
+        order=OrderPart(order_id, OrderState(placed, refunds), tuple(bought)),
+        omissions=side.omissions,
+    )
+
+
+def _refund_event(body: Body, context: DecodeContext, side: SideFields) -> DecodedEvent:
+    refund_id, order_id = text_id(body.get("id"), "id"), text_id(body.get("order_id"), "order_id")
+    processed_at = _processed_at(body, "", side)
+    transactions = _refund(body, "", processed_at, context, side)
+    return DecodedEvent(
+        external_event_id=text_id(f"refund:{refund_id}", "id"),
+        event_type=ORDER_REFUNDED,
+        occurred_at=processed_at,
+        identities=_customer(body, context, side, is_refund=True),
+        object_id=order_id,
+        object_id_ref="order",
+        payload={"order_id": order_id, **_refunded_amount(transactions.values(), context)},
+        order=OrderPart(order_id, OrderState(None, transactions)),
+        omissions=side.omissions,
+    )
 
 
 def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
@@ -138,13 +163,9 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
     )
 
 
-def _amount_fields(
-    placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
-) -> dict[str, Any]:
-    """Return the payload fields of the amount that this webhook has: the order's, or the refund's."""
-    if placed:
-        return amount_in(placed.currency, placed.amount_minor, context)
-    refunds = [refund for refund in paid_back.values() if refund.status == SUCCEEDED]
+def _refunded_amount(transactions: Iterable[RefundTransaction], context: DecodeContext) -> dict[str, Any]:
+    """Return the payload fields of the amount paid back, in the shop's currency if it is known."""
+    refunds = [refund for refund in transactions if refund.status == SUCCEEDED]
     if not refunds:
         return amount_in(context.currency, 0, context)
     if all(refund.shop_currency for refund in refunds):
@@ -152,7 +173,7 @@ def _amount_fields(
     return amount_in(refunds[0].currency, sum(refund.amount_minor for refund in refunds), context)
 
 
-def _kind(body: Body, side: SideFields) -> str:
+def _event_type(body: Body, side: SideFields) -> str:
     """Return the event type of a body, by its own topic or its shape. A header's topic is not signed."""
     topic, shape = body.get("topic"), "refunds/create" if "order_id" in body else "orders/create"
     if topic is not None and not isinstance(topic, str):
@@ -171,19 +192,22 @@ def _processed_at(body: Body, path: str, side: SideFields) -> str:
     return moment(body.get(name), f"{path}{name}")
 
 
-def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
+def _placed_order(body: Body, processed_at: str, side: SideFields) -> PlacedOrder:
     status = body.get("financial_status")
+    is_cancelled = bool(body.get("cancelled_at"))
     amounts = _amounts_of(body, "total_price", "", side)
-    amount, currency = amounts.shop_if_other or amounts.own
-    presented = amounts.customer
-    return PlacedOrder(
-        side.read(moment, body.get("updated_at"), "updated_at") or "",
-        bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
-        amount,
-        currency,
-        at,
-        *(presented if presented and presented[1] != currency else ()),
+    amount = amounts.shop_if_other or amounts.stated
+    placed = PlacedOrder(
+        version=side.read(moment, body.get("updated_at"), "updated_at") or "",
+        is_void=is_cancelled or (isinstance(status, str) and status in VOID),
+        amount_minor=amount.minor,
+        currency=amount.currency,
+        at=processed_at,
     )
+    presented = amounts.customer
+    if presented is None or presented.currency == amount.currency:
+        return placed
+    return replace(placed, presented_minor=presented.minor, presented_currency=presented.currency)
 
 
 def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
@@ -191,17 +215,17 @@ def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
 
     name: `total_price` or `amount`; `total_price_set` has both currencies. path: of the body.
     """
-    both = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
-    shop, presented = both or (None, None)
+    money_set = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
+    shop, presented = money_set or (None, None)
     try:
         currency = currency_of(body.get("currency"), f"{path}currency")
-        amount = minor_units(body.get(name), currency, f"{path}{name}"), currency
+        amount = Money(minor_units(body.get(name), currency, f"{path}{name}"), currency)
     except DecodeError as error:
         if shop is None:
             raise
         side.omit(error.field, error.reason)
         amount = shop
-    return Amounts(amount, shop if shop and shop[1] != amount[1] else None, presented)
+    return Amounts(amount, shop if shop and shop.currency != amount.currency else None, presented)
 
 
 def _money_set(value: Any, name: str) -> tuple[Money, Money]:
@@ -217,11 +241,11 @@ def _money(value: Any, name: str) -> Money:
     if not isinstance(value, dict):
         raise DecodeError(name, "must be an object")
     currency = currency_of(value.get("currency_code"), f"{name}.currency_code")
-    return minor_units(value.get("amount"), currency, f"{name}.amount"), currency
+    return Money(minor_units(value.get("amount"), currency, f"{name}.amount"), currency)
 
 
 def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
-    """Read the refunds that an order lists. A bad one is left out, because it also has its own webhook."""
+    """Read an order's refunds, by transaction. A bad one is left out, because it also has its own webhook."""
 
     def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
@@ -233,16 +257,16 @@ def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, 
 
 
 def _refund(
-    refund: Body, path: str, at: str, context: DecodeContext, side: SideFields
+    refund: Body, path: str, processed_at: str, context: DecodeContext, side: SideFields
 ) -> dict[str, RefundTransaction]:
-    """Read a refund's transactions by id; or the refund as a whole if it lists none. path: of the refund."""
-    own_id = text_id(refund.get("id"), f"{path}id")
+    """Read a refund's transactions by id; or the whole refund if it lists none. path: of the refund."""
+    refund_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     # Shopify's own webhooks have a topic in the header, and always list transactions. Only a payload in our
     # own shape may give a total in their place.
     if listed is None and not context.topic:
         amounts = _amounts_of(refund, "total_price", path, side)
-        return {own_id: _transaction(SUCCEEDED, at, amounts, own_id)}
+        return {refund_id: _transaction(SUCCEEDED, processed_at, amounts, refund_id)}
     if not isinstance(listed, list) or len(listed) > TRANSACTIONS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {TRANSACTIONS_MAX}")
     transactions: dict[str, RefundTransaction] = {}
@@ -253,32 +277,44 @@ def _refund(
         if _word(body, "kind", "refund") == "refund" and body.get("test") is not True:
             number = side.read(text_id, body.get("id"), f"{body_path}.id") or str(index)
             amounts = _amounts_of(body, "amount", f"{body_path}.", side)
-            transactions[f"{own_id}/{number}"] = _transaction(_status(body), at, amounts, own_id)
+            name = f"{refund_id}/{number}"
+            transactions[name] = _transaction(_status(body), processed_at, amounts, refund_id)
     if sum(transaction.amount_minor for transaction in transactions.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return transactions
 
 
-def _transaction(status: int, at: str, amounts: Amounts, refund_id: str) -> RefundTransaction:
-    shop = amounts.shop_if_other or ()
-    return RefundTransaction(status, at, *amounts.own, refund_id, *shop)
+def _transaction(status: int, processed_at: str, amounts: Amounts, refund_id: str) -> RefundTransaction:
+    transaction = RefundTransaction(
+        status=status,
+        at=processed_at,
+        amount_minor=amounts.stated.minor,
+        currency=amounts.stated.currency,
+        refund_id=refund_id,
+    )
+    shop = amounts.shop_if_other
+    return (
+        transaction
+        if shop is None
+        else replace(transaction, shop_minor=shop.minor, shop_currency=shop.currency)
+    )
 
 
 def _status(transaction: Body) -> int:
-    """Return what became of a refund's transaction."""
+    """Return the status of a refund's transaction, PENDING for one that we do not know."""
     return STATUSES.get(_word(transaction, "status", "success"), PENDING)
 
 
 def _word(transaction: Body, name: str, default: str) -> str:
-    """Return a word of a fixed list, in lower case: Shopify's other interface has them in capitals."""
-    given = transaction.get(name, default)
-    return given.lower() if isinstance(given, str) else ""
+    """Return a word of a fixed list, in lower case: Shopify's other interface writes them in capitals."""
+    word = transaction.get(name, default)
+    return word.lower() if isinstance(word, str) else ""
 
 
 def _customer(
     body: Body, context: DecodeContext, side: SideFields, *, is_refund: bool
 ) -> tuple[Identity, ...]:
-    """Return who bought; () if the body names nobody: then it counts for the lead that another one names.
+    """Return who bought; () if the body names nobody: then another webhook of the order names the lead.
 
     The order's own email and phone count only if the customer has no identity: those of a gift may be the
     recipient's.

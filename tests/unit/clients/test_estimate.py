@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from streakline_client import estimated
-from streakline_client.profile import nobody
+from streakline_client.profile import new_profile
 
 from rules.engagement.streak import Cover, fold, shown_streak
 
@@ -20,7 +20,7 @@ def shown(active: list[date], freezes: int, today: date) -> Any:
     cover = Cover(freezes=((FIRST, 1),) * freezes)
     seen = shown_streak(fold(active, cover) if active else None, cover, today)
     return {
-        **nobody("u"),
+        **new_profile("u"),
         "current_streak": seen.current,
         "longest_streak": seen.longest,
         "streak_status": seen.status.value,

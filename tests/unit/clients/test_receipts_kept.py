@@ -6,7 +6,7 @@ from typing import Any
 
 from streakline_client import Reply, Streakline
 from streakline_client.errors import Unreachable
-from streakline_client.profile import nobody
+from streakline_client.profile import new_profile
 from streakline_client.queue.batches import Proof
 from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.moments import DeviceClocks
@@ -30,7 +30,7 @@ class Service:
         self.requests.append((request.path, request.headers["Streakline-Device"], body.get("receipt")))
         self.given += 1
         results = [{"status": "accepted"} for _ in body.get("events", [])]
-        answer: Any = {"results": results} if body else nobody("ann")
+        answer: Any = {"results": results} if body else new_profile("ann")
         headers = {"streakline-time-receipt": f"1.{self.given}.o.s"}
         return Reply(202 if body else self.status, json.dumps(answer).encode(), headers)
 
@@ -92,9 +92,9 @@ def test_a_batch_of_many_receipts_carries_the_oldest() -> None:
 
 def test_another_device_s_receipt_is_not_kept() -> None:
     queue = EventQueue(None, DeviceClocks().read, None, 10)
-    queue.received(Proof("somebody-else", "1.9.o.s"))
-    queue.received(Proof(queue.device(), "1.5.o.s"))
-    queue.received(Proof(queue.device(), "1.4.o.s"))
+    queue.store_receipt(Proof("somebody-else", "1.9.o.s"))
+    queue.store_receipt(Proof(queue.device(), "1.5.o.s"))
+    queue.store_receipt(Proof(queue.device(), "1.4.o.s"))
     queue.add("A", None, "ann")
     batch = queue.batch(100)
     assert batch

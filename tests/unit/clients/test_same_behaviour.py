@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from streakline_client import Reply, estimated
 from streakline_client.calls import retry_after_seconds
-from streakline_client.profile import nobody
-from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
+from streakline_client.profile import new_profile
+from streakline_client.queue.batches import Proof, WaitingEvent, batch_of, is_newer
 from streakline_client.queue.clock import ClockState
-from streakline_client.queue.moments import date_at, is_zone_name, offset_of, written
+from streakline_client.queue.moments import date_at, instant_text, is_zone_name, offset_of
 from streakline_client.queue.sender import rest, verdict
 
 from tests.support.moved_clock import MovedClock
@@ -33,7 +33,7 @@ def test_an_event_is_placed_where_it_happened(told: Any) -> None:
 
 @pytest.mark.parametrize("told", named("profiles"))
 def test_a_profile_is_estimated(told: Any) -> None:
-    profile: Any = {**nobody("u"), **told["profile"]}
+    profile: Any = {**new_profile("u"), **told["profile"]}
     dates, today = map(date.fromisoformat, told["dates"]), date.fromisoformat(told["today"])
     shown = estimated(profile, dates, today)
     assert {name: shown[name] for name in told["shown"]} == told["shown"]  # type: ignore[literal-required]
@@ -44,19 +44,19 @@ def test_a_profile_is_estimated(told: Any) -> None:
 def test_a_reply_is_understood(told: Any) -> None:
     event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00+00:00"}
     event["timezone"] = "Somewhere"
-    events = [Waiting(number, 0, 0, event) for number in range(told["events"])]
+    events = [WaitingEvent(number, 0, 0, event) for number in range(told["events"])]
     body = b"<html>" if told["body"] is None else json.dumps(told["body"]).encode()
     found = verdict(events, Reply(told["status"], body))
     assert [each.number for each in found.taken] == told["taken"]
     assert [[one.number, event.code, event.field] for one, event in found.refused] == told["refused"]
     assert (found.trouble and found.trouble.kind) == told.get("trouble")
     assert [each.number for each in found.misplaced] == told.get("misplaced", [])
-    assert (found.halve, found.without_fields) == (told.get("halve", False), told.get("bare", False))
+    assert (found.is_to_halve, found.is_without_fields) == (told.get("halve", False), told.get("bare", False))
 
 
 @pytest.mark.parametrize("told", VECTORS["moments"])
 def test_a_moment_is_written(told: Any) -> None:
-    assert written(told["instant"], told["offset"]) == told["written"]
+    assert instant_text(told["instant"], told["offset"]) == told["written"]
     assert offset_of(told["written"]) == told["offset"]
     assert date_at(told["instant"], told["offset"]).isoformat() == told["date"]
 
@@ -70,7 +70,7 @@ def test_a_zone_is_sent_by_its_name_if_a_service_may_know_that(name: str, is_kno
 def test_a_batch_carries_the_receipt_of_its_first_event(told: Any) -> None:
     event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00Z"}
     waiting = [
-        Waiting(number, 0, 0, event, Proof(*each) if each else None)
+        WaitingEvent(number, 0, 0, event, Proof(*each) if each else None)
         for number, each in enumerate(told["waiting"])
     ]
     batches = []

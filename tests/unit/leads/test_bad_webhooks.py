@@ -126,8 +126,8 @@ def test_a_bad_payload_is_refused_by_field_and_reason(
     source: str, payload: Any, field: str, reason: str
 ) -> None:
     opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
-    assert (opened.events, opened.broken) == ([], [])
-    (error,) = opened.refused
+    assert (opened.events, opened.decoder_bugs) == ([], [])
+    (error,) = opened.refusals
     assert reason in error.reason, error
     assert error.field == field
 
@@ -136,11 +136,13 @@ def test_a_bad_event_of_a_batch_spoils_no_neighbour() -> None:
     batch = [MAIL, changed(MAIL, "timestamp", ...), {**MAIL, "sg_event_id": "sg-3"}]
     opened = open_payload(batch, Envelope("email_campaign", CONTEXT), NOW)
     assert [event.external_event_id for event, _ in opened.events] == ["sg-1", "sg-3"]
-    assert [each.field for each in opened.refused] == ["payload.1.timestamp"]
+    assert [each.field for each in opened.refusals] == ["payload.1.timestamp"]
     webhook = whatsapp(text("a"), text("b", 2, timestamp="x"), text("c", 3))
     opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
     assert [event.external_event_id for event, _ in opened.events] == ["wamid.1", "wamid.3"]
-    assert [each.field for each in opened.refused] == ["payload.entry.0.changes.0.value.messages.1.timestamp"]
+    assert [each.field for each in opened.refusals] == [
+        "payload.entry.0.changes.0.value.messages.1.timestamp"
+    ]
 
 
 WRONG_VALUES = [
@@ -171,7 +173,7 @@ def test_a_value_that_json_could_not_hold_refuses_its_event_and_no_other_also_fr
             sent = read_envelope(held, "USD", NOW)
             opened = open_payload(sent.payload, sent, NOW)
             assert [event.external_event_id[-1] for event, _ in opened.events] == ["1", "3"]
-            (refused,) = opened.refused
+            (refused,) = opened.refusals
             assert refused.field.startswith(place)
             assert reason in refused.reason
 

@@ -62,7 +62,7 @@ def test_the_digest_is_that_of_all_but_documentation_and_order(
 
 @pytest.mark.parametrize(
     "name",
-    ["STATE_VERSION", "SEEN_MAX", "ID_CHARACTERS", "AMOUNT_MINOR_MAX", "SENTIMENT_MILLI_MAX",
+    ["STATE_VERSION", "MARKS_MAX", "MARK_ID_CHARACTERS", "AMOUNT_MINOR_MAX", "SENTIMENT_MILLI_MAX",
      "CAMPAIGN_DAYS_MAX"],
 )  # fmt: skip
 def test_what_else_decides_about_the_state_is_in_the_digest(

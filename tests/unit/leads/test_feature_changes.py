@@ -11,7 +11,8 @@ from rules.leads.feature_changes import ALL, change_from_events, change_with_lea
 from rules.leads.feature_items import latest_instant
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import SEEN_MAX, Mark, contributions, decode_series, drop_old_dates, encode_series
+from rules.leads.series import MARKS_MAX, Mark, contributions, drop_old_dates
+from rules.leads.series_text import decode_series, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import (
     START,
@@ -66,14 +67,14 @@ def test_leaves_that_join_a_lead_add_what_their_events_say(
     for input_, built in whole.state().items():
         united = joined.state()[input_]
         assert without_marks(united) == without_marks(built)
-        assert united.seen == built.seen
+        assert united.marks == built.marks
 
 
 @SMALL
 @given(histories(types=("purchase_completed", "message_received", "page_viewed")), st.data())
 def test_an_event_that_is_in_changes_nothing(events: list[LeadEvent], data: st.DataObject) -> None:
     item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
-    newest = sorted(events, key=lambda each: (each.occurred_at, each.id))[-SEEN_MAX:]
+    newest = sorted(events, key=lambda each: (each.occurred_at, each.id))[-MARKS_MAX:]
     again = data.draw(st.sampled_from(newest))
     assert told(item, again, events, START, events) is None
 
@@ -153,7 +154,7 @@ def test_nothing_is_computed_as_of_before_the_item(computed: int | None, moments
 
 
 def test_an_old_event_is_looked_up_and_a_new_one_is_not() -> None:
-    events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 1)]
+    events = [lead_event(n, at=START + n * DAY) for n in range(MARKS_MAX + 1)]
     change = change_from_events(NOBODY, ALL, events, START)
     assert change
     assert change.unnoted == [contributions(events[0])[Input.PURCHASES].mark]

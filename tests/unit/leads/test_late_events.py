@@ -12,17 +12,16 @@ from rules.leads.features import Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import (
     EMPTY_STATE,
-    SEEN_MAX,
+    MARKS_MAX,
     Mark,
     Series,
     add_contribution,
     build_state,
     contributions,
-    decode_series,
     drop_old_dates,
-    encode_series,
     unnoted_marks,
 )
+from rules.leads.series_text import decode_series, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import (
     START,
@@ -45,8 +44,8 @@ def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input,
             if new is None:
                 made = build_state(known, as_of)
                 notes |= set(unnoted_marks(known, {input_: made[input_]}))
-                new, built = replace(made[input_], is_noted=True), built + 1
-            notes |= set(before.seen) - set(new.seen)
+                new, built = replace(made[input_], has_all_notes=True), built + 1
+            notes |= set(before.marks) - set(new.marks)
             state[input_] = new
     return state, notes, built
 
@@ -80,7 +79,7 @@ def test_a_history_that_comes_newest_first_is_never_built() -> None:
         if n % 5 == 2 and n < 100
     ]
     state, notes, built = folded((each, START) for each in [*orders, *taken])
-    assert (built, len(notes)) == (0, 220 - len(state[Input.PURCHASES].seen))
+    assert (built, len(notes)) == (0, 220 - len(state[Input.PURCHASES].marks))
     assert {each: without_marks(series) for each, series in state.items()} == {
         each: without_marks(series) for each, series in build_state([*orders, *taken], START).items()
     }
@@ -102,10 +101,10 @@ def test_only_the_first_order_of_long_ago_that_is_taken_back_needs_all_events() 
 
 
 def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
-    events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 2)]
+    events = [lead_event(n, at=START + n * DAY) for n in range(MARKS_MAX + 2)]
     now = START + 40 * DAY
     series = build_state(events, now)[Input.PURCHASES]
-    assert not series.is_noted
+    assert not series.has_all_notes
     for place, event in enumerate(events):
         given_ = contributions(event)[Input.PURCHASES]
         assert series.has_left(given_.mark) is (place < 2)
@@ -113,6 +112,6 @@ def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
         assert add_contribution(series, Input.PURCHASES, given_, now, has_note=place < 2) is series
     late = contributions(lead_event(99, at=START + timedelta(hours=1)))[Input.PURCHASES]
     assert add_contribution(series, Input.PURCHASES, late, now) is None
-    after = add_contribution(replace(series, is_noted=True), Input.PURCHASES, late, now)
+    after = add_contribution(replace(series, has_all_notes=True), Input.PURCHASES, late, now)
     assert after
-    assert (after.count, late.mark in after.seen) == (SEEN_MAX + 3, True)
+    assert (after.count, late.mark in after.marks) == (MARKS_MAX + 3, True)

@@ -112,7 +112,7 @@ def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
         if not trails(payload):
             break
     opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
-    assert opened.broken == []
+    assert opened.decoder_bugs == []
     for event, part in opened.events:
         assert event.event_type in EVENT_TYPES - IDENTITY_TYPES
         assert event.identities or event.order  # a refund that names nobody is found by its order
@@ -125,7 +125,7 @@ def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
 @given(st.sampled_from(sorted(GOOD)), values)
 @settings(max_examples=examples(100))
 def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
-    assert open_payload(payload, Envelope(source, CONTEXT), NOW).broken == []
+    assert open_payload(payload, Envelope(source, CONTEXT), NOW).decoder_bugs == []
 
 
 NEW_SOURCE = """
@@ -153,7 +153,9 @@ def test_a_new_source_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ((event, _),) = open_payload(payload, sent, NOW).events
         assert (event.event_type, sent.context.source) == ("page_viewed", "acme/kiosk")
         broken = open_payload({}, sent, NOW)
-        assert isinstance(broken.broken[0], KeyError), "a decoder's bug is told apart from a bad payload"
+        assert isinstance(broken.decoder_bugs[0], KeyError), (
+            "a decoder's bug is told apart from a bad payload"
+        )
     finally:
         sources.names.cache_clear()
         sources.source_named.cache_clear()

@@ -113,7 +113,7 @@ def test_a_batch_of_mail_events() -> None:
 @pytest.mark.parametrize("kind", ["received", "deferred", "account_status_change", "a_kind_of_tomorrow"])
 def test_a_kind_of_mail_event_that_is_no_act_of_the_lead_is_left_out(kind: str) -> None:
     opened = open_payload([{**MAIL, "event": kind}, MAIL], Envelope("email_campaign", CONTEXT), NOW)
-    assert ([each.external_event_id for each, _ in opened.events], opened.refused) == (
+    assert ([each.external_event_id for each, _ in opened.events], opened.refusals) == (
         [MAIL["sg_event_id"]],
         [],
     )

@@ -28,7 +28,7 @@ LINE = {"product_id": 7, "quantity": 2}
 
 def read(source: str, payload: Any) -> Any:
     opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
-    assert (opened.refused, opened.broken) == ([], [])
+    assert (opened.refusals, opened.decoder_bugs) == ([], [])
     ((event, _),) = opened.events
     return event
 

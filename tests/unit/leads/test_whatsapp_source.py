@@ -55,7 +55,7 @@ def test_of_several_messages_each_has_its_own_sender() -> None:
     contacts = [contact(wa_id=PHONE), contact(user_id=ID, parent_user_id=PARENT)]
     opened = open_payload(whatsapp(*messages, contacts=contacts), Envelope("whatsapp", CONTEXT), NOW)
     assert [set(event.identities) for event, _ in opened.events] == [{HIS_PHONE}, {HIS_ID, HIS_PARENT}]
-    ((field, reason),) = [(each.field, each.reason) for each in opened.refused]
+    ((field, reason),) = [(each.field, each.reason) for each in opened.refusals]
     assert field == "payload.entry.0.changes.0.value.messages.2.from"
     assert reason == "is missing, and there is no user id"
 
@@ -63,7 +63,7 @@ def test_of_several_messages_each_has_its_own_sender() -> None:
 def test_what_is_no_message_of_a_list_spoils_no_neighbour() -> None:
     opened = open_payload(whatsapp(text("a"), 7, None, text("b", 2)), Envelope("whatsapp", CONTEXT), NOW)
     assert [event.external_event_id for event, _ in opened.events] == ["wamid.1", "wamid.2"]
-    assert [each.field[-10:] for each in opened.refused] == ["messages.1", "messages.2"]
+    assert [each.field[-10:] for each in opened.refusals] == ["messages.1", "messages.2"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_who_stops_marketing_may_have_no_number(value: str, ids: dict[str, Any],
 
 def test_a_preference_of_nobody_is_refused_by_field() -> None:
     opened = open_payload(preference("stop"), Envelope("whatsapp", CONTEXT), NOW)
-    assert [each.field for each in opened.refused] == [
+    assert [each.field for each in opened.refusals] == [
         "payload.entry.0.changes.0.value.user_preferences.0.wa_id"
     ]
 
@@ -150,7 +150,7 @@ def test_an_update_of_ids_in_a_list_of_its_own() -> None:
 )  # fmt: skip
 def test_what_nobody_has_written_is_no_message_and_no_failure(message: dict[str, Any]) -> None:
     opened = open_payload(whatsapp(message), Envelope("whatsapp", CONTEXT), NOW)
-    assert (opened.events, opened.refused, opened.broken) == ([], [], [])
+    assert (opened.events, opened.refusals, opened.decoder_bugs) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_status_is_known_and_left_out(status: object, recipient: dict[str, str
         if each is ...:
             del webhook["entry"][0]["changes"][0]["value"]["messages"]
         opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
-        assert (opened.events, opened.refused, opened.broken) == ([], [], [])
+        assert (opened.events, opened.refusals, opened.decoder_bugs) == ([], [], [])
 
 
 def flow(response: Any) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def test_an_entry_that_is_none_spoils_no_other(bad: Any, field: str) -> None:
     assert [part.path for _, part in opened.events] == [
         f"entry.{place}.changes.0.value.messages.0" for place in (0, 2)
     ]
-    assert [each.field for each in opened.refused] == [field]
+    assert [each.field for each in opened.refusals] == [field]
 
 
 @pytest.mark.parametrize("field", ["messages", "user_preferences", None])

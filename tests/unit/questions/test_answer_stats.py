@@ -20,8 +20,11 @@ from rules.days import stamp
 from rules.engagement import streak as streaks
 from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import (
+    BADGES,
     CATEGORIES_KEPT,
     DATES_KEPT,
+    Badge,
+    BadgeMeasure,
     ResponseTooOld,
     Stats,
     add_responses,
@@ -29,7 +32,6 @@ from rules.questions.answer_stats import (
     fold_responses,
     streak_now,
 )
-from rules.questions.badges import BADGES, Badge, BadgeMeasure
 from rules.questions.responses import Response
 from rules.questions.tallies import ANSWERS_COUNTED_MAX, Tally, decode_days, encode_days
 from tests.support.answers import answer

@@ -21,37 +21,36 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingEvent:
     """An event that waits."""
 
     number: int  # in the order in which events happened
     shift: int  # the sum of the clock's moves until the event, in milliseconds
-    wall: int  # what the clock said at the event (milliseconds since 1970)
+    wall: int  # the clock's time at the event (milliseconds since 1970)
     event: Event
     proof: Proof | None = None  # the newest receipt at the event
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events that were read from one clock, on one device."""
+    """Events whose times were read from one clock, on one device."""
 
-    events: list[Waiting]
-    sent_at: str  # what that clock would say now
+    events: list[WaitingEvent]
+    sent_at: str  # the time that this clock would show now
     proof: Proof | None = None  # shows since when the events may have waited
 
 
-def is_newer(receipt: str, than: str) -> bool:
-    """Whether a receipt was given later than another one ("": none)."""
-    return not than or int(receipt.split(".")[1]) > int(than.split(".")[1])
+def is_newer(receipt: str, other: str) -> bool:
+    """Whether a receipt was given later than another one ("": none). The second part is its time."""
+    return not other or int(receipt.split(".")[1]) > int(other.split(".")[1])
 
 
-def batch_of(waiting: list[Waiting], state: ClockState) -> list[Waiting]:
-    """Return the first of these events that belong into one request: of one clock and device, and not too
-    large.
+def batch_of(waiting: list[WaitingEvent], state: ClockState) -> list[WaitingEvent]:
+    """Return the first events that fit into one request: of one clock and device, and not too large.
 
     waiting: at least one event, the oldest first.
     """
-    first, size, batch = waiting[0], 0, list[Waiting]()
+    first, size, batch = waiting[0], 0, list[WaitingEvent]()
     for event in waiting:
         size += len(json.dumps(event.event))
         if batch and (size > BATCH_BYTES_MAX or not _is_of_same_clock(event, first, state)):
@@ -60,7 +59,9 @@ def batch_of(waiting: list[Waiting], state: ClockState) -> list[Waiting]:
     return batch
 
 
-def _is_of_same_clock(event: Waiting, first: Waiting, state: ClockState) -> bool:
-    shifts = (clock.shift_of(state, each.number, each.shift) for each in (event, first))
-    devices = {each.proof and each.proof.device for each in (event, first)}
-    return abs(next(shifts) - next(shifts)) <= SAME_CLOCK and len(devices) == 1
+def _is_of_same_clock(event: WaitingEvent, first: WaitingEvent, state: ClockState) -> bool:
+    shift = clock.shift_of(state, event.number, event.shift)
+    first_shift = clock.shift_of(state, first.number, first.shift)
+    device = event.proof and event.proof.device
+    first_device = first.proof and first.proof.device
+    return abs(shift - first_shift) <= SAME_CLOCK and device == first_device

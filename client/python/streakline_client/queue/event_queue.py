@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from streakline_client.queue import clock
-from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, Waiting, batch_of, is_newer
+from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, WaitingEvent, batch_of, is_newer
 from streakline_client.queue.clock import ClockState, Reading, Watch
-from streakline_client.queue.moments import date_at, here, offset_of, offset_text, written
+from streakline_client.queue.moments import date_at, instant_text, offset_of, offset_text, place_at
 from streakline_client.queue.queue_file import COLUMNS, QueueFile, last_number, or_in_memory
 from streakline_client.shapes import Event
 
@@ -31,15 +31,15 @@ class EventQueue(QueueFile):
     def add(
         self, event_type: str, properties: Mapping[str, Any] | None, user: str
     ) -> tuple[Event, list[Event]]:
-        """Store an event that happens now. Returns it, and the oldest events if the queue was full: these are
-        gone.
+        """Store an event that happens now; returns (event, dropped events).
 
-        Raises ValueError or TypeError for what cannot be sent.
+        If the queue was full, the oldest events are dropped. Raises ValueError or TypeError for an event that
+        cannot be sent.
         """
         now = self._clocks()
         _check(event_type, properties)
-        place = here(now.wall, self._zone)
-        occurred_at = written(now.wall, place.offset)
+        place = place_at(now.wall, self._zone)
+        occurred_at = instant_text(now.wall, place.offset)
         event: Event = {
             "idempotency_key": str(uuid.uuid4()),
             "event_type": event_type,
@@ -53,8 +53,8 @@ class EventQueue(QueueFile):
         with self.change() as state:
             moved_since = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
-            # Somebody may have moved the clock while this waited for the lock: the event was read before
-            # that.
+            # Somebody may have moved the clock while this call waited for the lock. The event's time was
+            # read before that.
             row = (state.clock.shift - moved_since(now), now.wall, text, *proof)
             values = f"INSERT INTO waiting ({COLUMNS}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 (our own words)
             self._base.execute(values, row)
@@ -62,7 +62,7 @@ class EventQueue(QueueFile):
         return event, dropped
 
     def _look(self, state: ClockState) -> Callable[[Reading], int]:
-        """Look at the clock, with the lock held. Returns a function that tells its move since a reading."""
+        """Look at the clock, with the lock held. Returns a function: a reading -> the clock's move since."""
         now = self._clocks()
         self._watch = clock.look(state, self._watch, now, self._next_number())
 
@@ -77,24 +77,24 @@ class EventQueue(QueueFile):
 
     def _drop_oldest(self, sending_up_to: int) -> list[Event]:
         """Delete and return the oldest events if too many wait. Events in a request under way stay."""
-        over = max(0, len(self) - self._most)
+        surplus = max(0, len(self) - self._most)
         query = (
             "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting WHERE number > ? ORDER BY number"
         )
-        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (sending_up_to, over)).fetchall()
+        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (sending_up_to, surplus)).fetchall()
         return [json.loads(text) for (text,) in rows]
 
     def __len__(self) -> int:
         with self.lock:
             return int(self._base.execute("SELECT count(*) FROM waiting").fetchone()[0])
 
-    def waiting(self, most: int = -1) -> list[Waiting]:
-        """Return what waits, the oldest first. most: how many; -1: all."""
+    def waiting(self, most: int = -1) -> list[WaitingEvent]:
+        """Return the events that wait, the oldest first. most: how many; -1: all."""
         query = f"SELECT number, {COLUMNS} FROM waiting ORDER BY number LIMIT ?"  # noqa: S608 (our own words)
         with self.lock:
             rows = self._base.execute(query, (most,)).fetchall()
         return [
-            Waiting(number, shift, wall, json.loads(text), Proof(device, receipt) if receipt else None)
+            WaitingEvent(number, shift, wall, json.loads(text), Proof(device, receipt) if receipt else None)
             for number, shift, wall, text, device, receipt in rows
         ]
 
@@ -103,18 +103,19 @@ class EventQueue(QueueFile):
         """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
         with self.change() as state:
             self._look(state.clock)
-            waiting = self.waiting(min(most, BATCH_MAX))  # with the lock held: nobody drops one meanwhile
+            # With the lock held, so that nobody drops one of them.
+            waiting = self.waiting(min(most, BATCH_MAX))
             if not waiting:
                 state.clock.fixes = []
                 return None
             shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
             events = batch_of(waiting, state.clock)
             state.sending_up_to = events[-1].number
-        sent_at = written(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
+        sent_at = instant_text(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
         return Batch(events, sent_at, events[0].proof)
 
     @or_in_memory
-    def settle(self, events: list[Waiting]) -> None:
+    def settle(self, events: list[WaitingEvent]) -> None:
         """Delete events that the service has, or refuses for good."""
         with self.change() as state:
             self._base.executemany(
@@ -130,7 +131,7 @@ class EventQueue(QueueFile):
         return state.clock.is_in_doubt
 
     @or_in_memory
-    def heard(self, server_time: int | None) -> None:
+    def note_server_time(self, server_time: int | None) -> None:
         """Note the service's time from a reply; None: the reply had none."""
         with self.change() as state:
             clock.contact(state.clock, server_time, self._clocks().wall, self._next_number())
@@ -142,13 +143,13 @@ class EventQueue(QueueFile):
             return state.device
 
     @or_in_memory
-    def received(self, proof: Proof) -> None:
+    def store_receipt(self, proof: Proof) -> None:
         """Store a time receipt. Events that happen from now on carry it."""
         with self.change() as state:
             if proof.device == state.device and is_newer(proof.receipt, state.receipt):
                 state.receipt = proof.receipt
 
-    def date_of(self, waiting: Waiting, state: ClockState | None = None) -> date:
+    def date_of(self, waiting: WaitingEvent, state: ClockState | None = None) -> date:
         """Return the date of an event, at its place and by the right time, as far as that is known.
 
         state: of the clock; None: it is read.
@@ -165,11 +166,11 @@ class EventQueue(QueueFile):
         dates = [self.date_of(each, state.clock) for each in self.waiting() if counts(each.event)]
         wall = self._clocks().wall
         now = clock.right_time(state.clock, wall, state.clock.shift)
-        return dates, date_at(now, here(wall, self._zone).offset)
+        return dates, date_at(now, place_at(wall, self._zone).offset)
 
 
 def _check(event_type: Any, properties: Any) -> None:
-    """Raise ValueError or TypeError, with the name, for what cannot be sent."""
+    """Raise ValueError or TypeError, with the argument's name, for an event that cannot be sent."""
     if not (isinstance(event_type, str) and event_type.strip()):
         raise TypeError(f"event_type must be a text, such as LESSON_COMPLETED, and not {event_type!r}")
     if not (properties is None or isinstance(properties, Mapping)):

@@ -1,4 +1,4 @@
-"""Instants as the API writes them, the place where they are read, and the device's clocks."""
+"""The device's clocks and its time zone, and instants as the API writes them."""
 
 import os
 import re
@@ -43,11 +43,14 @@ class Place:
     """Where something happens."""
 
     offset: int  # minutes east of UTC, at that moment
-    zone: str | None = None  # the zone's IANA name; None: it has none that a service may know
+    zone: str | None = None  # the zone's IANA name; None: a service would not know the name
 
 
-def here(wall: int, zone: str | None = None) -> Place:
-    """Return the place of an instant (milliseconds since 1970): in a named zone, else in this machine's."""
+def place_at(wall: int, zone: str | None = None) -> Place:
+    """Return the place of an event at an instant (milliseconds since 1970).
+
+    zone: an IANA name; None: this machine's zone.
+    """
     name = zone or own_zone()
     # Without a name astimezone takes the machine's own zone.
     local = datetime.fromtimestamp(wall / 1000, UTC).astimezone(ZoneInfo(name) if name else None)
@@ -67,7 +70,7 @@ def offset_text(text: str) -> str:
 
 
 def own_zone() -> str | None:
-    """Return the IANA name of this machine's zone; None if it does not say. Then the offset decides."""
+    """Return the IANA name of this machine's zone; None if it is unknown. Then the offset decides."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if not named and LOCALTIME.is_symlink():
         named = str(LOCALTIME.resolve()).partition(ZONES)[2]
@@ -77,12 +80,12 @@ def own_zone() -> str | None:
         return None
 
 
-def written(instant: int, offset: int) -> str:
+def instant_text(instant: int, offset: int) -> str:
     """Write an instant with an offset: 2026-03-01T23:30:00.123-05:00."""
-    return at(instant, offset).isoformat(timespec="milliseconds")
+    return instant_at(instant, offset).isoformat(timespec="milliseconds")
 
 
-def at(instant: int, offset: int) -> datetime:
+def instant_at(instant: int, offset: int) -> datetime:
     """Return an instant (milliseconds since 1970) at an offset (minutes)."""
     there = timezone(timedelta(minutes=offset))
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant)).astimezone(there)
@@ -90,7 +93,7 @@ def at(instant: int, offset: int) -> datetime:
 
 def date_at(instant: int, offset: int) -> date:
     """Return the date that an instant has at an offset."""
-    return at(instant, offset).date()
+    return instant_at(instant, offset).date()
 
 
 def offset_of(text: str) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from streakline_client.queue.clock import ClockState, Doubt, Fix
-from streakline_client.queue.sound_file import opened, opened_sound
+from streakline_client.queue.sound_file import open_file, open_sound_file
 
 SENDING_SECONDS_MAX = 600.0  # that a process waits for another one which sends
 TABLES = (
@@ -24,7 +24,7 @@ TABLES = (
     wall INTEGER NOT NULL, event TEXT NOT NULL, device TEXT, receipt TEXT)""",
     "CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 )
-# With these errors of SQLite the disk takes nothing now: it is full, it fails, or it may not be written.
+# With these errors of SQLite nothing can be written now: the disk is full or fails, or may not be written.
 DISK_ERRORS = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
@@ -38,9 +38,9 @@ R = TypeVar("R")
 
 
 def or_in_memory(method: Callable[Concatenate[File, P], R]) -> Callable[Concatenate[File, P], R]:
-    """Return a method that is called again, on the copy in memory, if the disk takes nothing.
+    """Return a method that is called again, on the copy in memory, if the disk cannot be written.
 
-    Before each call, what is in memory alone is written to the file if possible.
+    Before each call, new content of the copy is written to the file if possible.
     """
 
     @wraps(method)
@@ -50,21 +50,21 @@ def or_in_memory(method: Callable[Concatenate[File, P], R]) -> Callable[Concaten
             try:
                 return method(file, *arguments, **options)
             except sqlite3.OperationalError as error:
-                if not (takes_nothing(error) and file.to_memory()):
+                if not (is_disk_error(error) and file.to_memory()):
                     raise
                 return method(file, *arguments, **options)
 
     return with_copy
 
 
-def takes_nothing(error: sqlite3.Error) -> bool:
-    """Whether an error says that the disk takes nothing now."""
+def is_disk_error(error: sqlite3.Error) -> bool:
+    """Whether an error means that the disk cannot be written now."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in DISK_ERRORS
 
 
 @dataclass(slots=True)
 class FullFile:
-    """A file on a disk that takes nothing now, and what was in it when the copy was made."""
+    """A file on a disk that cannot be written now, and its content when the copy was made."""
 
     disk: sqlite3.Connection
     numbers: frozenset[int] = frozenset()  # of its events
@@ -91,8 +91,8 @@ class QueueFile:
         self._full_file: FullFile | None = None
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
-        # aside: where a damaged file was put; None: there was none.
-        self._base, self.aside = opened_sound(path) if path else (opened(":memory:"), None)
+        # aside: the path of a damaged file that was renamed; None: there was none.
+        self._base, self.aside = open_sound_file(path) if path else (open_file(":memory:"), None)
         self._make_tables()
 
     @or_in_memory
@@ -101,15 +101,15 @@ class QueueFile:
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the disk takes nothing now, so that what is new is in memory alone."""
+        """Whether the disk cannot be written now, so that new events are in memory alone."""
         return self._full_file is not None
 
     def to_memory(self) -> bool:
         """Go on with a copy of the file in memory; returns False if memory is in use already."""
         if self._path is None or self._full_file:
             return False
-        memory = opened(":memory:")
-        with suppress(sqlite3.Error):  # what cannot be read now is still in the file
+        memory = open_file(":memory:")
+        with suppress(sqlite3.Error):  # content that cannot be read now is still in the file
             self._base.backup(memory)
         _make_tables(memory)
         numbers = frozenset(number for (number,) in memory.execute("SELECT number FROM waiting"))
@@ -118,7 +118,7 @@ class QueueFile:
         return True
 
     def to_disk(self) -> None:
-        """Go back to the file if it takes what memory has; otherwise do nothing."""
+        """Write the copy's changes to the file and go back to it; do nothing if that fails."""
         if (full_file := self._full_file) is None:
             return
         disk, memory = full_file.disk, self._base
@@ -135,7 +135,7 @@ class QueueFile:
         memory.close()
 
     def _write_back(self, full_file: FullFile) -> None:
-        """Write what is new in memory to the file; delete from the file what is gone from memory."""
+        """Add events that are new in memory to the file, and delete those that are gone from memory."""
         disk = full_file.disk
         _make_tables(disk)
         query = f"SELECT number, {COLUMNS} FROM waiting"  # noqa: S608 (our own words)
@@ -209,16 +209,16 @@ class QueueFile:
                 return
             with ExitStack() as resources:
                 try:
-                    lock_file = opened(f"{self._path}.sender", SENDING_SECONDS_MAX)
+                    lock_file = open_file(f"{self._path}.sender", SENDING_SECONDS_MAX)
                     resources.enter_context(closing(lock_file)).execute("BEGIN EXCLUSIVE")
                 except sqlite3.OperationalError as error:
                     # Without a disk two processes may send. The events' keys make that harmless.
-                    if not takes_nothing(error):
+                    if not is_disk_error(error):
                         raise
                 yield
 
     def close(self) -> None:
-        """Close the file. What is in memory alone is lost unless the disk takes it now."""
+        """Close the file. Events that are in memory alone are lost unless they can be written now."""
         with self.lock:
             self.to_disk()
             self._base.close()

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
 from streakline_client.errors import Unreachable
-from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
+from streakline_client.queue.batches import BATCH_MAX, Batch, WaitingEvent
 from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.moments import offset_text
 from streakline_client.shapes import Event
 from streakline_client.transport import Reply
 
-FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 1.0, 300.0
 # No answer can make the sender rest for longer.
 REST_SECONDS_MAX = 86_400.0
 # With these statuses the service refuses a batch as a whole.
@@ -52,23 +52,23 @@ class Trouble:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a reply says of a batch."""
+    """The service's reply to a batch, event by event."""
 
-    taken: list[Waiting] = field(default_factory=list)
-    refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
-    misplaced: list[Waiting] = field(default_factory=list)  # the service does not know their zones
+    taken: list[WaitingEvent] = field(default_factory=list)  # the service has them
+    refused: list[tuple[WaitingEvent, RefusedEvent]] = field(default_factory=list)  # for good
+    misplaced: list[WaitingEvent] = field(default_factory=list)  # the service does not know their zones
     trouble: Trouble | None = None
-    halve: bool = False  # the batch is to be sent again in halves
-    without_fields: bool = False  # the batch is to be sent again without BATCH_FIELDS
+    is_to_halve: bool = False  # whether the batch must be sent again in halves
+    is_without_fields: bool = False  # whether the batch must be sent again without BATCH_FIELDS
 
 
 @dataclass(frozen=True, slots=True)
 class SenderListeners:
-    """Who is called about what."""
+    """The functions that a sender calls."""
 
     refused: Callable[[RefusedEvent], None]
     trouble: Callable[[Trouble], None]
-    taken: Callable[[list[Waiting]], None]  # the service has these events
+    taken: Callable[[list[WaitingEvent]], None]  # the service has these events
 
 
 class Sender:
@@ -77,9 +77,9 @@ class Sender:
     def __init__(self, queue: EventQueue, calls: Calls, listeners: SenderListeners) -> None:
         self._queue, self._calls, self._listeners = queue, calls, listeners
         self._attempt, self._size = 0, BATCH_MAX
-        self._is_bare = False  # whether the next batch goes without BATCH_FIELDS
-        # By the key of an event whose zone the service does not know: the offset to send in its place; "":
-        # none.
+        self._omits_batch_fields = False  # whether the next batch goes without BATCH_FIELDS
+        # The service does not know the zones of these events. By an event's key: the offset to send in place
+        # of its zone; "" if that is unknown, too.
         self._zones: dict[str, str] = {}
 
     def drain(self) -> float | None:
@@ -94,7 +94,7 @@ class Sender:
         """Send one batch. Returns 0: go on; None: nothing waits; else the seconds to wait."""
         try:
             if self._queue.is_in_doubt():
-                self._queue.heard(_time_of(self._calls.once("GET", "/v1/health")))
+                self._queue.note_server_time(_time_of(self._calls.once("GET", "/v1/health")))
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
@@ -105,15 +105,15 @@ class Sender:
 
     def _post(self, batch: Batch) -> Reply:
         body: dict[str, Any] = {"events": [event.event for event in batch.events]}
-        if not self._is_bare:
+        if not self._omits_batch_fields:
             body["sent_at"] = batch.sent_at
         if batch.proof is None:
             return self._calls.once("POST", "/v1/events", body)
-        if not self._is_bare:
+        if not self._omits_batch_fields:
             body["receipt"] = batch.proof.receipt
         return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
 
-    def _with_offset(self, waiting: Waiting) -> Waiting:
+    def _with_offset(self, waiting: WaitingEvent) -> WaitingEvent:
         """Return an event as it is sent: with its offset where the service does not know its zone."""
         zone = self._zones.get(waiting.event["idempotency_key"])
         if zone is None:
@@ -128,9 +128,10 @@ class Sender:
         self._zones[event["idempotency_key"]] = "" if event.get(ZONE) == offset else offset
 
     def _settle_reply(self, batch: Batch, reply: Reply) -> float:
-        """Do what a reply says of a batch; returns the seconds to wait until the next one."""
+        """Apply the reply to a batch; returns the seconds to wait until the next one."""
         judgement = verdict(batch.events, reply)
-        self._is_bare = judgement.without_fields and not self._is_bare  # once
+        # Once only: a second refusal of the batch's fields makes the sender wait.
+        self._omits_batch_fields = judgement.is_without_fields and not self._omits_batch_fields
         for _, refused_event in judgement.refused:
             self._listeners.refused(refused_event)
         settled = [*judgement.taken, *(waiting for waiting, _ in judgement.refused)]
@@ -139,31 +140,31 @@ class Sender:
         for waiting in judgement.misplaced:
             self._note_unknown_zone(waiting.event)
         self._queue.settle(settled)
-        self._queue.heard(_time_of(reply))
+        self._queue.note_server_time(_time_of(reply))
         if judgement.taken:
             self._listeners.taken(judgement.taken)
-        self._size = max(1, len(batch.events) // 2) if judgement.halve else BATCH_MAX
-        if judgement.trouble and not self._is_bare:
+        self._size = max(1, len(batch.events) // 2) if judgement.is_to_halve else BATCH_MAX
+        if judgement.trouble and not self._omits_batch_fields:
             return self._retry_later(judgement.trouble, retry_after_seconds(reply.headers))
         self._attempt = 0
         return 0
 
     def _retry_later(self, trouble: Trouble, retry_after: float | None) -> float:
-        """Tell of a trouble; returns the seconds until the next attempt."""
+        """Report a trouble; returns the seconds until the next attempt."""
         self._listeners.trouble(trouble)
         self._attempt += 1
         return rest(self._attempt - 1, retry_after)
 
 
 def rest(attempt: int, retry_after: float | None) -> float:
-    """Return the seconds until the next attempt: what the service asks for, else a random time that grows."""
+    """Return the seconds until the next attempt: those that the service asks for, else as pause() does."""
     if retry_after is not None:
         # A random part spreads the clients that the service has sent away at the same moment.
-        return min(REST_SECONDS_MAX, retry_after) + random.uniform(0.001, FIRST_SECONDS)  # noqa: S311 (no secret)
-    return max(0.001, pause(attempt, None, FIRST_SECONDS, MOST_SECONDS))
+        return min(REST_SECONDS_MAX, retry_after) + random.uniform(0.001, PAUSE_SECONDS)  # noqa: S311 (no secret)
+    return max(0.001, pause(attempt, None, PAUSE_SECONDS, PAUSE_SECONDS_MAX))
 
 
-def verdict(events: list[Waiting], reply: Reply) -> Verdict:
+def verdict(events: list[WaitingEvent], reply: Reply) -> Verdict:
     """Return what a reply says of a batch."""
     results = _results_of(reply)
     if results is not None and len(results) == len(events):
@@ -171,15 +172,15 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
     refusal = refusal_of(reply)
     if reply.status in (401, 403):
         return Verdict(trouble=Trouble("unauthorized", str(refusal)))
-    # A refusal without a code of the service is of something on the way, such as a network's login page. Only
-    # a body that is too large may be refused by anything on the way.
+    # A refusal without a code comes from something on the way, such as a network's login page, and says
+    # nothing about the batch. Only TOO_LARGE counts, whoever says so.
     if reply.status not in BATCH_REFUSED or (refusal.code == UNKNOWN and reply.status != TOO_LARGE):
         return Verdict(trouble=Trouble("unavailable", str(refusal)))
     name = _field_of(refusal.details)
     if name in BATCH_FIELDS:
-        return Verdict(without_fields=True, trouble=Trouble("unavailable", str(refusal)))
+        return Verdict(is_without_fields=True, trouble=Trouble("unavailable", str(refusal)))
     if len(events) > 1:
-        return Verdict(halve=True)
+        return Verdict(is_to_halve=True)
     error = {"code": refusal.code, "field": name, "message": refusal.message}
     return _of_each(events, [{"status": "rejected", "error": error} for _ in events])
 
@@ -205,7 +206,7 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
     return results
 
 
-def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
+def _of_each(events: list[WaitingEvent], results: list[dict[str, Any]]) -> Verdict:
     """Return a verdict by the result of each event."""
     judgement = Verdict()
     for waiting, result in zip(events, results, strict=True):

@@ -1,4 +1,4 @@
-"""A queue's file that is damaged is put aside, and a new one begun: nothing of the old one is deleted."""
+"""Opens a queue's file. A damaged file is renamed, and a new one begun: nothing is deleted."""
 
 import sqlite3
 import uuid
@@ -9,24 +9,24 @@ BUSY_SECONDS_MAX = 30.0
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-def opened(path: str, wait_seconds: float = BUSY_SECONDS_MAX) -> sqlite3.Connection:
+def open_file(path: str, wait_seconds: float = BUSY_SECONDS_MAX) -> sqlite3.Connection:
     """Open a file, or memory (":memory:")."""
     return sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
 
 
-def opened_sound(path: Path) -> tuple[sqlite3.Connection, Path | None]:
-    """Open a file. If it is damaged, put it aside and open a new one.
+def open_sound_file(path: Path) -> tuple[sqlite3.Connection, Path | None]:
+    """Open a file. If it is damaged, rename it and open a new one.
 
-    Returns the open file, and where the damaged one is now (None: there was none). Raises
+    Returns the open file, and the path of the damaged one (None: there was none). Raises
     sqlite3.OperationalError.
     """
-    seen = _identity(path)
-    base = opened(str(path))
+    identity = _identity(path)
+    base = open_file(str(path))
     if _is_sound(base):
         return base, None
     base.close()
-    aside = _put_aside(path, seen)
-    return opened(str(path)), aside
+    aside = _put_aside(path, identity)
+    return open_file(str(path)), aside
 
 
 def _is_sound(base: sqlite3.Connection) -> bool:
@@ -38,9 +38,9 @@ def _is_sound(base: sqlite3.Connection) -> bool:
         raise
 
 
-def _put_aside(path: Path, seen: tuple[int, int] | None) -> Path | None:
-    """Rename a damaged file; returns its new path. None: another process has done so meanwhile."""
-    if _identity(path) != seen:
+def _put_aside(path: Path, identity: tuple[int, int] | None) -> Path | None:
+    """Rename a damaged file; returns its new path. None: another process has renamed it meanwhile."""
+    if _identity(path) != identity:
         return None
     aside = path.with_name(f"{path.name}.damaged-{uuid.uuid4().hex[:8]}")
     with suppress(FileNotFoundError):
@@ -53,6 +53,6 @@ def _put_aside(path: Path, seen: tuple[int, int] | None) -> Path | None:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return the device and the inode of a file; None: there is none."""
     with suppress(FileNotFoundError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
