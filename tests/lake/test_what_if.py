@@ -316,19 +316,22 @@ def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(goals, "ordered_history", kept)
 
 
-@pytest.mark.parametrize(
-    "plant", [sums_as_they_were_measured, covers_of_nobody, open_periods_are_missed, reversed_events_count]
-)
+# By fault, a story in which it shows.
+GOAL_FAULTS = {
+    sums_as_they_were_measured: 1,
+    covers_of_nobody: 1,
+    open_periods_are_missed: 1,
+    reversed_events_count: 0,
+}
+
+
+@pytest.mark.parametrize("plant", GOAL_FAULTS)
 def test_a_planted_fault_of_goals_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any
 ) -> None:
     plant(monkeypatch)
-    for seed in range(12):
-        try:
-            compare_goals(tmp_path / str(seed), seed)
-        except AssertionError:
-            return
-    pytest.fail("nobody has seen it")
+    with pytest.raises(AssertionError):
+        compare_goals(tmp_path, GOAL_FAULTS[plant])
 
 
 def test_a_book_without_other_streaks_and_achievements_asks_for_nothing(

@@ -43,7 +43,9 @@ def test_a_night_after_ten_years_of_gaps_is_whole(tmp_path: Path) -> None:
     objects = FolderObjects(tmp_path / "lake")
     warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
     told, first = Nights(objects), (BEGIN - FIRST.date()).days
-    gaps = [(0, first + 3 * number, number % 30) for number in range(200)]
+    # More gaps than a condition has spans: between dates, and between months.
+    days = [*range(0, 75, 3), *range(100, 2_000, 90)]
+    gaps = [(0, first + day, number % 30) for number, day in enumerate(days)]
     with warehouse.kept_open():
         prepare(warehouse)
         for run_id, night in (("one", [(0, 0, 5)]), ("two", gaps)):
