@@ -9,7 +9,7 @@ function, the next call finds it begun, reports it as failed, and does not try i
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -86,7 +86,8 @@ class WarehouseNight:
 
     def save(self, objects: Objects) -> None:
         """Store the state of the night and of all its items."""
-        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(asdict(self)).encode())
+        # `asdict` would copy all items deeply, and that before each item of the night.
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(self, default=_fields).encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""
@@ -170,3 +171,8 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     except Exception as error:  # noqa: BLE001 (whatever it is, the other items go on)
         item.state, item.reason = State.FAILED, f"{type(error).__name__}: {error}"[:REASON_MAX]
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """Return the fields of a WarehouseNight or an Item, for JSON."""
+    return {each.name: getattr(record, each.name) for each in fields(record)}

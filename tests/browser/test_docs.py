@@ -8,11 +8,21 @@ import pytest
 from ingest.page import handler
 from tests.browser.conftest import shoot
 from tests.browser.test_page import violations
+from tests.support.effort import SOAK
 from tests.support.gateway import CONTEXT
 from tests.support.plain_page import plain_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 ORIGIN = "http://api.localhost"
+# Leaves an article of each section and of each method: all come from one template.
+FEW_ARTICLES = """() => {
+    const methods = new Set();
+    for (const each of document.querySelectorAll("article")) {
+        const method = each.querySelector(".method")?.className;
+        if (each.previousElementSibling.matches("article") && methods.has(method)) each.remove();
+        methods.add(method);
+    }
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +49,8 @@ def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
     page.goto(f"{ORIGIN}/stage/v1/docs")
     shoot(page, f"docs-{scheme}-{width}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if not SOAK:
+        page.evaluate(FEW_ARTICLES)
     assert violations(page) == []
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"

@@ -19,7 +19,7 @@ from tests.support.page_server import serving
 
 __all__ = ["engine", "lone_redis_url"]
 pytestmark = pytest.mark.xdist_group("clients")
-SEEDS = range(effort(2, soak=100))
+SEEDS = range(effort(1, soak=100))
 FORWARD_MAX = 12  # ticks of the machine tell a move from sleep by themselves
 
 

@@ -24,11 +24,13 @@ FOUND_BY: dict[str, tuple[int, ...]] = {
     "the_fence_is_not_checked": (2,),
     "nobody_waits_for_the_last_lease": (22, 50),
     "a_double_spend_is_not_listed": (16,),
+    "the_returned_side_overwrites": (1,),
+    "older_changes_overwrite_newer_ones": (4,),
     "profiles_do_not_wait_for_their_days": (26,),
-    "places_in_the_writer_s_stream_are_followed": (8,),
+    "places_in_the_writer_s_stream_are_followed": (4,),
     "unseen_events_are_forgotten": (3,),
-    "entries_do_not_wait_for_their_events": (52, 62),
-    "nobody_stores_what_a_carrier_names": (69, 79, 87),
+    "entries_do_not_wait_for_their_events": (62, 52),
+    "nobody_stores_what_a_carrier_names": (87, 69, 79),
 }
 Patch = pytest.MonkeyPatch
 

@@ -11,8 +11,8 @@ from tests.faults.money import money_violations
 from tests.support.effort import effort
 from tests.support.engine import Engine
 
-GROUP = 5
-SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(20, soak=2000)))
+GROUP = 4
+SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(8, soak=2000)))
 
 
 def run_goods(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:

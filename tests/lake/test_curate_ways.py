@@ -1,6 +1,7 @@
 """Lines are read by columns or one by one, and rows are held in memory or on disk: the same comes of them."""
 
 import gzip
+from itertools import product
 from random import Random
 from typing import Any
 from unittest import mock
@@ -13,14 +14,16 @@ from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzip
 from analytics.curation.row_staging import Staging
 from analytics.lake.bookkeeping import Counts
+from tests.support.effort import effort
 from tests.support.mutated_lines import joined, mutated, texts_of
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows
 
+HELD, AT_ONCE, FEW, PACKED = (0, 3_000, 10**9), (1, 7, 10**6), (0, 10**9), (0, 1, 8)
+# Every fifth: nearly every value still meets every other one.
+WAYS = list(product(HELD, AT_ONCE, FEW, PACKED))[:: effort(5, soak=1)]
 
-@pytest.mark.parametrize("held", [0, 3_000, 10**9])
-@pytest.mark.parametrize("at_once", [1, 7, 10**6])
-@pytest.mark.parametrize("few", [0, 10**9])
-@pytest.mark.parametrize("packed", [0, 1, 8])
+
+@pytest.mark.parametrize(("held", "at_once", "few", "packed"), WAYS)
 def test_by_columns_or_not_in_memory_or_on_disk(
     tmp_path: Any, held: int, at_once: int, few: int, packed: int
 ) -> None:

@@ -19,6 +19,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
+from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Warehouse
 from local.cloud.embedded_postgres import unprivileged_user
@@ -28,6 +29,7 @@ from tests.support.lake_story import Story
 from tests.support.redshift_wire import filtering
 
 ROLE = "arn:aws:iam::123456789012:role/copy"
+SESSION = botocore.session.get_session()  # one: each reads descriptions of all services
 # Nothing here outlives a machine that crashes, and no table is worth a second process.
 IN_A_HURRY = {
     **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off"),
@@ -94,11 +96,18 @@ class Lake:
     def warehouses(self) -> list[Warehouse]:
         return [self.duck, self.redshift]
 
-    def load(self, run_id: str, places: list[Any]) -> None:
-        for warehouse in self.warehouses:
+    def load(self, run_id: str, places: list[Any], *warehouses: Warehouse) -> None:
+        """Load places into these warehouses; by default into both."""
+        for warehouse in warehouses or self.warehouses:
             with warehouse.kept_open():
                 prepare(warehouse)
                 Loader(warehouse, self.objects, str(self.root), ROLE).load(run_id, places)
+
+
+def family(*names: str) -> set[str]:
+    """Return models with all that they are made from."""
+    known = models()
+    return {*names, *(each.name for name in names for each in ancestors(known[name], known))}
 
 
 def lake_at(folder: Path, databases: Databases) -> Iterator[Lake]:
@@ -106,7 +115,7 @@ def lake_at(folder: Path, databases: Databases) -> Iterator[Lake]:
     objects = FolderObjects(root)
     api = DataApi(dsn, str(root), objects)
     with serving(api) as url:
-        client = botocore.session.get_session().create_client(
+        client = SESSION.create_client(
             "redshift-data",
             endpoint_url=url,
             region_name="eu-west-1",
@@ -127,7 +136,7 @@ def lake(tmp_path: Path, databases: Databases) -> Iterator[Lake]:
 def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Lake]:
     """The whole story, loaded and built in two parts. For tests that change nothing."""
     for lake in lake_at(tmp_path_factory.mktemp("told"), databases):
-        story = Story()
+        story = Story(days=40)
         for run_id, part in (("one", story.first_part), ("two", story.late_part)):
             lake.load(run_id, part().write(lake.objects))
             for warehouse in lake.warehouses:

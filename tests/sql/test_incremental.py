@@ -19,6 +19,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.models import check, check_model, models
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
+from tests.sql.conftest import family
 from tests.support.examples import examples
 from tests.support.lake_sample import Row, Sample, event, write
 from tests.support.lead_histories import History
@@ -27,6 +28,7 @@ from tests.support.published_books import documents, published
 
 FIRST = datetime(2026, 1, 29, tzinfo=UTC)  # near the end of a month
 USERS = ("u1", "u2", "o'brien")
+PARENTS = ("dimensions.users", "dimensions.dates")  # which tests of facts look at
 MADE = [name for name, model in models().items() if model.materialized != "view"]
 # (user, days after FIRST, points): an event and its day; the same user and day again is a correction. The dates
 # are of 4 months, and some are more than 30 dates from all others.
@@ -188,7 +190,7 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
     with warehouse.kept_open():
         prepare(warehouse)
         loader.load("one", told.write([(0, day, 5) for day in range(0, 40, 4)]))
-        build(warehouse)
+        build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
         warehouse.run(["UPDATE facts.activity_totals SET points_earned = -1"])
         warehouse.run(["UPDATE marts.leaderboard_history SET points = -1"])
         loader.load("two", told.write([(1, 4, 7)]))
@@ -196,7 +198,7 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
         model = models()["marts.leaderboard_history"]
         touched = builder.touched(model, builder.built[model.name].loads)
         assert touched == [(date(2026, 2, 1), date(2026, 2, 2))]
-        build(warehouse)
+        build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
         wrong = warehouse.rows(
             "SELECT activity_date AS d FROM facts.activity_totals WHERE points_earned = -1"
         )
@@ -225,12 +227,12 @@ def test_a_late_first_day_moves_a_user_s_whole_history(tmp_path: Path) -> None:
     with warehouse.kept_open():
         prepare(warehouse)
         loader.load("one", told.write([(0, 40, 5), (1, 40, 5), (1, 70, 5), (0, 95, 5)]))
-        build(warehouse)
+        build(warehouse, family("facts.retention"))
         before = [(march, march, 2), (march, april, 1), (march, may, 1)]
         assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == before
         warehouse.run(["UPDATE facts.retention SET active_users = -1 WHERE period_start = DATE '2026-04-01'"])
         loader.load("two", told.write([(0, 1, 5)]))
-        build(warehouse)
+        build(warehouse, family("facts.retention"))
         after = [(january, january, 1), (january, march, 1), (january, may, 1), (march, march, 1)]
         assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == [*after, (march, april, -1)]
 
@@ -244,10 +246,10 @@ def test_a_key_that_is_there_twice_is_looked_for_among_touched_dates(tmp_path: P
     with warehouse.kept_open():
         prepare(warehouse)
         loader.load("one", told.write([(0, 3, 5), (0, 9, 5)]))
-        build(warehouse)
+        build(warehouse, family("facts.daily_activity", *PARENTS))
         Builder.read(warehouse).note_tested(model)
         loader.load("two", told.write([(1, 9, 7)]))
-        build(warehouse)
+        build(warehouse, family("facts.daily_activity", *PARENTS))
         scope = Builder.read(warehouse).scope(model)
         assert scope
         assert scope.near
@@ -272,6 +274,6 @@ def test_a_row_that_moves_to_another_date_touches_both(tmp_path: Path) -> None:
             place = Place("streaks", f"{at:%Y-%m-%d}", "00")
             write(objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
             loader.load("run", [place])
-            build(warehouse)
+            build(warehouse, family("facts.loaded_rows"))
         counts = "SELECT dt, loaded FROM facts.loaded_rows WHERE entity = 'streaks'"
         assert [tuple(row.values()) for row in warehouse.rows(counts)] == [(date(2026, 2, 3), 1)]

@@ -15,24 +15,18 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.models import ancestors, check_model, models
+from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from local.book import recompute
 from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
-from tests.sql.conftest import Lake
+from tests.sql.conftest import Lake, family
 from tests.support.effort import effort
 from tests.support.point_story import KINDS, VERSIONS_MIN, PointStory, as_they_were_and_rewritten
 
 MART, WEEKS = "marts.points_recomputed", "facts.user_point_weeks"
 ASKED = (MART, "dimensions.event_types")
 SUMS = ("points_by_book", "points_by_events", "points_in_ledger")
-
-
-def family(*names: str) -> set[str]:
-    """Return models with all that they are made from."""
-    known = models()
-    return {*names, *(each.name for name in names for each in ancestors(known[name], known))}
 
 
 def built(lake: Lake, story: PointStory) -> None:
@@ -114,7 +108,7 @@ def other_caps(story: PointStory) -> None:
 def test_a_planted_fault_is_found_by_each_of_them(tmp_path: Path, plant: Any) -> None:
     story = PointStory(4)
     plant(story)
-    story.live()
+    story.live(2, 40)
     objects = FolderObjects(tmp_path / "lake")
     warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
     with warehouse.kept_open():
@@ -181,7 +175,7 @@ def test_the_lake_has_the_books_that_judge(lake: Lake) -> None:
         assert {*now, *(each["event_type"] for each in left)} >= {*KINDS, "CHECK_IN"}
 
 
-@pytest.mark.parametrize("order", list(permutations(("events", "ledger", "rules")))[:: effort(5, soak=1)])
+@pytest.mark.parametrize("order", list(permutations(("events", "ledger", "rules")))[:: effort(6, soak=1)])
 def test_night_by_night_is_at_once(tmp_path: Path, order: tuple[str, ...]) -> None:
     """Entries come before their events, and before the versions that judge them, or after; some events last."""
     story, objects = PointStory(len(order[0])), FolderObjects(tmp_path / "lake")

@@ -11,7 +11,7 @@ from analytics.warehouse.build import build
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from tests.sql import test_goals, test_points_twin
-from tests.sql.conftest import Lake
+from tests.sql.conftest import Lake, family
 from tests.support.account_world import grant
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort, only_soak
@@ -79,7 +79,7 @@ def test_live_and_sql_agree(lake: Lake, seed: int) -> None:
     assert len({name for _, name, _ in achieved}) > 10
     for warehouse in lake.warehouses:
         build(warehouse, test_goals.FAMILY)
-        build(warehouse, test_points_twin.family(*test_points_twin.ASKED))
+        build(warehouse, family(*test_points_twin.ASKED))
         assert test_goals.streaks_in(warehouse) == streaks
         assert test_goals.achievements_in(warehouse) == achieved
         weeks = test_points_twin.in_sql(warehouse)

@@ -11,19 +11,19 @@ import pytest
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.warehouse.build import build
-from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.models import models
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.streak import YEAR, Checkpoint
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
-from tests.sql.conftest import Lake
+from tests.sql.conftest import Lake, family
 from tests.sql.test_streaks_twin import OPENINGS, User
 from tests.support.effort import effort
 from tests.support.lake_sample import Row, Sample
 
 MODEL = "marts.streaks_recomputed"
-WANTED = [MODEL, *(each.name for each in ancestors(models()[MODEL], models()))]
+WANTED = family(MODEL)
 FIRST, DATES = date(2025, 12, 10), 150  # over the ends of a year and of a short month
 LATER = datetime(2027, 1, 1, tzinfo=UTC)  # by which a day's rows are versions of each other
 NAMES = [f"u{number}" for number in range(8)]
@@ -169,7 +169,7 @@ def nights(lake: Lake, place: int, seed: int, count: int) -> None:
         gone = town.chance.choice(NAMES) if town.chance.random() < 0.3 else None
         if gone:
             town.erase(gone)
-        lake.load(f"n{number}", town.sample.write(lake.objects))
+        lake.load(f"n{number}", town.sample.write(lake.objects), warehouse)
         with warehouse.kept_open():
             if gone:
                 removed(warehouse, gone)
@@ -188,9 +188,9 @@ def nights(lake: Lake, place: int, seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("seed", range(effort(1, soak=60)))
 def test_on_duckdb(lake: Lake, seed: int) -> None:
-    nights(lake, 0, seed, 12)
+    nights(lake, 0, seed, effort(6, soak=12))
 
 
 @pytest.mark.parametrize("seed", range(effort(1, soak=10)))
 def test_on_postgresql(lake: Lake, seed: int) -> None:
-    nights(lake, 1, 100 + seed, 4)
+    nights(lake, 1, 100 + seed, effort(3, soak=4))

@@ -2,7 +2,7 @@
 
 import threading
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import duckdb
 import psycopg
 import pytest
 
+from analytics.lake.layout import Place
 from analytics.warehouse.build import build
 from analytics.warehouse.load import LOCK, Loader
 from analytics.warehouse.models import models
@@ -18,6 +19,7 @@ from analytics.warehouse.statements import StatementFailed, literal
 from analytics.warehouse.warehouse import warehouse_at
 from rules.lake.entities import LOADED
 from tests.sql.conftest import ROLE, Lake
+from tests.support.lake_sample import event, write
 from tests.support.lake_story import Story
 
 VALUES = """SELECT 1 AS a, CAST(2 AS BIGINT) AS b, CAST('3.10' AS DECIMAL(10, 2)) AS c, CAST(0.1 AS DOUBLE PRECISION) AS d,
@@ -94,7 +96,7 @@ def test_a_lock_is_waited_for_a_while_and_then_told(lake: Lake) -> None:
 def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
     """An analyst has read every table, and leaves the transaction open. Loads and builds go on."""
     story = Story(days=8)
-    lake.load("one", story.first_part().write(lake.objects))
+    lake.load("one", story.first_part().write(lake.objects), lake.redshift)
     build(lake.redshift)
     read = [*(f"lake.{entity}" for entity in LOADED), *models()]
     impatient = replace(lake.redshift, seconds_max=20)
@@ -109,7 +111,9 @@ def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
 
 def test_a_load_keeps_no_reader_waiting(lake: Lake) -> None:
     """Another load holds its lock, its work not committed: tables of the lake are read as they were."""
-    lake.load("one", Story(days=8).first_part().write(lake.objects))
+    place, when = Place("events", "2026-01-31", "23"), datetime(2026, 1, 31, 23, tzinfo=UTC)
+    write(lake.objects, place, [event("u", when, "CHECK_IN", 1)])
+    lake.load("one", [place], lake.redshift)
     impatient = replace(lake.redshift, seconds_max=5)
     with psycopg.connect(lake.dsn) as other:
         other.execute(LOCK.replace("LOCK ", "LOCK TABLE "))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from local.region_unseen import FoundUnseen, Listed
 
 ACTORS_MAX = 4
-STEPS_MAX = 12_000
+STEPS_MAX = 3_000  # a schedule that comes to an end takes some hundred
 ATTEMPTS_MAX = 40
 RUNS = Counter[int]()
 REGISTER = "Register"
