@@ -17,8 +17,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import DeliveryStream
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from processors.lake_rows import TableItemRows, lake_line, put_rows, table_of
 from rules.lake.entities import (

@@ -30,8 +30,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
-from adapters.privacy.erased_records import is_erased
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
