@@ -88,7 +88,9 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
         "pauses": pack_spans(sorted(cover.pauses)) or None,
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
         "opening": cover.opening and cover.opening.text,
-        "archived": f"{mark.until.isoformat()} {mark.left} {mark.spent} {mark.digest}" if mark else None,
+        "archived": f"{mark.until.isoformat()} {mark.freezes_left} {mark.freezes_used} {mark.digest}"
+        if mark
+        else None,
     }
 
 
@@ -223,8 +225,8 @@ def _cover_from(attributes: dict[str, Any]) -> Cover:
     )
 
 
-def _mark_from(until: str, left: str, spent: str, digest: str) -> ArchiveMark:
-    return ArchiveMark(date.fromisoformat(until), int(left), int(spent), digest)
+def _mark_from(until: str, freezes_left: str, freezes_used: str, digest: str) -> ArchiveMark:
+    return ArchiveMark(date.fromisoformat(until), int(freezes_left), int(freezes_used), digest)
 
 
 def day_attributes(day: Day) -> dict[str, Any]:

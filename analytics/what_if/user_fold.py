@@ -24,7 +24,7 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
-from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
+from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, revocation_date, shown_streak
 
 CAPTURE = "CAPTURE"  # the kind of a step that no entry has: what was held before is spent
 NO_NEW_DATES: Mapping[str, date] = {}
@@ -524,7 +524,9 @@ class UserFold:
         stored = row.freeze_date
         if stored and self._is_as_it_was:
             return stored
-        gone = return_date(fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date())
+        gone = revocation_date(
+            fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date()
+        )
         return stored if stored and granted not in (gone, stored) else gone
 
 

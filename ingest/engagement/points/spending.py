@@ -20,7 +20,7 @@ from rules.book.book import FreezeRules
 from rules.days import today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.streak import return_date, shown_streak
+from rules.engagement.streak import revocation_date, shown_streak
 
 FREEZE_REWARD = "streak_freeze"
 NO_DATE = str(None)  # what a freeze was asked for with: the same key with a date is a conflict
@@ -157,6 +157,6 @@ class SpendingCommands:
         )
         if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
             profile, granted = account.profile, date.fromisoformat(entry.draft.freeze_date)
-            returned_on = return_date(profile.streak, profile.cover, granted, today(now, profile.zone))
-            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=returned_on.isoformat())
+            revoked_on = revocation_date(profile.streak, profile.cover, granted, today(now, profile.zone))
+            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=revoked_on.isoformat())
         return draft
