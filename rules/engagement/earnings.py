@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from rules.book.point_rules import Cap, Period, lot_of, points_left
+from rules.book.point_rules import Cap, Period, lot_date, points_left
 from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event
@@ -109,7 +109,7 @@ def expiry_of(event: Event, points: int) -> str | None:
     """Return the date on which an event's points expire; None where there are none, or they never do."""
     if event.expiry is None or not points:
         return None
-    return lot_of(event.expiry, event.activity_date, event.cap).isoformat()
+    return lot_date(event.expiry, event.activity_date, event.cap).isoformat()
 
 
 def earnings(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:

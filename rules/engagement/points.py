@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from rules.book.book import Books
-from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_of, points_left, total_points
+from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_date, points_left, total_points
 from rules.days import DAY, stamp
 from rules.engagement.earnings import monday_of
 from rules.engagement.events import instant_of
@@ -95,7 +95,7 @@ def judgement_of(entry: Draft, books: Books) -> Judgement:
     if version is None or day is None:
         return Judgement(entry.points, entry.cap, entry.expires_on)
     book, cap = version.book, version.book.cap(kind, occurred)
-    expires = lot_of(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
+    expires = lot_date(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
     return Judgement(book.points(kind, occurred), cap, expires)
 
 

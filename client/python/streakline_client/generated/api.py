@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9."""
+"""Made by `make clients` from the API with the digest c54128a7f393d769418096b3d97fdb32cbe0e17b2920299bc7b25755e187a19c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest bd6352245f72e311b81b8dc5d40ed9f9ff48e03527ad3a4a744aef0a4f06d1a9.
+// Made by `make clients` from the API with the digest c54128a7f393d769418096b3d97fdb32cbe0e17b2920299bc7b25755e187a19c.
 
 export interface paths {
     "/": {
@@ -1364,11 +1364,11 @@ export interface components {
                         };
                     }[];
                     description?: string;
-                    /** @description whether it is dated before it was declared, too: false */
+                    /** @description whether dates before its declaration count, too; default: false */
                     history?: boolean;
                     title?: string;
                     /**
-                     * @description whether one that was shown goes when it is no longer true: never
+                     * @description whether it goes once its conditions are no longer true; default: never
                      * @enum {unknown}
                      */
                     withdrawn?: "never" | "when_untrue";
@@ -1512,7 +1512,7 @@ export interface components {
                             property: string;
                         };
                     };
-                    /** @description whether a pause covers one: false */
+                    /** @description whether a pause covers a missed period; default: false */
                     pauses?: boolean;
                     /**
                      * @description a week begins on Monday
@@ -4071,7 +4071,7 @@ export interface operations {
                             changed_at?: string;
                             /** Format: date-time */
                             created_at: string;
-                            /** @description it stood so before */
+                            /** @description the redemption was in this state before */
                             duplicate?: boolean;
                             /** @description of the ledger entry */
                             entry_id: string;
@@ -4105,7 +4105,7 @@ export interface operations {
                 "application/json": {
                     /** @description scope: the user; kept for 90 days */
                     idempotency_key: string;
-                    /** @description in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin */
+                    /** @description in place of `reward`, with `reward_id`; only streakline/fulfilment and streakline/admin may */
                     points?: number;
                     /** @description the price that the user was shown: at another one nothing is redeemed */
                     price_points?: number;
@@ -4173,7 +4173,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;
@@ -4219,7 +4219,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;
@@ -4265,7 +4265,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;
