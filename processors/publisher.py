@@ -1,5 +1,8 @@
 """Sends changes of tables from their streams to Firehose, as rows of the lake.
 
+PUBLISHED_TABLES (infra/marks.py) has the tables, and which of their changes come here. Firehose writes the
+raw objects that the night curates (analytics/curation/curate.py).
+
 Each change becomes one row; a version of the book, several. For a restore, some tables' items are rows
 themselves, too, and so are their removals (rules/lake/table_items.py).
 
@@ -53,7 +56,7 @@ class PublisherSettings(ConsumerSettings):
     daily_activity_table: str
     rewards_ledger_table: str
     user_streaks_table: str
-    event_table: str
+    event_table: str  # lead events
     memory_table: str
     feature_table: str
     questions_table: str

@@ -1,4 +1,4 @@
-"""Changes of all tables -> the queue of the region that follows (rule 23).
+"""Changes of all tables -> the queue of the region that follows (docs/rules.md, rule 23).
 
 All tables write their changes to one Kinesis stream, which keeps them for a week in case the other region is
 away. Only the writing region sends: a standby's changes come from the writer, which has them already.

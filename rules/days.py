@@ -1,4 +1,4 @@
-"""Which calendar date an event belongs to (rule 1: a day is a date, never 86,400 seconds)."""
+"""Which calendar date an event belongs to (docs/rules.md, rule 1: a day is a date, never 86,400 seconds)."""
 
 import re
 from dataclasses import dataclass

@@ -280,8 +280,8 @@ def entry_item(entry: Entry) -> Item:
             "active": entry.active or None,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
-            "seal": entry.begins.hex() or None,
-            "folded": carried_text(entry.folded) if entry.folded else None,
+            "seal": entry.salt.hex() or None,
+            "folded": carried_text(entry.carried) if entry.carried else None,
         }
     )
     return {**item, "chain": {"B": entry.chain}} if entry.chain else item
@@ -296,10 +296,10 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft_from(attributes),
-        folded=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
+        carried=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",
         chain=bytes(attributes["chain"]["B"]) if "chain" in attributes else b"",
-        begins=bytes.fromhex(attributes.get("seal") or ""),
+        salt=bytes.fromhex(attributes.get("seal") or ""),
     )

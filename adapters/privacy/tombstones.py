@@ -1,4 +1,4 @@
-"""Tombstones as one process knows them, so that no event costs a read (rule 10).
+"""Tombstones as one process knows them, so that no event costs a read (docs/rules.md, rule 10).
 
 By tombstones, consumers tell whether an event, or a record of a table's stream, is of an erased person.
 """

@@ -49,7 +49,7 @@ class LedgerLink:
     shown: bytes  # encoded fields that outlive an erasure
     hidden: bytes | None  # encoded fields that an erasure takes away; None once it has taken them
     committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
-    begins: bytes = b""  # at the first entry: the salt of the chain
+    salt: bytes = b""  # of the first entry of a chain: the chain's salt
     stored: bytes = b""  # the hash that the copy has; b"": it has none
     name: bytes = b""  # at the first entry, of an erased person: the account in the tree
 
@@ -64,7 +64,7 @@ def link_of(entry: Entry) -> LedgerLink:
     """Return an entry of the table."""
     return LedgerLink(
         *(entry.seq, entry.created_at, shown_bytes(entry), hidden_bytes(entry)),
-        begins=entry.begins,
+        salt=entry.salt,
         stored=entry.chain[:DIGEST_BYTES],
     )
 
@@ -95,9 +95,9 @@ class AccountChain:
 
 def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
     """Recompute an account's chain from its entries, oldest first; None if the first one begins none."""
-    if not links or not (links[0].begins or links[0].name):
+    if not links or not (links[0].salt or links[0].name):
         return None
-    salt = links[0].begins
+    salt = links[0].salt
     chain = AccountChain(links[0].name or tag_of(salt, account_id), salt)
     for number, link in enumerate(links):
         committed = link.commitment(salt)
@@ -105,7 +105,7 @@ def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | Non
         chain.fold, chain.seq = link_hash(chain.fold, digest), link.seq
         chain.hashes[link.seq], chain.commitments[link.seq] = chain.fold, committed
         chain.contents[link.seq] = digest
-        if link.stored not in (b"", chain.fold) or (number and (link.begins or link.name)):
+        if link.stored not in (b"", chain.fold) or (number and (link.salt or link.name)):
             chain.breaks.append(link.seq)
     return chain
 
@@ -152,7 +152,7 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     if chain := chain_of(account_id, links):
         broken = chain.breaks
     else:  # hashes without a chain: somebody took the salt away that it begins with
-        broken = [link.seq for link in links if link.stored or link.begins or link.name]
+        broken = [link.seq for link in links if link.stored or link.salt or link.name]
     places = {link.seq: link.place for link in links}
     return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
 

@@ -218,7 +218,7 @@ def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> li
     for number, entry in enumerate(entries, 1):
         newest_hash = link_hash(newest_hash, content_of(entry, chain_salt))
         if number == len(entries) or new_salt or entry.draft.kind is not EntryKind.EARN:
-            sealed.append(replace(entry, chain=newest_hash + chain_salt, begins=new_salt))
+            sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt))
         else:
             sealed.append(entry)
         new_salt = b""  # only the first entry of a chain has its salt

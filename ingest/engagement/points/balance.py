@@ -1,4 +1,4 @@
-"""What a user can spend now, by the ledger itself (rules 6 and 11)."""
+"""What a user can spend now, by the ledger itself (docs/rules.md, rules 6 and 11)."""
 
 from collections import Counter
 from dataclasses import dataclass

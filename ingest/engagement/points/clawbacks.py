@@ -1,4 +1,4 @@
-"""Reverse an event and what it earned: a refunded purchase, detected fraud (rule 12)."""
+"""Reverse an event and what it earned: a refunded purchase, detected fraud (docs/rules.md, rule 12)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

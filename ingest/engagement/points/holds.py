@@ -1,4 +1,4 @@
-"""Holds (rule 11): reserve points of a user, then capture or release them."""
+"""Holds (docs/rules.md, rule 11): reserve points of a user, then capture or release them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
