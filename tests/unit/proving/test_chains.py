@@ -70,7 +70,7 @@ def test_a_journal_that_nobody_touched_has_no_faults(
     chain = chain_of("ann", links(entries))
     assert chain
     newest = entries[-1]
-    assert (chain.seq, chain.fold + SALT) == (newest.seq, newest.chain)
+    assert (chain.seq, chain.newest_hash + SALT) == (newest.seq, newest.chain)
     assert chain.leaf == chain.leaf_at(newest.seq)
 
 
