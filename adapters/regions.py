@@ -39,11 +39,12 @@ from rules.regions.standby import LedgerContradiction, follow_entry
 
 CLAIMS, EVENTS, PROFILES, DAYS = "IdempotencyKeys", "BPEvents", "UserStreaks", "DailyActivity"
 ATTEMPTS_MAX = 6
-# A change is under way for less: at most 7 days in a stream, 14 in a queue and 14 in a failure queue.
+# A late change must find the mark of its item's deletion. It is under way for less time: at most 7 days in a
+# stream, 14 in a queue and 14 in a failure queue.
 MARK_KEPT = timedelta(days=60)
 IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
-Keys = set[tuple[str, str]]
-SplitChanges = tuple[list[ItemChange], list[ItemChange]]
+Keys = set[tuple[str, str]]  # (owner, sort key) of items of one table
+SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # those with a property, and the others
 
 
 class FollowedItems:
@@ -57,8 +58,8 @@ class FollowedItems:
     | gone/DIGEST of table and key | gone | followed: the deletion's number; ttl |
 
     The mark is written before the item is deleted. `put` looks for a mark after it has put an item where
-    there was none. So the one that comes second finds what the other has written. tables: by name in the
-    template.
+    there was none. So of a late put and a deletion, the second one always finds what the first has written.
+    tables: by name in the template.
     """
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
@@ -140,7 +141,8 @@ class FollowedDays:
         entries, missing = self._ledger.after(change.owner, since)
         if not self._are_counted([entry for entry in entries if entry.created_at <= head]):
             return False
-        # Whoever followed a carrier may have died before it stored these, and nobody looks behind a profile.
+        # A process that followed a carrier may have died before it stored the entries that the carrier names.
+        # They are stored now, because no writer looks for missing entries before the profile's newest one.
         self._ledger.store_new(missing)
         return True
 
@@ -164,8 +166,8 @@ class FollowedDays:
 class FollowedBatch:
     """What became of the changes of a batch."""
 
-    followed: int = 0  # how many were taken over
-    waiting: list[ItemChange] = field(default_factory=list)  # those that need something that is not there yet
+    followed: int = 0  # how many changes were taken over
+    waiting: list[ItemChange] = field(default_factory=list)  # changes that need an item not stored yet
     wrong: list[tuple[ItemChange, str]] = field(default_factory=list)  # contradictions, each with the reason
 
 
@@ -195,20 +197,30 @@ class Follower:
             self._items.delete(change, now)
         for change in independents:
             self._items.put(change)
-        ready, waiting = self._split_by_need(CLAIMS, [(event, claims_of(event, now)) for event in events])
-        for change in ready:
-            self._items.put(change)
-        outcome.waiting += waiting
-        outcome.followed += len(deletions) + len(independents) + len(ready)
-        new = [(entry, events_of(entry, now)) for entry in entries if entry.is_new]
-        ready, waiting = self._split_by_need(EVENTS, new)
-        for change in sorted(ready, key=lambda entry: (entry.owner, _seq(entry))):
-            self._follow_entry(change, outcome)
-        outcome.waiting += waiting
+        outcome.followed += len(deletions) + len(independents)
+        self._follow_events(events, now, outcome)
+        self._follow_entries([entry for entry in entries if entry.is_new], now, outcome)
         heads: dict[str, str] = {}
         for change in dependents:
             self._follow_dependent(change, heads, outcome)
         return outcome
+
+    def _follow_events(self, events: Sequence[ItemChange], now: datetime, outcome: FollowedBatch) -> None:
+        """Put the events whose claims are stored; the others wait."""
+        needs = [(event, claims_of(event, now)) for event in events]
+        ready, waiting = self._split_by_need(CLAIMS, needs)
+        for change in ready:
+            self._items.put(change)
+        outcome.followed += len(ready)
+        outcome.waiting += waiting
+
+    def _follow_entries(self, entries: Sequence[ItemChange], now: datetime, outcome: FollowedBatch) -> None:
+        """Append the entries whose events are stored, each account's in their order; the others wait."""
+        needs = [(entry, events_of(entry, now)) for entry in entries]
+        ready, waiting = self._split_by_need(EVENTS, needs)
+        for change in sorted(ready, key=lambda entry: (entry.owner, _seq(entry))):
+            self._follow_entry(change, outcome)
+        outcome.waiting += waiting
 
     def _split_by_need(self, table: str, needs: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
         """Return the changes whose needed items of a table are stored, and those that must wait."""
@@ -223,6 +235,7 @@ class Follower:
         return ready, [change for change, keys in needs if not keys <= stored]
 
     def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
+        """Append an entry to the standby's ledger, if it is the next one; else the change waits."""
         *_, entry = _entries_of(change)
         for _ in pauses(ATTEMPTS_MAX):
             newest = self._ledger.newest(entry.account_id)
@@ -232,7 +245,7 @@ class Follower:
             except LedgerContradiction as error:
                 outcome.wrong.append((change, str(error)))
                 return
-            if step is None:
+            if step is None:  # entries before it are missing
                 break
             with suppress(HeadMoved):
                 if step.carrier:
@@ -244,7 +257,7 @@ class Follower:
         outcome.waiting.append(change)
 
     def _follow_dependent(self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch) -> None:
-        """Follow an item that speaks of a ledger entry, once the entry is there.
+        """Put an item that names a ledger entry, if the entry is stored; else the change waits.
 
         heads: by owner, the place of the newest entry, as far as it was read.
         """
@@ -300,5 +313,8 @@ def _split_changes(changes: Iterable[ItemChange], condition: Callable[[ItemChang
     matches: list[ItemChange] = []
     others: list[ItemChange] = []
     for change in changes:
-        (matches if condition(change) else others).append(change)
+        if condition(change):
+            matches.append(change)
+        else:
+            others.append(change)
     return matches, others

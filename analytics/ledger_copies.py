@@ -102,7 +102,7 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
     shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
     if is_erased:
         return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
-    return LedgerLink(row["seq"], place, shown, hidden, begins=seal)
+    return LedgerLink(row["seq"], place, shown, hidden, salt=seal)
 
 
 def lake_copies(

@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest import book, endpoints_api, operations_api, page, privacy_api
 from ingest.engagement import events_api, users_api
-from ingest.engagement.events import EVENT, EVENTS
+from ingest.engagement.event_body import EVENT, EVENTS
 from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.questions import polls_api, questions_api
 from ingest.web.json_schema import ERROR

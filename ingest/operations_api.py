@@ -117,7 +117,7 @@ def get_operations() -> dict[str, Any]:
 def get_health() -> Answer:
     """Health."""
     # It says that functions run, and reads no store: one that fails does not fail the check. Of two regions
-    # only the one that may write is healthy (rule 23), so a name leads to it.
+    # only the one that may write is healthy (docs/rules.md, rule 23), so a name leads to it.
     try:
         if turn := process_fence():
             turn.check(may_write)

@@ -14,8 +14,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, READ_MAX, chunks, get_all, query_all, scan_all
-from adapters.privacy.erased_records import subject_of
-from adapters.privacy.tombstones import ErasureCheck
+from adapters.privacy.tombstones import ErasureCheck, subject_of
 from ingest.engagement.points.commands import COMMAND, FREE_FREEZE
 from rules.engagement.ledger import Entry
 from rules.regions.changes import DELETED_PREFIX, FOLLOWED, KEYS, LEDGER

@@ -1,4 +1,4 @@
-"""Applies events of the table BPEvents to ledger, days and profiles, each exactly once (rule 7).
+"""Applies events of BPEvents to ledger, days and profiles, each exactly once (docs/rules.md, rule 7).
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
 same time. It reads the ledger only for events that may be applied already (maybe_applied), or if the ledger
@@ -183,8 +183,8 @@ class EngagementProcessor:
             applied = applied_after_head | applied_before
             new = [event for event in events if event.event_id not in applied]
             entry_dates = {event_id: day for event_id, (day, _points) in applied.items()}
-            observed = [(event, entry_dates.get(event.event_id)) for event in events]
-            rule = partial(decide, events=new, now=now, observed=observed)
+            delivered = [(event, entry_dates.get(event.event_id)) for event in events]
+            rule = partial(decide, events=new, now=now, delivered=delivered)
             decision = self.accounts.decision_of(account, rule)
             try:
                 self.accounts.commit(decision)

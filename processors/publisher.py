@@ -1,5 +1,8 @@
 """Sends changes of tables from their streams to Firehose, as rows of the lake.
 
+PUBLISHED_TABLES (infra/marks.py) has the tables, and which of their changes come here. Firehose writes the
+raw objects that the night curates (analytics/curation/curate.py).
+
 Each change becomes one row; a version of the book, several. For a restore, some tables' items are rows
 themselves, too, and so are their removals (rules/lake/table_items.py).
 
@@ -17,8 +20,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import DeliveryStream
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from processors.lake_rows import TableItemRows, lake_line, put_rows, table_of
 from rules.lake.entities import (
@@ -54,7 +56,7 @@ class PublisherSettings(ConsumerSettings):
     daily_activity_table: str
     rewards_ledger_table: str
     user_streaks_table: str
-    event_table: str
+    event_table: str  # lead events
     memory_table: str
     feature_table: str
     questions_table: str

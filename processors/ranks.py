@@ -4,22 +4,34 @@ In a deployment with Redis, it also makes the lists of the longest streaks each 
 StreakLeaderboard.
 """
 
+import math
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, count_scores, write_snapshot
+from adapters.engagement.account_indexes import LeaderboardIndex
+from adapters.engagement.boards import BoardSnapshots, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
+from adapters.platform.items import Item
+from adapters.platform.tables import scan_all
 from rules.days import stamp
-from rules.engagement.boards import is_due, with_ranks
+from rules.engagement.boards import Standings, is_due, with_ranks
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
+# So many segments of the table of profiles are read at the same time: one is decoded while others are on
+# their way.
+SEGMENTS = 4
+# The attributes that are read of a profile. `timezone` is a reserved word of DynamoDB, so it has another
+# name.
+SCORE_ATTRIBUTES = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 logger = Logger(service="ranks")
 
@@ -60,6 +72,51 @@ class RankBuilder:
         for region, scores in lists.items():
             self.cache.keep_top_list(region, {"as_of": stamp(now), "entries": with_ranks(scores)})
         return {"refreshed": len(lists)}
+
+
+def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
+    """Count all users' scores. The reads are eventually consistent, at half the price.
+
+    A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
+    monotonic second `until`.
+    """
+    standings, lock = Standings(now), threading.Lock()
+
+    def count(segment: int) -> None:
+        items = scan_all(
+            dynamodb,
+            TableName=profiles,
+            ProjectionExpression=SCORE_ATTRIBUTES,
+            ExpressionAttributeNames={"#zone": "timezone"},
+            Segment=segment,
+            TotalSegments=SEGMENTS,
+        )
+        for item in items:
+            if scores := _scores_of(item):
+                with lock:
+                    standings.add(**scores)
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{standings.users} users were counted when the time was up")
+
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        list(pool.map(count, range(SEGMENTS)))
+    return standings
+
+
+def _scores_of(profile: Item) -> dict[str, Any] | None:
+    """Return what Standings.add takes of a profile; None for a damaged profile."""
+    zero = {"N": "0"}
+    try:
+        return {
+            "user_id": profile["user_id"]["S"],
+            "zone": profile["timezone"]["S"],
+            "points": int(profile["total_bestie_points"]["N"]),
+            "streak": int(profile.get("current_streak", zero)["N"]),
+            "lapses_at": int(profile.get("lapses_at", zero)["N"]),
+            "alias": profile.get("alias", {"S": ""})["S"],
+        }
+    except (KeyError, ValueError):
+        return None
 
 
 @settings.wiring(RanksSettings)

@@ -1,4 +1,4 @@
-"""The queue of changes -> a standby's tables (rule 23).
+"""The queue of changes -> a standby's tables (docs/rules.md, rule 23).
 
 Changes that need items which are not stored yet wait in the queue. Changes of an epoch that is not followed
 are dropped. The region that sent them still has them, and both regions are compared when it returns.

@@ -1,4 +1,4 @@
-"""Changes of all tables -> the queue of the region that follows (rule 23).
+"""Changes of all tables -> the queue of the region that follows (docs/rules.md, rule 23).
 
 All tables write their changes to one Kinesis stream, which keeps them for a week in case the other region is
 away. Only the writing region sends: a standby's changes come from the writer, which has them already.
@@ -29,23 +29,25 @@ EXPIRY_PRINCIPAL = "dynamodb.amazonaws.com"
 class SenderSettings(ConsumerSettings):
     """Changes go to peer_queue_url, in peer_region."""
 
-    tables: str  # JSON, names in the template -> tables' names
+    tables: str  # JSON: names in the template -> tables' names
     peer_region: str
     peer_queue_url: str
 
 
-def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) -> ItemChange | None:
+def change_of(record: Mapping[str, Any], template_names: Mapping[str, str], epoch: int) -> ItemChange | None:
     """Return a Kinesis record as a change; None for one that is not followed.
 
-    stores: a table's name -> its name in the template. Raises KeyError, ValueError for what is no change.
+    template_names: a table's name -> its name in the template. Raises KeyError or ValueError for a record
+    that is no change.
     """
     fields = json.loads(base64.b64decode(record["kinesis"]["data"]))
-    table = stores.get(fields["tableName"])
+    table = template_names.get(fields["tableName"])
     deleted_by = (fields.get("userIdentity") or {}).get("principalId")
     if table is None or deleted_by == EXPIRY_PRINCIPAL:
         return None
     change = fields["dynamodb"]
     key = with_bytes(change["Keys"])
+    # A mark of a deletion: each region writes its own (rules/regions/changes.py).
     if table == "IdempotencyKeys" and str(key["user_id"]["S"]).startswith(DELETED_PREFIX):
         return None
     image = change.get("NewImage")
@@ -61,30 +63,35 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
 
 def microseconds(change: Mapping[str, Any]) -> int:
     """Return when a change was made, by the table's clock, in microseconds. It gives the order of changes."""
-    at = int(change["ApproximateCreationDateTime"])
-    return at if change.get("ApproximateCreationDateTimePrecision") == "MICROSECOND" else at * 1000
+    instant = int(change["ApproximateCreationDateTime"])
+    is_microseconds = change.get("ApproximateCreationDateTimePrecision") == "MICROSECOND"
+    return instant if is_microseconds else instant * 1000  # else milliseconds
 
 
 class ChangeSender:
-    """Sends changes to a queue. stores: a table's name -> its name in the template."""
+    """Sends changes to a queue. template_names: a table's name -> its name in the template."""
 
-    def __init__(self, sqs: Any, queue_url: str, stores: Mapping[str, str], region: str) -> None:
-        self._sqs, self._url, self._stores, self._region = sqs, queue_url, stores, region
+    def __init__(self, sqs: Any, queue_url: str, template_names: Mapping[str, str], region: str) -> None:
+        self._sqs, self._queue_url = sqs, queue_url
+        self._template_names, self._region = template_names, region
 
     def send(self, records: Sequence[Record], register: Register) -> BatchResult:
-        """Send what is to be followed, as a whole. Raises what SQS raises; then the batch must come again."""
+        """Send the changes of a batch that the other region follows.
+
+        Raises what SQS raises. Then nothing counts as sent, and the whole batch must be delivered again.
+        """
         outcome = BatchResult()
         epoch = sent_epoch(register, self._region)
-        if epoch is None:
+        if epoch is None:  # this region is not the writer
             return outcome
 
-        def text(record: Record) -> str | None:
-            change = change_of(record, self._stores, epoch)
+        def text_of(record: Record) -> str | None:
+            change = change_of(record, self._template_names, epoch)
             return change_text(change) if change else None
 
-        changes = [each for _, each in outcome.read(records, text)]
+        changes = [text for _, text in outcome.read(records, text_of)]
         for message in change_messages(epoch, changes):
-            self._sqs.send_message(QueueUrl=self._url, MessageBody=message)
+            self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=message)
         outcome.counts["sent"] = len(changes)
         return outcome
 
@@ -92,13 +99,13 @@ class ChangeSender:
 @settings.wiring(SenderSettings)
 def _parts(config: SenderSettings) -> ChangeSender:
     sqs = free_client("sqs", region=config.peer_region)
-    stores = {name: table for table, name in json.loads(config.tables).items()}
-    return ChangeSender(sqs, config.peer_queue_url, stores, current_region())
+    template_names = {name: template_name for template_name, name in json.loads(config.tables).items()}
+    return ChangeSender(sqs, config.peer_queue_url, template_names, current_region())
 
 
 @stream_consumer("sender", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of the stream of changes."""
-    turn = process_fence()
-    assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
-    return _parts().send(records, turn.register())
+    fence = process_fence()
+    assert fence is not None  # noqa: S101 (the function is there in a deployment of two regions only)
+    return _parts().send(records, fence.register())

@@ -1,4 +1,4 @@
-"""Which calendar date an event belongs to (rule 1: a day is a date, never 86,400 seconds)."""
+"""Which calendar date an event belongs to (docs/rules.md, rule 1: a day is a date, never 86,400 seconds)."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ RFC3339 = re.compile(
 OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})", re.ASCII)
 ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+)*", re.ASCII)
 OFFSET_HOURS_MAX = 18
-LAST_YEAR = 2100  # the tz database knows of no jump that is still to come
+LAST_YEAR = 2100  # no later year is searched: the tz database has no skipped date in the future
 # Where people live: Baker Island to Kiritimati. Stored zones of earlier versions may be further off.
 LEAST_OFFSET, GREATEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -77,10 +77,10 @@ def zone(name: str) -> tzinfo:
 
 def sent_zone(name: str) -> tzinfo:
     """Return the zone that a caller names; raises UnknownZone, also for an offset where nobody lives."""
-    found = zone(name)
-    if isinstance(found, timezone) and not LEAST_OFFSET <= found.utcoffset(None) <= GREATEST_OFFSET:
+    sent = zone(name)
+    if isinstance(sent, timezone) and not LEAST_OFFSET <= sent.utcoffset(None) <= GREATEST_OFFSET:
         raise UnknownZone(f"offset {name} is not from -12:00 to +14:00")
-    return found
+    return sent
 
 
 def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None) -> tuple[date, str]:
@@ -90,7 +90,7 @@ def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None)
     zone, then UTC (rule 1).
     """
     if timezone_given:
-        sent_zone(timezone_given)
+        sent_zone(timezone_given)  # refuses offsets where nobody lives, which stored zones may have
     name = timezone_given or moment.offset or zone_stored or "UTC"
     return moment.utc.astimezone(zone(name)).date(), name
 
@@ -98,11 +98,11 @@ def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None)
 @lru_cache(maxsize=4096)
 def is_skipped(day: date, name: str) -> bool:
     """Whether the zone's calendar never had this date. Example: 2011-12-30 in Pacific/Apia."""
-    there = zone(name)
-    if isinstance(there, timezone) or not date(1900, 1, 1) < day < date(9999, 1, 1):
+    calendar = zone(name)
+    if isinstance(calendar, timezone) or not date(1900, 1, 1) < day < date(9999, 1, 1):
         return False
-    noon = datetime(day.year, day.month, day.day, 12, tzinfo=there)
-    return noon.astimezone(UTC).astimezone(there).date() != day
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=calendar)
+    return noon.astimezone(UTC).astimezone(calendar).date() != day
 
 
 @lru_cache(maxsize=1024)
@@ -111,15 +111,16 @@ def skipped_dates(name: str) -> frozenset[date]:
 
     A zone that skips a date is a day ahead from then on, so a look at each New Year finds it.
     """
-    there, found = zone(name), set()
-    if isinstance(there, timezone):
+    calendar = zone(name)
+    if isinstance(calendar, timezone):
         return frozenset()
+    skipped: set[date] = set()
     for year in range(1970, LAST_YEAR):
-        first, last = (datetime(each, 1, 1, tzinfo=UTC).astimezone(there) for each in (year, year + 1))
+        first, last = (datetime(each, 1, 1, tzinfo=UTC).astimezone(calendar) for each in (year, year + 1))
         if abs((last.utcoffset() or timedelta()) - (first.utcoffset() or timedelta())) > DAY / 2:
             days = (date(year, 1, 1) + number * DAY for number in range(-1, 367))
-            found |= {day for day in days if is_skipped(day, name)}
-    return frozenset(found)
+            skipped |= {day for day in days if is_skipped(day, name)}
+    return frozenset(skipped)
 
 
 def today(now: datetime, name: str) -> date:
@@ -149,9 +150,9 @@ def unstamp(text: str) -> datetime:
 
 
 def is_stamp(text: str) -> bool:
-    """Whether stamp() has written a text, of an instant that a clock can have had: of the years 1970 to 2999.
+    """Whether a text is a stamp of the years 1970 to 2999. Days and weeks can be added to any such instant.
 
-    Callers name places of ledgers. Days and weeks can be added to any such instant.
+    Callers of the API may send stamps as the places of ledger entries.
     """
     try:
         return STAMP.fullmatch(text) is not None and EPOCH <= unstamp(text) < LAST_CLOCK

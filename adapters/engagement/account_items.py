@@ -88,7 +88,9 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
         "pauses": pack_spans(sorted(cover.pauses)) or None,
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
         "opening": cover.opening and cover.opening.text,
-        "archived": f"{mark.until.isoformat()} {mark.left} {mark.spent} {mark.digest}" if mark else None,
+        "archived": f"{mark.until.isoformat()} {mark.freezes_left} {mark.freezes_used} {mark.digest}"
+        if mark
+        else None,
     }
 
 
@@ -223,8 +225,8 @@ def _cover_from(attributes: dict[str, Any]) -> Cover:
     )
 
 
-def _mark_from(until: str, left: str, spent: str, digest: str) -> ArchiveMark:
-    return ArchiveMark(date.fromisoformat(until), int(left), int(spent), digest)
+def _mark_from(until: str, freezes_left: str, freezes_used: str, digest: str) -> ArchiveMark:
+    return ArchiveMark(date.fromisoformat(until), int(freezes_left), int(freezes_used), digest)
 
 
 def day_attributes(day: Day) -> dict[str, Any]:
@@ -278,8 +280,8 @@ def entry_item(entry: Entry) -> Item:
             "active": entry.active or None,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
-            "seal": entry.begins.hex() or None,
-            "folded": carried_text(entry.folded) if entry.folded else None,
+            "seal": entry.salt.hex() or None,
+            "folded": carried_text(entry.carried) if entry.carried else None,
         }
     )
     return {**item, "chain": {"B": entry.chain}} if entry.chain else item
@@ -294,10 +296,10 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft_from(attributes),
-        folded=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
+        carried=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",
         chain=bytes(attributes["chain"]["B"]) if "chain" in attributes else b"",
-        begins=bytes.fromhex(attributes.get("seal") or ""),
+        salt=bytes.fromhex(attributes.get("seal") or ""),
     )

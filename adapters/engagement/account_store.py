@@ -1,5 +1,7 @@
-"""A user's account over its three tables: how it is read, and how a decision about it is written (rules 6
-and 7).
+"""A user's account over its three tables: how it is read, and how a decision about it is written.
+
+Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
+processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

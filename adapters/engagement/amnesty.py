@@ -1,4 +1,4 @@
-"""Amnesties (rule 17) in the table RuleBooks, and how they are applied to accounts.
+"""Amnesties (docs/rules.md, rule 17) in the table RuleBooks, and how they are applied to accounts.
 
 They have a partition of their own: `book` is `amnesties`, and `version` is the amnesty's number.
 """

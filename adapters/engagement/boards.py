@@ -1,34 +1,28 @@
-"""Leaderboards: their snapshots in the table Boards, and the best streaks from the index StreakLeaderboard.
+"""Leaderboards: their snapshots in the table Boards, and the names under which users are on them.
 
-A user is on them under an alias or a pseudonym, never under the user id.
+processors/ranks.py makes the snapshots. A user is on a board under an alias or a pseudonym, never under the
+user id. The best streaks are also read from an index (account_indexes.py).
 """
 
-import math
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, get_all, put_all, query_all, scan_all
-from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
+from adapters.platform.tables import Refresh, get_all, put_all
+from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.boards import (
-    GLOBAL,
     HASH_DIGITS,
-    LISTED_MAX,
     Standing,
     Standings,
     chunk_of,
-    count_above,
+    count_above_in_chunk,
     pack_index,
     pack_rows,
-    partitions_of,
     pause_between,
     pseudonym,
     unpack_rows,
@@ -36,22 +30,12 @@ from rules.engagement.boards import (
 
 SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST_KEY = encode_item({"board": "manifest", "part": "newest"})
-# A snapshot is made each five minutes; of many users less often (rules.engagement.boards).
+# A snapshot is made each five minutes; of many users less often (rules.engagement.boards). It is old when
+# two of them were missed.
 OLD_AFTER = timedelta(minutes=10)
 # A process uses the newest snapshot that it knows for so long, before it looks for a newer one.
 FRESH_SECONDS = 30
-# Rows that a list reads of a partition at most: the first 100, and those that tie with the last of them. If
-# more users have the same streak, chance decides who of them is listed.
-READ_MAX = 2000
 NAMES_KEPT = timedelta(minutes=1)
-# Segments of the table of profiles that are read at the same time: one is decoded while others are on their
-# way.
-SEGMENTS = 4
-# The attributes that are read of a profile. `timezone` is a reserved word of DynamoDB, so it has another
-# name.
-COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
-
-Scores = list[tuple[str, int]]  # users with their scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +66,12 @@ class BoardSnapshots:
         """Return the newest snapshot's manifest, at most half a minute old; None if there is no snapshot."""
         if self._manifest is None or self._refresh.is_over:
             asked_at = time.monotonic()
-            self._look()
+            self._read_manifest()
             self._refresh.renew(asked_at, FRESH_SECONDS)
         manifest = self._manifest
         return manifest if manifest and manifest.expires_at > now.timestamp() else None
 
-    def _look(self) -> None:
+    def _read_manifest(self) -> None:
         """Take the stored manifest, unless the replica that answers has an older one than this process."""
         item = self._get(MANIFEST_KEY)
         manifest = _manifest_from(item) if item else None
@@ -107,7 +91,7 @@ class BoardSnapshots:
         if number is None:
             return 0
         data = self._part(manifest, f"{board}#{region}", str(number))
-        return None if data is None else count_above(data, score)
+        return None if data is None else count_above_in_chunk(data, score)
 
     def _part(self, manifest: BoardManifest, board: str, name: str) -> bytes | None:
         """Return a part's data; None if it was deleted, which only an operator can do."""
@@ -126,68 +110,6 @@ class BoardSnapshots:
         return item
 
 
-class LeaderboardIndex:
-    """The index StreakLeaderboard. A list of the best reads the first rows of each shard, and no others.
-
-    shards: of a region.
-    """
-
-    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
-        self._dynamodb, self._table, self._shards = dynamodb, table, shards
-
-    def top(self, region: str, now: datetime) -> Scores:
-        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
-
-    def tops(self, now: datetime) -> dict[str, Scores]:
-        """Return the first 100 of each region and of all together."""
-        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
-        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
-
-    def count_above(self, region: str, score: int, now: datetime) -> int | None:
-        """Return how many users have a longer streak; None if a partition has more than a page of them."""
-        above = 0
-        for partition in self._partitions(region):
-            query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
-            page = self._dynamodb.query(**query, Select="COUNT")
-            if "LastEvaluatedKey" in page:
-                return None
-            above += page["Count"]
-        return above
-
-    def _partitions(self, region: str) -> list[str]:
-        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
-        return [partition for name in regions for partition in partitions_of(name, self._shards)]
-
-    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
-        """Yield a partition's best 100 streaks that have not lapsed, and all that tie with the last one."""
-        query = self._partition_query(partition, now)
-        items = query_all(self._dynamodb, **query, ScanIndexForward=False, Limit=LISTED_MAX)
-        last_streak = 0
-        for count, row in enumerate(map(decode_item, islice(items, READ_MAX))):
-            if count >= LISTED_MAX and row["current_streak"] < last_streak:
-                return
-            last_streak = row["current_streak"]
-            yield row["user_id"], last_streak
-
-    def _partition_query(
-        self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Return a query of a partition's streaks that have not lapsed.
-
-        A streak that has lapsed stays in the index until the night lowers it. condition, values: a further
-        condition on the key.
-        """
-        all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
-        return {
-            "TableName": self._table,
-            "IndexName": "StreakLeaderboard",
-            "KeyConditionExpression": f"leaderboard_partition = :partition{condition}",
-            "FilterExpression": "lapses_at > :now",
-            "ExpressionAttributeValues": encode_item(all_values),
-        }
-
-
 class BoardNames:
     """The names under which users are on the boards. A process keeps those that it has read for a minute."""
 
@@ -195,7 +117,7 @@ class BoardNames:
         self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed
         self._since, self._aliases = EPOCH, dict[str, str]()
 
-    def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
+    def names_of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
         """Return the name of each user: `Swift Heron 42` for one without an alias."""
         users = set(user_ids)
         if now - self._since > NAMES_KEPT:
@@ -204,44 +126,21 @@ class BoardNames:
         profiles = map(decode_item, self._read([{"user_id": user} for user in unread]))
         aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
         self._aliases |= {user: aliases.get(user, "") for user in unread}
-        return {user: self.shown(user, self._aliases[user]) for user in users}
+        return {user: self.name_of(user, self._aliases[user]) for user in users}
 
-    def shown(self, user_id: str, alias: str | None) -> str:
+    def name_of(self, user_id: str, alias: str | None) -> str:
         """Return the alias, or the pseudonym of a user without one.
 
-        A pseudonym follows from the key: only who has the key can tell whose it is.
+        A pseudonym follows from the user id and a key: nobody without the key can tell whose it is.
         """
         return alias or pseudonym(self._hashed.of(f"board:{user_id}", HASH_DIGITS))
 
     def forget(self, user_id: str) -> None:
-        """Read a user's alias anew."""
+        """Make the next use of a user's name read the alias."""
         self._aliases.pop(user_id, None)
 
     def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
         return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()
-
-
-def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
-    """Count all users' scores. The reads are eventually consistent, at half the price.
-
-    A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
-    monotonic second `until`.
-    """
-    standings, lock = Standings(now), threading.Lock()
-
-    def count(segment: int) -> None:
-        names = {"#zone": "timezone"}
-        scan = {"TableName": profiles, "ProjectionExpression": COUNTED, "ExpressionAttributeNames": names}
-        for item in scan_all(dynamodb, **scan, Segment=segment, TotalSegments=SEGMENTS):
-            if row := _score_row(item):
-                with lock:
-                    standings.add(*row)
-            if time.monotonic() >= until:
-                raise TimeoutError(f"{standings.users} users were counted when the time was up")
-
-    with ThreadPoolExecutor(SEGMENTS) as pool:
-        list(pool.map(count, range(SEGMENTS)))
-    return standings
 
 
 def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
@@ -278,22 +177,6 @@ def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
     return True
 
 
-def _score_row(profile: Item) -> tuple[str, str, int, int, int, str] | None:
-    """Return user, zone, points, streak, when that lapses, and alias; None for a damaged profile."""
-    none = {"N": "0"}
-    try:
-        return (
-            profile["user_id"]["S"],
-            profile["timezone"]["S"],
-            int(profile["total_bestie_points"]["N"]),
-            int(profile.get("current_streak", none)["N"]),
-            int(profile.get("lapses_at", none)["N"]),
-            profile.get("alias", {"S": ""})["S"],
-        )
-    except (KeyError, ValueError):
-        return None
-
-
 def _manifest_from(item: Item) -> BoardManifest:
     return BoardManifest(
         generation=item["generation"]["S"],
@@ -302,7 +185,3 @@ def _manifest_from(item: Item) -> BoardManifest:
         expires_at=int(item["expires_at"]["N"]),
         index={name: data["B"] for name, data in item["index"]["M"].items()},
     )
-
-
-def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
-    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]

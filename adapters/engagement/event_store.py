@@ -1,4 +1,6 @@
-"""The BPEvents table, and the events that have left it: PastEventsFunction finds those in the lake.
+"""The table of events, BPEvents ("bp" are bestie points), and the events that have left it.
+
+PastEventsFunction finds the events that have left the table in the lake.
 
 Properties are stored inline, not as an S3 reference, since no consumer resolves one.
 """

@@ -1,4 +1,4 @@
-"""The RewardsLedger table: append-only, one active head, optimistic locking (rule 6)."""
+"""The RewardsLedger table: append-only, one active head, optimistic locking (docs/rules.md, rule 6)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

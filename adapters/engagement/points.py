@@ -1,7 +1,7 @@
 """Points that expire, and ledgers that are rated anew.
 
-What has expired is written before a command and by the hourly run (docs/rules.md, rule 11). A rating appends
-the points that a ledger lacks by the book (rule 12).
+Expired points are written to the ledger before a command and by the hourly run (docs/rules.md, rule 11). A
+rating appends the points that a ledger lacks by the book (rule 12).
 """
 
 from collections import Counter
@@ -71,8 +71,8 @@ class Settler:
     def _write(self, account: Account, due: Settlement, now: datetime) -> Profile:
         profile = account.profile
         if not due.drafts:
-            # The profile alone is written. So no condition fails if somebody has written entries whose lots
-            # were read, but which this profile has not counted.
+            # Only the profile is written. So no condition would notice an entry that another writer has
+            # written since, whose lots were read already. Therefore the ledger is read once more.
             newest = self.accounts.ledger.newest(profile.user_id)
             if newest and (profile.head is None or newest.created_at != profile.head.created_at):
                 raise HeadMoved(())
@@ -94,14 +94,14 @@ class Settler:
     def _position(self, profile: Profile, now: datetime) -> Position:
         first, head = profile.expiry.next_on or date.max, profile.head
         place = stamp(instant_of_expiry(first) - MICROSECOND)
-        entries = self.accounts.ledger.after(profile.user_id, place)[0]
+        entries, _ = self.accounts.ledger.after(profile.user_id, place)
         return Position(
-            profile.expiry,
-            profile.balance,
-            profile.total_points,
-            self._lots(profile.user_id, first, last_expired(clock_of(profile, now))),
-            [entry for entry in entries if head and entry.created_at <= head.created_at],
-            [hold for hold in profile.holds if hold.is_open(now)],
+            expiry=profile.expiry,
+            balance=profile.balance,
+            total=profile.total_points,
+            lots=self._lots(profile.user_id, first, last_expired(clock_of(profile, now))),
+            entries=[entry for entry in entries if head and entry.created_at <= head.created_at],
+            holds=[hold for hold in profile.holds if hold.is_open(now)],
         )
 
     def _lots(self, user_id: str, first: date, until: date) -> Counter[date]:
@@ -209,7 +209,7 @@ class Rerater:
         head = profile.head
         if head is None or head.created_at < rating.place:
             return {}
-        entries = self.accounts.ledger.after(profile.user_id, rating.place)[0]
+        entries, _ = self.accounts.ledger.after(profile.user_id, rating.place)
         drafts = [entry.draft for entry in entries if entry.created_at <= head.created_at]
         return shortfalls(entries_of_weeks(drafts, rating.first, date.max), rating.books)
 

@@ -1,4 +1,6 @@
-"""Reads profiles and days as items, even damaged ones, and repairs them.
+"""Repairs of profiles and days, which are read as items, even damaged ones.
+
+account_store.py writes all other changes of them.
 
 A writer who changes an item changes its marks, such as a profile's version. A repair is written on condition
 that the marks are as they were read, whatever their type. So it never overwrites another writer's change.
@@ -16,7 +18,7 @@ PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
 DAY_MARKS = ("ledger_head", "events_count", "points_earned")
 
 
-class ProjectionChanged(Exception):
+class RepairOvertaken(Exception):
     """Another writer has changed the item since it was read."""
 
 
@@ -65,15 +67,15 @@ class Projections:
         return {item["activity_date"]["S"]: item for item in items}
 
     def put_profile(self, new: Item, before: Item | None) -> None:
-        """Put a profile in place of the one that was read; raises ProjectionChanged."""
+        """Put a profile in place of the one that was read; raises RepairOvertaken."""
         self._write(self._dynamodb.put_item, self._profiles, before, PROFILE_MARKS, Item=new)
 
     def put_day(self, new: Item, before: Item | None) -> None:
-        """Put a day in place of the one that was read; raises ProjectionChanged."""
+        """Put a day in place of the one that was read; raises RepairOvertaken."""
         self._write(self._dynamodb.put_item, self._days, before, DAY_MARKS, Item=new)
 
     def delete_day(self, before: Item) -> None:
-        """Delete a day that should not exist; raises ProjectionChanged."""
+        """Delete a day that should not exist; raises RepairOvertaken."""
         key = {name: before[name] for name in ("user_id", "activity_date")}
         self._write(self._dynamodb.delete_item, self._days, before, DAY_MARKS, Key=key)
 
@@ -93,7 +95,7 @@ class Projections:
                 Key={"user_id": before["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
             )
-        except ProjectionChanged:
+        except RepairOvertaken:
             return False
         return True
 
@@ -117,7 +119,7 @@ class Projections:
                 **arguments,
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise ProjectionChanged(table) from None
+            raise RepairOvertaken(table) from None
 
 
 def unchanged_condition(

@@ -67,7 +67,7 @@ class Gauges:
             age_seconds = max(0.0, (now - unstamp(newest)).total_seconds())
             self._send(_note(consumer, applied, age_seconds, now))
 
-    def store(self, now: datetime) -> None:
+    def note_stored(self, now: datetime) -> None:
         """Note that a door has stored events now, which their consumer must receive.
 
         It takes one round trip. A failure of Redis is not raised.

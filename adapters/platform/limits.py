@@ -17,10 +17,10 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed
 
 ATTEMPTS_MAX = 8
-# A function takes a slot, then stores the thing. No function runs for longer than this. So after it, the
-# thing is stored, or never will be.
+# A function takes a slot, then stores the thing. No function runs for longer than this. So after this time
+# the thing is stored, or never will be.
 STORED_WITHIN_SECONDS = 60
-Presence = Mapping[str, bool]  # by thing, whether it has not ended; a thing that is not stored has no entry
+Presence = Mapping[str, bool]  # by stored thing: whether it still exists, or has ended
 NETWORK_BITS = 64  # a sender of IPv6 usually has the whole network of its address
 KEY = "counter"
 # The slot of a subscription never ends by itself.
@@ -82,8 +82,8 @@ class _QuotaState:
 class OwnerQuota:
     """Lets an owner have at most so many things at once: each has a slot until it ends.
 
-    Most slots are not given back. So when all are taken, those of things that have ended are cleared. A thing
-    that is not stored may be about to be stored, so it keeps its slot for a minute.
+    Most slots are not given back. So when all slots are taken, the slots of things that have ended are
+    cleared. A thing that is not stored may be about to be stored. So it keeps its slot for a minute.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -98,9 +98,8 @@ class OwnerQuota:
     ) -> bool:
         """Take a slot; returns whether the thing has one. Safe to repeat.
 
-        slots_max: how many the owner may have. presence_of: returns for each stored thing whether it has not
-        ended. The limit is exact even if others take slots at the same time. Raises Unprocessed if others
-        write in all attempts.
+        slots_max: how many the owner may have. presence_of: returns the Presence of things. The limit is
+        exact even if others take slots at the same time. Raises Unprocessed if others write in all attempts.
         """
         second = int(now.timestamp())
         for _ in pauses(ATTEMPTS_MAX):
@@ -121,7 +120,7 @@ class OwnerQuota:
         raise Unprocessed(f"{self._table}: the slots of an owner kept changing")
 
     def give_back(self, owner: str, thing: str, now: datetime) -> None:
-        """Free the slot of a thing that was removed. If another writer was first, it is cleared later."""
+        """Free the slot of a thing that was removed. If another writer was first, `take` clears it later."""
         state = self._read(owner)
         if thing in state.held:
             held = {name: end for name, end in state.held.items() if name != thing}

@@ -1,7 +1,7 @@
-"""Stored objects: a bucket of S3, or a folder that stands for one (both keep the contract of Objects).
+"""Stored objects: a bucket of S3, or a folder that stands for one. The contract is in stored_objects.py.
 
-An object is whole or absent: a put replaces it in one step, so no reader ever sees half of one. Who makes an
-object from what it was before puts it on condition of that (put_if), so no other writer's change is lost.
+A put replaces an object in one step, so no reader ever sees half of an object. A writer who has read an
+object replaces it by put_if, which fails if another writer has replaced it meanwhile. So no change is lost.
 """
 
 import fcntl
@@ -41,12 +41,12 @@ __all__ = [
     "objects_at",
 ]
 DELETES_MAX = 1000  # keys in one DeleteObjects
-LISTED_AT_ONCE = 16  # folders
-COPIED_BYTES = 2**20
-# S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
-# another conditional write.
+LISTED_AT_ONCE = 16  # so many folders are listed at the same time
+COPIED_BYTES = 2**20  # a copy moves so many bytes at a time
+# S3's answers if a condition does not hold, if the object is gone, or if another conditional write of it is
+# under way.
 CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "NoSuchKey", "404"})
-UNFINISHED = ".unfinished-"
+UNFINISHED = ".unfinished-"  # begins the names of files that are no objects
 LOCK = f"{UNFINISHED}lock"
 
 
@@ -112,8 +112,8 @@ class S3Objects:
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects, 1,000 per request; raises RuntimeError if S3 kept one."""
         rest = iter(keys)
-        while some := [{"Key": key} for key in islice(rest, DELETES_MAX)]:
-            answer = self.s3.delete_objects(Bucket=self.bucket, Delete={"Objects": some, "Quiet": True})
+        while chunk := [{"Key": key} for key in islice(rest, DELETES_MAX)]:
+            answer = self.s3.delete_objects(Bucket=self.bucket, Delete={"Objects": chunk, "Quiet": True})
             if answer.get("Errors"):
                 raise RuntimeError(f"not deleted: {answer['Errors'][:3]}")
 
@@ -138,17 +138,23 @@ class S3Objects:
             self.s3.delete_object(Bucket=self.bucket, Key=key, IfMatch=f'"{etag}"')
 
     def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
-        """Remove the versions that are not the newest; raises RuntimeError if S3 kept one."""
+        """Remove the versions that are not the newest; raises RuntimeError if S3 kept one.
+
+        The folders directly below the prefix are listed at the same time.
+        """
         folders = self._forget(prefix, of_deleted, Delimiter="/")
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             for _ in pool.map(partial(self._forget, of_deleted=of_deleted), folders):
                 pass
 
-    def _forget(self, prefix: str, of_deleted: bool, **more: str) -> set[str]:
-        """Remove former versions; returns the folders that were left out."""
-        folders, deleted = set[str](), set[str]()
-        asked = {"Bucket": self.bucket, "Prefix": prefix, **more}
-        for page in self.s3.get_paginator("list_object_versions").paginate(**asked):
+    def _forget(self, prefix: str, of_deleted: bool, **options: str) -> set[str]:
+        """Remove former versions; returns the folders that were not listed, if options have a Delimiter."""
+        folders: set[str] = set()
+        deleted: set[str] = set()  # keys whose newest version is a delete marker
+        pages = self.s3.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket, Prefix=prefix, **options
+        )
+        for page in pages:
             folders |= {each["Prefix"] for each in page.get("CommonPrefixes", ())}
             markers = page.get("DeleteMarkers", ())
             deleted |= {marker["Key"] for marker in markers if marker["IsLatest"]}
@@ -192,10 +198,10 @@ class FolderObjects:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
         root = f"{self.root}/"
-        found = {file.path[len(root) :]: file for file in _files(root + prefix.rpartition("/")[0])}
-        for key in sorted(key for key in found if key.startswith(prefix) and not _is_unfinished(key)):
+        files = {file.path[len(root) :]: file for file in _files(root + prefix.rpartition("/")[0])}
+        for key in sorted(key for key in files if key.startswith(prefix) and not _is_unfinished(key)):
             try:
-                status = found[key].stat()
+                status = files[key].stat()
             except FileNotFoundError:
                 continue
             modified = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -209,7 +215,8 @@ class FolderObjects:
 
     def get(self, key: str) -> bytes:
         """Return the file's bytes; raises NoObject."""
-        return self.tail(key, -1)
+        with self._open(key) as file:
+            return file.read()
 
     def save(self, key: str, path: Path) -> None:
         """Copy the file; raises NoObject."""
@@ -226,8 +233,7 @@ class FolderObjects:
     def tail(self, key: str, size: int) -> bytes:
         """Return the file's last bytes; raises NoObject."""
         with self._open(key) as file:
-            if size >= 0:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
             return file.read()
 
     def part(self, key: str, start: int, size: int) -> bytes:
@@ -276,7 +282,7 @@ class FolderObjects:
             self.delete([key])
 
     def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
-        """Do nothing: a folder keeps nothing of before."""
+        """Do nothing: a folder keeps no former versions."""
 
     def forget_unfinished(self, before: datetime) -> None:
         """Remove temporary files of puts that have died."""
@@ -296,8 +302,8 @@ class FolderObjects:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder.rstrip("/")) as found:
-        return list(found)
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder.rstrip("/")) as entries:
+        return list(entries)
     return []
 
 

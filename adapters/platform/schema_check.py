@@ -11,8 +11,9 @@ MISSING = "is missing"  # the reason for a field that is not there
 
 
 @lru_cache(maxsize=1000)
-def _validator(key: str) -> Callable[[Any], Any]:
-    compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(key), use_default=False)
+def _validator(schema_text: str) -> Callable[[Any], Any]:
+    """Return the compiled schema. It comes as a text, because a dict cannot be the key of a cache."""
+    compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(schema_text), use_default=False)
     return compiled
 
 
@@ -21,6 +22,7 @@ def first_problem(schema: Mapping[str, Any], value: Any) -> tuple[str, str] | No
     try:
         _validator(json.dumps(schema))(value)
     except fastjsonschema.JsonSchemaValueException as error:
+        # The first part of the path is the library's name for the whole value.
         field = ".".join(str(part) for part in error.path[1:]) or "body"
         reason = str(error.message).removeprefix(str(error.name)).strip()
         if error.rule == "additionalProperties":

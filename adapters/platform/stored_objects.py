@@ -32,7 +32,7 @@ class Objects(Protocol):
         """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield what is directly below a folder (its name ends in /): keys, and folders, which end in /."""
+        """Yield the keys and folders directly below a folder. Names of folders end in /."""
 
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
@@ -41,7 +41,7 @@ class Objects(Protocol):
         """Write an object's bytes to a file, without holding them in memory; raises NoObject."""
 
     def link(self, key: str, path: Path) -> None:
-        """Let a new file have an object's bytes, to be read alone: it may share them; raises NoObject."""
+        """Make a file with an object's bytes, only for reading: it may share them; raises NoObject."""
 
     def tail(self, key: str, size: int) -> bytes:
         """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
@@ -69,17 +69,17 @@ class RangedObjects(Objects, Protocol):
     """Objects of which parts can be read."""
 
     def part(self, key: str, start: int, size: int) -> bytes:
-        """Return `size` bytes of an object from a place on, all of which it has; raises NoObject."""
+        """Return `size` bytes of an object from an offset on; it must have them all. Raises NoObject."""
 
 
 class ForgettingObjects(RangedObjects, Protocol):
-    """Objects of which nothing is kept of before, once that is asked for."""
+    """Objects whose former versions and unfinished uploads can be removed for good."""
 
     def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
-        """Remove what objects with a prefix were before they were replaced or deleted, where that is kept.
+        """Remove the former versions of objects with a prefix, if they are kept.
 
-        of_deleted: of those alone that are deleted.
+        of_deleted: only of objects that are deleted now.
         """
 
     def forget_unfinished(self, before: datetime) -> None:
-        """Remove what was to become an object, and was begun before an instant and never ended."""
+        """Remove uploads that were begun before an instant and never finished."""

@@ -1,6 +1,6 @@
 """DynamoDB's tables: bulk calls that repeat their unprocessed part, and reasons of cancelled transactions.
 
-Refresh says when a process must read a table's content again that it remembers.
+Refresh says when a process must read again the content of a table that it remembers.
 """
 
 import time
@@ -18,8 +18,6 @@ WRITE_MAX = 25
 ATTEMPTS_MAX = 8
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
-# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
-AWAY_SECONDS = 5
 
 
 class Unprocessed(SafeToLog, Exception):
@@ -98,6 +96,10 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     if len(reasons) != actions or not codes & {REFUSED, *THROTTLES}:
         raise error
     return reasons
+
+
+# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
+AWAY_SECONDS = 5
 
 
 class Refresh:

@@ -1,4 +1,4 @@
-"""Erasers: each finds the items that one store has of a person, and deletes them (rule 10).
+"""Erasers: each finds the items that one store has of a person, and deletes them (docs/rules.md, rule 10).
 
 An eraser has `find`, which returns keys or items to delete; `remove`, which deletes them; and, if an export
 needs its store, `items`, which yields the items themselves. PartitionEraser and KeyEraser find items by their

@@ -1,4 +1,4 @@
-"""Every online store of the inventory, with its eraser (rule 10).
+"""Every online store of the inventory, with its eraser (docs/rules.md, rule 10).
 
 Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. The others are here: of objects,
 of keys of Redis, and of rows of boards.

@@ -1,11 +1,12 @@
-"""Tombstones as one process knows them, so that no event costs a read (rule 10).
+"""Tombstones as one process knows them, so that no event costs a read (docs/rules.md, rule 10).
 
 By tombstones, consumers tell whether an event, or a record of a table's stream, is of an erased person.
 """
 
 import time
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from adapters.platform.aws import client
@@ -14,11 +15,14 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import stamp, unstamp
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
     Act,
     ErasureLogEntry,
     Tombstone,
     digest_of,
+    lead_subject,
+    user_subject,
     with_entries,
 )
 
@@ -28,6 +32,9 @@ FRESH_SECONDS = 30
 # entry that the process knows.
 CLOCKS_DIFFER = timedelta(minutes=5)
 ERASURE_LOG = "journal"  # the partition of the entries, which are written once and never change
+# The attributes that name the person of an item. No item names two persons. A holder may also be a stock: no
+# user has its name, so it has no tombstone.
+USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
 class Tombstones:
@@ -89,20 +96,6 @@ class Tombstones:
         return self._known
 
 
-def erasure_log_puts(table: str, entries: Iterable[ErasureLogEntry]) -> list[dict[str, Any]]:
-    """Return a transaction's actions that write entries. Writing them again changes nothing."""
-    return [{"Put": {"TableName": table, "Item": _item(entry)}} for entry in entries]
-
-
-def _item(entry: ErasureLogEntry) -> Item:
-    return encode_item({"part": ERASURE_LOG, "place": entry.place, "erasure_id": entry.erasure_id})
-
-
-def _entry(stored: dict[str, Any]) -> ErasureLogEntry:
-    at, digest, act = stored["place"].split("#")
-    return ErasureLogEntry(at, digest, Act(act), stored["erasure_id"])
-
-
 class TombstoneSettings(Protocol):
     """The settings of every function that looks for tombstones."""
 
@@ -144,3 +137,57 @@ class NoErasures:
 
 
 NO_ERASURES = NoErasures()
+
+
+def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
+    """Return whether an event is of an erased lead. For a change of identity, any lead that it moves counts.
+
+    A malformed change of identity counts as an event of its own lead alone. It is refused when it is read.
+    """
+    leads = {event.lead_organization_id, event.root_id}
+    if event.event_type in IDENTITY_TYPES:
+        with suppress(MalformedLeadEvent):
+            leads |= {leaf for group in groups_of(event)[1] for leaf in (group.root, *group.leaves)}
+    # A device's clock may be ahead. So an event that was received before an erasure was lifted stays refused,
+    # even if it claims a later instant.
+    happened_at = min(event.occurred_at, event.received_at)
+    return any(erased.forbids(lead_subject(lead), happened_at) for lead in leads)
+
+
+def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
+    """Return whether a stream's record is of an erased person.
+
+    It is not if it came into the stream after the erasure was lifted.
+    """
+    change = record["dynamodb"]
+    if not (subject := subject_of(change.get("NewImage", {}))):
+        return False
+    try:
+        arrived = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
+    except (KeyError, TypeError, ValueError):
+        tombstone = erased.of(subject)
+        return tombstone is not None and tombstone.stands
+    return erased.forbids(subject, stamp(arrived))
+
+
+def subject_of(image: Mapping[str, Any]) -> str:
+    """Return the subject of the person whose item an image is; "" if the item names nobody."""
+    for name in USER_KEYS:
+        if user := image.get(name, {}).get("S"):
+            return user_subject(user)
+    lead = image.get(LEAD_KEY, {}).get("S")
+    return lead_subject(lead) if lead else ""
+
+
+def erasure_log_puts(table: str, entries: Iterable[ErasureLogEntry]) -> list[dict[str, Any]]:
+    """Return a transaction's actions that write entries. Writing them again changes nothing."""
+    return [{"Put": {"TableName": table, "Item": _item(entry)}} for entry in entries]
+
+
+def _item(entry: ErasureLogEntry) -> Item:
+    return encode_item({"part": ERASURE_LOG, "place": entry.place, "erasure_id": entry.erasure_id})
+
+
+def _entry(stored: dict[str, Any]) -> ErasureLogEntry:
+    at, digest, act = stored["place"].split("#")
+    return ErasureLogEntry(at, digest, Act(act), stored["erasure_id"])

@@ -1,5 +1,7 @@
-"""What users choose in the template's parameter Settings: each setting once, with all that is said of it;
-among them currencies, exchange rates and phone regions of organizations.
+"""What a deployer chooses in the template's parameter Settings.
+
+In this order: how the parameter is read; how functions read a setting that is a list (currencies, exchange
+rates, phone regions); the list of all settings, with all that docs/settings.md says of each.
 """
 
 import difflib
@@ -14,135 +16,74 @@ from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.leads.orders import EXPONENTS
 from rules.privacy.tombstones import SafeToLog
 
-PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
-EVERYBODY = ""
-RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
-ORGANIZATION = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
-VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
-HOT, CURATED = "EventHotDays", "CuratedRetentionDays"
-# Days after which rules of buckets delete.
-BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
+CURRENCY_PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
+EVERYBODY = ""  # the organization of a part without a name: all that have none of their own
+RATE_PART = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
+REGION_PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
+# CloudFormation takes an answer of 4,096 bytes, and Lambda environment variables of as many.
+VALUES_BYTES_MAX = 3000
+HOT_DAYS, CURATED_DAYS = "EventHotDays", "CuratedRetentionDays"
+# Settings that become a lifecycle rule of a bucket: after so many days S3 deletes an object.
+BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED_DAYS, "PayloadRetentionDays")
 DAYS_MAX = 36_500
+NO_RULE_DAYS = 3650  # S3 takes no rule without days, so a disabled rule has these
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
-@cache
-def currencies(setting: str) -> Mapping[str, str]:
-    """Read the setting Currency: `USD acme=EUR`; the one without a name is everybody's.
-
-    Returns codes of ISO 4217 by organization, everybody's under "". Raises ValueError, with the bad part.
-    Monetary features are in hundredths. So a currency without them, such as JPY, is nobody's own: it is kept
-    apart.
-    """
-    found: dict[str, str] = {}
-    for part in setting.split():
-        match = PART.fullmatch(part)
-        if match is None or (match[1] or EVERYBODY) in found:
-            raise ValueError(
-                f"Currency: {part} is not one currency, such as EUR, or one of an organization, acme=EUR"
-            )
-        if match[2] in EXPONENTS:
-            raise ValueError(f"Currency: {match[2]} has no hundredths, which monetary features are in")
-        found[match[1] or EVERYBODY] = match[2]
-    if EVERYBODY not in found:
-        raise ValueError("Currency: everybody's is missing, such as USD")
-    return found
-
-
-def currency_of(setting: str, organization_id: str | None) -> str:
-    """Return an organization's own currency: its own, or everybody's."""
-    by_organization = currencies(setting)
-    return by_organization.get(organization_id or EVERYBODY, by_organization[EVERYBODY])
-
-
-@cache
-def exchange_rates(setting: str) -> Mapping[str, Decimal]:
-    """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
-
-    Raises ValueError that names the bad part: one that is no rate, 0, or a currency's second rate.
-    """
-    found: dict[str, Decimal] = {}
-    for part in setting.split():
-        match = RATE.fullmatch(part)
-        if match is None or not Decimal(match[2]) or match[1] in found:
-            raise ValueError(f"ExchangeRates: {part} is not one rate above 0, such as EUR=1.08")
-        found[match[1]] = Decimal(match[2])
-    return found
-
-
-@cache
-def regions(setting: str) -> dict[str, str]:
-    """Read the setting PhoneRegions: `US acme=DE shop.br=BR`; the one without a name is everybody's.
-
-    Returns ISO 3166 codes by organization, everybody's under "". Raises ValueError that names the bad part.
-    """
-    found: dict[str, str] = {}
-    for part in setting.split():
-        match = ORGANIZATION.fullmatch(part)
-        if match is None:
-            raise ValueError(f"PhoneRegions: {part} is neither a region, such as DE, nor organization=DE")
-        found[match[1] or ""] = match[2]
-    return found
-
-
-def region_of(setting: str, organization_id: str) -> str | None:
-    """Return an organization's region; None if neither it nor everybody has one."""
-    by_organization = regions(setting)
-    return by_organization.get(organization_id, by_organization.get(""))
-
-
 class SettingRefused(SafeToLog, ValueError):
-    """A text of settings that cannot be read; the message has a sentence for each fault, with its name."""
+    """The parameter cannot be read. The message has a sentence for each fault, with the setting's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting. allowed: its values in words. check: raises ValueError with its name and the reason."""
+    """A setting, as docs/settings.md shows it."""
 
     name: str
     default: str
-    allowed: str
-    meaning: str
-    check: Callable[[str], object]
+    allowed: str  # its values in words
+    meaning: str  # what it decides, in words
+    check: Callable[[str], object]  # raises ValueError, with the setting's name, for a value that is refused
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Return the value of each setting by its name; raises SettingRefused."""
+    """Return the value of each setting by its name, given or default; raises SettingRefused.
+
+    text: the parameter, such as `Currency=EUR; RateLimitPerMinute=600`.
+    """
     given: dict[str, str] = {}
-    wrong: list[str] = []
+    faults: list[str] = []
     for part in text.split(";") if text.strip() else ():
         name, equals, value = (each.strip() for each in part.partition("="))
         if not equals:
-            wrong.append(_no_pair(part))
+            faults.append(_no_pair(part))
         elif name not in SETTINGS:
-            wrong.append(_unknown(name))
+            faults.append(_unknown(name))
         elif name in given:
-            wrong.append(f"{name} is given twice")
+            faults.append(f"{name} is given twice")
         else:
             given[name] = value
-            wrong += _faults(SETTINGS[name], value)
-    found = {name: given.get(name, each.default) for name, each in SETTINGS.items()}
-    if not wrong and 0 < int(found[CURATED]) <= int(found[HOT]):
-        wrong.append(f"{HOT} must be less than {CURATED}: events leave DynamoDB only while the lake has them")
-    size = len(json.dumps(found).encode())
+            faults += _faults(SETTINGS[name], value)
+    values = {name: given.get(name, each.default) for name, each in SETTINGS.items()}
+    if not faults and 0 < int(values[CURATED_DAYS]) <= int(values[HOT_DAYS]):
+        faults.append(
+            f"{HOT_DAYS} must be less than {CURATED_DAYS}: events leave DynamoDB only while the lake has them"
+        )
+    size = len(json.dumps(values).encode())
     if size > VALUES_BYTES_MAX:
-        wrong.append(f"all values together have {size} bytes, and {VALUES_BYTES_MAX} are allowed")
-    if wrong:
-        raise SettingRefused(f"Settings: {'; '.join(wrong)}")
-    return found
+        faults.append(f"all values together have {size} bytes, and {VALUES_BYTES_MAX} are allowed")
+    if faults:
+        raise SettingRefused(f"Settings: {'; '.join(faults)}")
+    return values
 
 
 def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return what the template takes: all settings, and some once more as a bucket or a table wants them.
-
-    S3 takes no rule without days, so one that deletes nothing is disabled and has 3650.
-    """
+    """Return what the template takes: all settings, and some once more in the form of a bucket or a table."""
     days = {name.removesuffix("Days"): int(settings[name]) for name in BUCKET_SETTINGS}
     return {
         **settings,
         **{f"{name}Rule": "Enabled" if each else "Disabled" for name, each in days.items()},
-        **{f"{name}RuleDays": str(each or 3650) for name, each in days.items()},
-        "EventsExpire": "false" if int(settings[HOT]) else "true",
+        **{f"{name}RuleDays": str(each or NO_RULE_DAYS) for name, each in days.items()},
+        "EventsExpire": "false" if int(settings[HOT_DAYS]) else "true",
     }
 
 
@@ -153,6 +94,70 @@ def settings_table() -> str:
         for setting in SETTINGS.values()
     )
     return "| setting | default | values | what it is |\n|---|---|---|---|\n" + "".join(rows)
+
+
+@cache
+def currencies(setting: str) -> Mapping[str, str]:
+    """Read the setting Currency: `USD acme=EUR`; the part without a name is everybody's.
+
+    Returns codes of ISO 4217 by organization, everybody's under "". Raises ValueError that names the bad
+    part. Monetary features are in hundredths. So a currency without hundredths, such as JPY, is refused.
+    """
+    by_organization: dict[str, str] = {}
+    for part in setting.split():
+        match = CURRENCY_PART.fullmatch(part)
+        if match is None or (match[1] or EVERYBODY) in by_organization:
+            raise ValueError(
+                f"Currency: {part} is not one currency, such as EUR, or one of an organization, acme=EUR"
+            )
+        if match[2] in EXPONENTS:
+            raise ValueError(f"Currency: {match[2]} has no hundredths, which monetary features are in")
+        by_organization[match[1] or EVERYBODY] = match[2]
+    if EVERYBODY not in by_organization:
+        raise ValueError("Currency: everybody's is missing, such as USD")
+    return by_organization
+
+
+def currency_of(setting: str, organization_id: str | None) -> str:
+    """Return the currency of an organization's monetary features: its own, or everybody's."""
+    by_organization = currencies(setting)
+    return by_organization.get(organization_id or EVERYBODY, by_organization[EVERYBODY])
+
+
+@cache
+def exchange_rates(setting: str) -> Mapping[str, Decimal]:
+    """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
+
+    Raises ValueError that names the bad part: one that is no rate, 0, or a currency's second rate.
+    """
+    rates: dict[str, Decimal] = {}
+    for part in setting.split():
+        match = RATE_PART.fullmatch(part)
+        if match is None or not Decimal(match[2]) or match[1] in rates:
+            raise ValueError(f"ExchangeRates: {part} is not one rate above 0, such as EUR=1.08")
+        rates[match[1]] = Decimal(match[2])
+    return rates
+
+
+@cache
+def regions(setting: str) -> dict[str, str]:
+    """Read the setting PhoneRegions: `US acme=DE shop.br=BR`; the part without a name is everybody's.
+
+    Returns ISO 3166 codes by organization, everybody's under "". Raises ValueError that names the bad part.
+    """
+    by_organization: dict[str, str] = {}
+    for part in setting.split():
+        match = REGION_PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"PhoneRegions: {part} is neither a region, such as DE, nor organization=DE")
+        by_organization[match[1] or EVERYBODY] = match[2]
+    return by_organization
+
+
+def region_of(setting: str, organization_id: str) -> str | None:
+    """Return an organization's region; None if neither it nor everybody has one."""
+    by_organization = regions(setting)
+    return by_organization.get(organization_id, by_organization.get(EVERYBODY))
 
 
 def _code(value: str) -> str:
@@ -288,17 +293,17 @@ _ALL = (
     ),
     _days("QuarantineRetentionDays", "how long the lake keeps refused lines; 0: for ever", 30),
     _days(
-        CURATED,
+        CURATED_DAYS,
         "how long the lake keeps curated files that no nightly run needs (events, questions, stats, and "
         "all of leads); 0: for ever. Days, ledger, profiles and responses stay, and the warehouse keeps its "
         "rows",
         180,
     ),
     _days(
-        HOT,
+        HOT_DAYS,
         "after how many days an event is deleted from DynamoDB, at the price of a write, if the lake has the "
-        f"same values; fewer than `{CURATED}`. 0: events expire after 90 days, which costs nothing, even if "
-        "the lake lacks them",
+        f"same values; fewer than `{CURATED_DAYS}`. 0: events expire after 90 days, which costs nothing, even "
+        "if the lake lacks them",
         90,
     ),
     _days(

@@ -22,7 +22,7 @@ class PrivacyTables:
     rewards_table: str
     idempotency_keys_table: str
     limits_table: str
-    event_table: str
+    event_table: str  # lead events
     memory_table: str
     feature_table: str
     responses_table: str
@@ -52,8 +52,6 @@ class PrivacyApiSettings(Allowance):
 @dataclass(frozen=True, slots=True)
 class ErasureSettings(PrivacyTables):
     """Read by the function processors.erasure."""
-
-    """processors.erasure."""
 
     boards_table: str
     group_events_table: str

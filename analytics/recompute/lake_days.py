@@ -15,7 +15,7 @@ from analytics.lake.curated_files import arrow_table, connect
 from analytics.recompute.recompute import READ, values_of
 from analytics.recompute.user_fold import ENTRY, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
-from rules.engagement.account import apply_to_days
+from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EARNING
 
@@ -77,4 +77,4 @@ def _days(db: duckdb.DuckDBPyConnection) -> Iterator[Day]:
     """Yield the days of the entries in the table `ledger`."""
     entries: Iterator[Any] = map(entry_of, values_of(db, ENTRIES))
     for _, of_account in groupby(entries, key=attrgetter("account_id")):
-        yield from apply_to_days({}, of_account).values()
+        yield from days_with_entries({}, of_account).values()

@@ -19,7 +19,7 @@ from analytics.reconcile.profile_settings import is_newer, readable_profile, set
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import has_lapsed
-from rules.engagement.streak import is_possible_streak
+from rules.engagement.streak import is_consistent_streak
 
 SEGMENTS = 8  # parts of a table that are scanned side by side
 THREADS = 8
@@ -102,7 +102,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
         return False
     if not _is_as_written(stored, profile, shards, now):
         return False
-    if profile.streak and not is_possible_streak(profile.streak):
+    if profile.streak and not is_consistent_streak(profile.streak):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
     journal = (profile.total_points, profile.balance, *head)

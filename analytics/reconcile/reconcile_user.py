@@ -13,7 +13,7 @@ from datetime import datetime
 from adapters.engagement.account_items import ARCHIVE, lapsed_attributes, profile_attributes
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.projections import ProjectionChanged, Projections
+from adapters.engagement.projections import Projections, RepairOvertaken
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import PreviousTree
@@ -133,7 +133,7 @@ class Reconciler:
             new = encode_item(profile_attributes(after, self.accounts.shards))
             if stored:
                 new = stored | {name: new[name] for name in REVIEW}
-            with suppress(ProjectionChanged):
+            with suppress(RepairOvertaken):
                 self.projections.put_profile(new, stored)
                 self.cache.write_through([after], [])
                 return
@@ -239,13 +239,13 @@ class Reconciler:
 
     def _is_repaired(self, view: UserView, verdict: Verdict, now: datetime) -> bool:
         """Repair the items; returns False if somebody has changed them since they were read."""
-        with suppress(ProjectionChanged):
+        with suppress(RepairOvertaken):
             self._repair(view, now)
             verdict.is_repaired = True
         return verdict.is_repaired
 
     def _repair(self, view: UserView, now: datetime) -> None:
-        """Store the items that the journal leads to in the place of others. Raises ProjectionChanged."""
+        """Store the items that the journal leads to in the place of others. Raises RepairOvertaken."""
         expected_days, changed_days = days_of(view.entries), []
         for when in sorted(expected_days.keys() | view.days.keys()):
             expected, stored = day_item(expected_days.get(when)), view.days.get(when)

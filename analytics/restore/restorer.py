@@ -16,8 +16,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item
 from adapters.platform.tables import chunks
-from adapters.privacy.erased_records import subject_of
-from adapters.privacy.tombstones import Tombstones
+from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild_user

@@ -17,7 +17,6 @@ from analytics.what_if.timeline import Terms, Timeline
 from analytics.what_if.user_fold import Row, UserFold
 from rules.book.book import Books
 from rules.book.goal_rules import ConditionKind, StreakPeriod
-from rules.book.point_rules import COUNTED
 from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
@@ -26,7 +25,7 @@ from rules.engagement.achievements import (
     measured_days,
     ordered_history,
 )
-from rules.engagement.events import measures_of
+from rules.engagement.events import COUNTED, measures_of
 from rules.engagement.goals import KnownPeriods, unsettled_goals
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover

@@ -14,7 +14,7 @@ from typing import Any
 
 from analytics.what_if.figures import TypeSums
 from rules.book.book import Book, Books, FreezeRules, PauseRules, Version
-from rules.book.point_rules import Cap, lot_of
+from rules.book.point_rules import Cap, lot_date
 from rules.days import EPOCH, MICROSECOND, stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
@@ -61,7 +61,7 @@ class Terms:
     def end_of(self, day: date) -> date:
         """Return when points of a date expire. The ruling must have a rule of expiry."""
         if (end := self._ends.get(day)) is None:
-            end = self._ends[day] = lot_of(self.ruling.expiry or "", day, self.cap)
+            end = self._ends[day] = lot_date(self.ruling.expiry or "", day, self.cap)
         return end
 
 

@@ -16,7 +16,7 @@ from analytics.what_if.figures import Impossible
 from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
 from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
-from rules.engagement.account import apply_to_days
+from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.assigned_dates import assign_dates, dates_beside, flight_gap_dates
 from rules.engagement.earnings import CappedPoints, monday_of
@@ -24,7 +24,7 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
-from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
+from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, revocation_date, shown_streak
 
 CAPTURE = "CAPTURE"  # the kind of a step that no entry has: what was held before is spent
 NO_NEW_DATES: Mapping[str, date] = {}
@@ -194,7 +194,7 @@ class PlacedDates:
 
     def count(self, row: Row, draft: Draft) -> None:
         """Count an entry into its day. row: says where in the ledger it stands."""
-        self._days |= apply_to_days(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
+        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
 
     def _event(self, row: Row, terms: Terms) -> Event:
         # Placing reads the id, the date and whether it is passive. The rest is left empty.
@@ -524,7 +524,9 @@ class UserFold:
         stored = row.freeze_date
         if stored and self._is_as_it_was:
             return stored
-        gone = return_date(fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date())
+        gone = revocation_date(
+            fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date()
+        )
         return stored if stored and granted not in (gone, stored) else gone
 
 

@@ -1,4 +1,8 @@
-"""Accepts events that were sent over HTTP or Kinesis, and stores each once (rule 4)."""
+"""Accepts events that were sent over HTTP or Kinesis, and stores each once (docs/rules.md, rule 4).
+
+A stored event goes on by the stream of the table BPEvents: processors/engagement.py applies it to ledger,
+days and profile, and processors/publisher.py sends it to the lake.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
-from ingest.engagement.events import EVENT, RefusedNow, RequestContext, event_of, time_problems
+from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
 from rules.engagement.events import APPS, RIGHT_CLOCK, DeviceClock, Event, InputRefused, body_hash
@@ -247,7 +251,7 @@ def _error(code: str, reason: str, field: str) -> dict[str, str]:
     return {"code": code, "message": f"{field} {reason}", "field": field}
 
 
-def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
+def acceptor_of(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
     """Return the Acceptor of a deployment."""
     dynamodb = fence_writer(client("dynamodb"))
     return Acceptor(

@@ -1,4 +1,4 @@
-"""Declaring, applying and revoking amnesties (rule 17)."""
+"""Declaring, applying and revoking amnesties (docs/rules.md, rule 17)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

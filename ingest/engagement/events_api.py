@@ -14,8 +14,8 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_intake import EventsApiSettings
-from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
-from ingest.engagement.events import EVENTS, FORBIDDEN, RESULTS
+from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor_of
+from ingest.engagement.event_body import EVENTS, FORBIDDEN, RESULTS
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
@@ -35,28 +35,28 @@ def _parts() -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
     redis = EngagementCache(config.redis_url)
     limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
     stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
-    # It reads the keys when the first receipt comes.
-    prove = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
-    return acceptor(config), limit, prove, Gauges(config.redis_url)
+    # The prover reads the keys when the first receipt comes.
+    prover = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
+    return acceptor_of(config), limit, prover, Gauges(config.redis_url)
 
 
 @app.route("POST /v1/events", body=EVENTS, status=202, answer=RESULTS)
 def post_events() -> dict[str, Any]:
     """Send 1 to 100 events."""
-    accept, limit, prove, gauges = _parts()
+    acceptor, limit, prover, gauges = _parts()
     caller, now = app.caller(), clock.now()
     body = app.body(batch="events")
-    bodies, device = body["events"], _clock_of(body, now)
+    bodies, device_clock = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    sending = BatchOrigin(caller, device_of(app.event), now, device)
-    proof = prove.proof(body.get("receipt"), bodies, sending)
-    results = accept.accept(bodies, caller, now, clock=device, proof=proof)
+    origin = BatchOrigin(caller, device_of(app.event), now, device_clock)
+    proof = prover.proof(body.get("receipt"), bodies, origin)
+    results = acceptor.accept(bodies, caller, now, clock=device_clock, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
     if count[AcceptStatus.ACCEPTED]:
-        gauges.store(now)
+        gauges.note_stored(now)
     return {
         "accepted": count[AcceptStatus.ACCEPTED],
         "duplicates": count[AcceptStatus.DUPLICATE],
@@ -80,8 +80,9 @@ def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
-    """Raise 403 if the caller may send none of the events, 410 if all are of erased users, 503 if none was
-    stored.
+    """Refuse the batch if all of its events have one fault.
+
+    Raises 403 if the caller may send none of them, 410 if all are of erased users, 503 if none was stored.
     """
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]

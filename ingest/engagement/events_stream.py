@@ -23,7 +23,7 @@ from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
 from adapters.settings.event_intake import EventsStreamSettings
-from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor_of
 from ingest.web.caller import Caller
 from rules.json_values import NoJson, read_integer, read_json, text_of
 
@@ -247,7 +247,7 @@ def _unzip_data(data: bytes) -> tuple[bytes, bytes, str]:
 def _parts() -> tuple[Acceptor, FailureQueue]:
     config = settings.read_settings(EventsStreamSettings)
     large = LargeRecords(lambda: client("s3"), config.payload_bucket)
-    return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
+    return acceptor_of(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
 
 
 def reason_of(part: RecordPart, result: AcceptResult) -> str | None:

@@ -10,8 +10,7 @@ from adapters.engagement.goals import StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
-from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
-from rules.book.point_rules import UNIT
+from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import (
     DeclaredAchievement,

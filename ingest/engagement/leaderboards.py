@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from adapters.engagement.account_indexes import LeaderboardIndex
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
+from adapters.engagement.boards import BoardNames, BoardSnapshots
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
@@ -71,11 +72,11 @@ def board_view(
 ) -> dict[str, Any]:
     """Return a board as others may see it: with a name instead of each user id, and without the erased."""
     entries = [entry for entry in board["entries"] if not is_erased(entry["user_id"])]
-    aliases = names.of((entry["user_id"] for entry in entries if "alias" not in entry), now)
+    aliases = names.names_of((entry["user_id"] for entry in entries if "alias" not in entry), now)
     rows = [
         {
             "rank": entry["rank"],
-            "alias": aliases.get(entry["user_id"]) or names.shown(entry["user_id"], entry.get("alias")),
+            "alias": aliases.get(entry["user_id"]) or names.name_of(entry["user_id"], entry.get("alias")),
             "score": entry["score"],
             "is_me": entry["user_id"] == viewer,
         }

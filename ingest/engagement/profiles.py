@@ -14,10 +14,11 @@ from ingest.web.json_schema import COUNT, TEXT, one_of, open_object, text_or_nul
 from rules.days import DAY, is_skipped
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.amnesty import amnesty_of
+from rules.engagement.date_reasons import DateReason, covered_dates, explain_date
 from rules.engagement.events import Event
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
-from rules.engagement.streak import DateReason, Streak, covered_dates, explain_date, fold, shown_streak
+from rules.engagement.streak import Streak, fold, shown_streak
 
 PROFILE = open_object(
     {
@@ -120,24 +121,19 @@ class Profiles:
         return fold(history.dates, profile.cover, history.start)
 
     def covered(self, user_id: str, first: date, last: date, now: datetime) -> list[dict[str, str]]:
-        """Return the dates of a span up to the user's today that a freeze, a pause or the zone covers.
+        """Return the dates of a span up to the user's today that something protects, oldest first.
 
-        Each with its reason, as `explain` names it; oldest first.
+        Each is {"date", "reason"}. Reasons are those of `explain`.
         """
         profile = self.accounts.full_profile(self.get(user_id), first)
-        days = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
-        return [
-            {"date": day.isoformat(), "reason": _date_reason(reason, amnesty_of(profile, day)).value}
-            for day, reason in days
-        ]
+        days = covered_dates(profile, (first, last), self.today(profile, now))
+        return [{"date": day.isoformat(), "reason": reason.value} for day, reason in days]
 
     def explain(self, user_id: str, when: date, now: datetime) -> dict[str, Any]:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self._with_protection(self.get(user_id), when)
         streak = self._streak(profile, when)
-        reason, length = explain_date(streak, profile.cover, when, self.today(profile, now))
-        amnesty = amnesty_of(profile, when)
-        reason = _date_reason(reason, amnesty)
+        reason, length = explain_date(streak, profile, when, self.today(profile, now))
         day = self._day(user_id, when) if reason is DateReason.COUNTED else None
         first_event = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first_event.zone if first_event else profile.zone
@@ -150,7 +146,7 @@ class Profiles:
             "zone": zone,
             "zone_skipped_it": is_skipped(when, zone),
             "freeze_used": reason is DateReason.FREEZE,
-            **({"amnesty": amnesty} if reason is DateReason.AMNESTY else {}),
+            **({"amnesty": amnesty_of(profile, when)} if reason is DateReason.AMNESTY else {}),
             "streak_length": length,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
@@ -174,8 +170,3 @@ def _event_view(event: Event) -> dict[str, str]:
         "arrived_at": event.created_at,
         **{name: value for name, value in device.items() if value},
     }
-
-
-def _date_reason(reason: DateReason, amnesty: int | None) -> DateReason:
-    """Return the reason of a date without activity: an amnesty's dates are among those that are skipped."""
-    return DateReason.AMNESTY if reason is DateReason.SKIPPED and amnesty else reason

@@ -14,7 +14,7 @@ from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import ErasureCheck
-from ingest.engagement.events import occurred_at_of
+from ingest.engagement.event_body import occurred_at_of
 from ingest.web.caller import ApiError, Caller, caller_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import DeviceClock, InputRefused, is_late

@@ -5,11 +5,11 @@ from typing import Any
 
 from adapters import settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ReviewIndex
+from adapters.engagement.account_indexes import LeaderboardIndex, ReviewIndex
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
-from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
+from adapters.engagement.boards import BoardNames, BoardSnapshots
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents

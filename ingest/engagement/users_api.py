@@ -178,7 +178,7 @@ def put_alias(user_id: str) -> dict[str, Any]:
     return {
         "user_id": user_id,
         "alias": profile.alias,
-        "shown_as": names.shown(user_id, profile.alias),
+        "shown_as": names.name_of(user_id, profile.alias),
     }
 
 
@@ -197,7 +197,7 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
     user_requests.require_reach(user_id)
     region, now = app.query.get("region") or GLOBAL, clock.now()
     rank = services().boards.rank(board, region, user_id, now)
-    return rank | {"alias": services().names.shown(user_id, rank["alias"])}
+    return rank | {"alias": services().names.name_of(user_id, rank["alias"])}
 
 
 @app.route("GET /v1/amnesties", answer=AMNESTIES)

@@ -88,7 +88,7 @@ class Answers:
         if user_id is None:
             return Submission(response, None)
         zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
-        key = self.fingerprints.of_award(user_id, response.question_id)
+        key = self.fingerprints.answer_key(user_id, response.question_id)
         return Submission(response, event_of_answer(response, user_id, key, zone, books))
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:

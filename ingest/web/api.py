@@ -214,7 +214,7 @@ class Tombstones(Protocol):
 
 
 def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *open_to_erased: str) -> None:
-    """Let a function answer 410 wherever an erased user asks, or is asked about (rule 10).
+    """Let a function answer 410 wherever an erased user asks, or is asked about (docs/rules.md, rule 10).
 
     A route concerns the users whom its path names. If the path names nobody, it concerns the caller. Only a
     caller who may reach a user learns that the user was erased. All others get the answer that they would get

@@ -1,6 +1,6 @@
 """Limits how much a caller sends, or asks for, in a minute or a day, however many processes answer.
 
-Redis counts minutes, where there is one; else the table Limits.
+Redis counts what is limited a minute, in deployments that have it. All else is counted in the table Limits.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from adapters.platform.limits import SharedCounters
 from ingest.web.caller import ApiError
 
 logger = Logger(service="rate-limit")
-CALLERS_MAX = 10_000  # that a process remembers
-# What is cheap is added to the shared counter 20 at a time: a twentieth of a write unit for each.
+CALLERS_MAX = 10_000  # a process remembers the counts of so many callers
+# Cheap requests are added to the shared counter 20 at a time, so each costs a twentieth of a write unit.
 CHEAP_STEP = 20
 MINUTE, DAY = 60, 86_400
 NAMES = {MINUTE: "minute", DAY: "day"}
@@ -32,7 +32,7 @@ class RateLimit:
     """A fixed window of a minute or a day for each caller, on a counter that all processes share.
 
     A process adds to the shared counter in steps. So a caller whom N processes answer may pass the limit by
-    N times what is less than a step, and nobody is refused below the limit. Whoever is over it costs no more
+    N * (step - 1) at most, and nobody is refused below the limit. A caller who is over it costs no more
     writes until the window ends. While the table is away, a process counts alone.
     """
 
@@ -46,13 +46,15 @@ class RateLimit:
         window: int = MINUTE,
         redis: EngagementCache | None = None,
     ) -> None:
-        """Declare a limit of so many in a window.
+        """Declare that a caller may do a thing `most` times in a window.
 
-        kind: what is counted, as callers read it, such as `reads`. window: in seconds. step: how many a
-        process counts before it adds them to the shared counter; 1 is exact. A small limit has smaller steps,
-        because each process may pass it by one. redis: counts those of a minute one by one, for there that is
-        cheap; while it is away, and without it, `counters` do.
+        kind: what is counted, in the words of the refusal, such as `reads`. window: MINUTE or DAY. step: how
+        many a process counts before it adds them to the shared counter; 1 is exact. A small limit has smaller
+        steps, because each process may pass it by step - 1. redis: counts one by one, which is cheap there;
+        `counters` count while it is away. Raises ValueError for Redis with another window than a minute.
         """
+        if redis and window != MINUTE:
+            raise ValueError("Redis counts minutes only")  # EngagementCache.count_events
         self._counters, self._kind, self._most, self._window = counters, kind, most, window
         self._redis = redis if redis and redis.is_configured else None
         self._step = 1 if self._redis else max(1, min(step, most // 5))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.privacy.tombstones import ErasureCheck
-from ingest.engagement.events import EVENT, RefusedNow, RequestContext, event_of
+from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.move_in.rows import RefusedRow, Row

@@ -31,8 +31,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
-from adapters.privacy.erased_records import is_erased
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL

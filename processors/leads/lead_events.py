@@ -19,8 +19,7 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
-from adapters.privacy.erased_records import is_erased
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 

@@ -21,8 +21,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
-from adapters.privacy.erased_records import is_erased
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import (
     IDENTITY_TYPES,

@@ -25,8 +25,7 @@ from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Deadline
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import ErasureCheck, tombstones_of
+from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notification_writer import NoticeSteps, NotificationBatch, NotificationWriter
 

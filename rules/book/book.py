@@ -86,7 +86,7 @@ class PauseRules:
 
 @dataclass(frozen=True, slots=True)
 class OfflineRules:
-    """How much a time receipt proves (rule 16)."""
+    """How much a time receipt proves (docs/rules.md, rule 16)."""
 
     days_max: int  # how old an event may be
     days_a_year: int  # how many days of a year a user may have been offline

@@ -20,13 +20,13 @@ KEYWORDS = frozenset(
     | {*LOWER, *UPPER}
 )
 DEPTH_MAX = 8
+PATTERN_MAX = 200  # characters
 # Some patterns take for ever on some texts, such as (a+)+ on forty letters. A sender could use that to block
 # the service. So a pattern has no groups and few repetitions, and its texts are short.
 REPEATS_MAX = 2
 MATCHED_MAX = 256
 # Finds the parts of a pattern in which `(` and `*` are plain characters, such as `\(` and `[(*]`.
 ESCAPES_AND_CLASSES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-PATTERN_MAX = 200
 
 
 def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]:
@@ -59,12 +59,9 @@ def _property_contracts(contract: Contract) -> dict[str, Any]:
 
 def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     """Yield the faults of all keywords whose values have no contracts in them."""
-    kinds = contract.get("type", "string")
-    names = kinds if isinstance(kinds, list) and kinds else [kinds]
-    if not all(isinstance(name, str) and name in TYPES for name in names):
+    if "type" in contract and not _is_type(contract["type"]):
         yield ("type",), f"must be of {', '.join(TYPES)}"
-    values = contract.get("enum", [0])
-    if not isinstance(values, list) or not values or any(isinstance(value, dict | list) for value in values):
+    if "enum" in contract and not _is_enum(contract["enum"]):
         yield ("enum",), "must be a list of texts, numbers, true, false or null"
     if not isinstance(contract.get("description", ""), str):
         yield ("description",), "must be a text"
@@ -74,9 +71,22 @@ def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
         yield ("pattern",), reason
 
 
+def _is_type(value: Any) -> bool:
+    names = value if isinstance(value, list) and value else [value]
+    return all(isinstance(name, str) and name in TYPES for name in names)
+
+
+def _is_enum(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return not any(isinstance(each, dict | list) for each in value)
+
+
 def _bound_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     for name in (*LOWER, *UPPER):
-        value = contract.get(name, 0)
+        if name not in contract:
+            continue
+        value = contract[name]
         if not _is_number(value):
             yield (name,), "must be a number"
         elif name not in ("minimum", "maximum") and (not isinstance(value, int) or value < 0):

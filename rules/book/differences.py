@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# YAML would read a text with one of these as something else, unless it has quotation marks.
+# Texts that would be ambiguous to a person without quotation marks. YAML itself would quote some more.
 NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 

@@ -25,8 +25,8 @@ from rules.book.book import (
 )
 from rules.book.contracts import Path, contract_faults
 from rules.book.goal_sections import achievement_faults, read_achievements, read_streaks, streak_faults
-from rules.book.point_rules import DAYS, Period
-from rules.book.rewards import read_rewards, reward_problems
+from rules.book.point_rules import DAYS_SUFFIX, Period
+from rules.book.rewards import read_rewards, reward_faults
 from rules.days import parse_moment
 
 
@@ -77,7 +77,7 @@ def faults_of(document: Mapping[str, Any]) -> list[Fault]:
         *_pause_faults(document),
         *_offline_faults(document),
         *_expiry_faults(document),
-        *(Fault(path, reason) for path, reason in reward_problems(document)),
+        *(Fault(path, reason) for path, reason in reward_faults(document)),
         *(Fault(path, reason) for path, reason in answer_faults(document)),
         *(Fault(path, reason) for path, reason in streak_faults(document)),
         *(Fault(path, reason) for path, reason in achievement_faults(document)),
@@ -105,7 +105,7 @@ def _boost(section: Mapping[str, Any]) -> Boost:
 def _expiry(section: Mapping[str, Any] | None) -> str | None:
     if not section:
         return None
-    return str(section["end_of"]) if "end_of" in section else f"{section['after_days']}{DAYS}"
+    return str(section["end_of"]) if "end_of" in section else f"{section['after_days']}{DAYS_SUFFIX}"
 
 
 def _instant(text: str) -> datetime:
@@ -172,5 +172,5 @@ def _offline_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _expiry_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    if len(document.get("expiry", {"end_of": "year"})) != 1:
+    if "expiry" in document and len(document["expiry"]) != 1:
         yield Fault(("expiry",), "must have after_days or end_of, and not both")

@@ -5,11 +5,13 @@ goal_sections.py reads them from a document.
 
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from enum import StrEnum
 
 from rules.days import DAY
 
 DAILY = "daily"  # the name of the profile's streak, which every book has
+UNIT = 1000  # sums of a property are whole thousandths, so they are exact
 
 
 class StreakPeriod(StrEnum):
@@ -107,3 +109,8 @@ class AchievementRule:
     stays: bool = True  # whether it is never withdrawn once it was shown
     of_history: bool = False  # whether its date may be before it was declared
     title: str = ""
+
+
+def thousandths(number: float) -> int:
+    """Return a number in thousandths, rounded half to even: exact for one with up to three decimals."""
+    return round(Decimal(str(number)) * UNIT)

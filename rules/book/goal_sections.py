@@ -1,6 +1,6 @@
 """The sections of a book's document that declare streaks and achievements (docs/rules.md, rules 14 and 15).
 
-In this order: their JSON Schema; how they are read; the faults that no schema finds.
+In this order: their JSON Schema; how they are read; their faults that no schema finds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 
 from rules.book.goal_rules import (
     DAILY,
+    UNIT,
     AchievementRule,
     Condition,
     ConditionKind,
@@ -16,8 +17,8 @@ from rules.book.goal_rules import (
     NeedKind,
     StreakPeriod,
     StreakRule,
+    thousandths,
 )
-from rules.book.point_rules import UNIT, thousandths
 
 Path = tuple[str | int, ...]  # the keys and indexes that lead to a value of the document
 Section = Mapping[str, Any]  # a part of the document
@@ -25,16 +26,15 @@ Section = Mapping[str, Any]  # a part of the document
 STREAKS_MAX = 20
 NAME = "^[a-z][a-z0-9_]{0,31}$"
 PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
-PROPERTIES_MAX = 4  # of one event type that are summed
+PROPERTIES_MAX = 4  # how many properties of one event type may be summed
 EVENTS_MAX = 10_000
-AMOUNT_MAX = 1_000_000  # of one event
+AMOUNT_MAX = 1_000_000  # what one event may add to a sum, before it is counted in thousandths
 SUM_MAX = 1_000_000_000
 ACHIEVEMENTS_MAX = 100
 CONDITIONS_MAX = 10
 THRESHOLD_MAX = 1_000_000_000
-# The values of an achievement's `withdrawn`.
-STAYS, LEAVES = "never", "when_untrue"
-# How many dates every period has at least.
+NEVER, WHEN_UNTRUE = "never", "when_untrue"  # the values of an achievement's `withdrawn`
+# How many dates every period has at least: no streak can need more active dates.
 DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
 
 _SUM: Section = {
@@ -88,7 +88,10 @@ STREAKS: dict[str, Any] = {
                 "type": "boolean",
                 "description": "whether a freeze covers a missed period; default: false",
             },
-            "pauses": {"type": "boolean", "description": "whether a pause covers one; default: false"},
+            "pauses": {
+                "type": "boolean",
+                "description": "whether a pause covers a missed period; default: false",
+            },
             "description": {"type": "string", "maxLength": 500},
         },
         "additionalProperties": False,
@@ -130,7 +133,7 @@ ACHIEVEMENTS: dict[str, Any] = {
             "all": _CONDITIONS,
             "any": _CONDITIONS,
             "withdrawn": {
-                "enum": [STAYS, LEAVES],
+                "enum": [NEVER, WHEN_UNTRUE],
                 "description": "whether a shown one is withdrawn when it is no longer true; default: never",
             },
             "history": {
@@ -155,56 +158,6 @@ def read_streaks(document: Section) -> dict[str, StreakRule]:
     return {name: _streak(section, keeping) for name, section in document.get("streaks", {}).items()}
 
 
-def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    """Yield the faults of a document's streaks that no schema finds, as (path, reason)."""
-    for name, section in document.get("streaks", {}).items():
-        path: Path = ("streaks", name)
-        if name == DAILY:
-            yield path, "is the streak of the profile, which every book has: choose another name"
-        needs = section["needs"]
-        if len(needs) != 1:
-            yield (*path, "needs"), "must have exactly one of active_days, events and sum"
-            continue
-        dates_max = DATES_MAX[StreakPeriod(section["per"])]
-        if needs.get(NeedKind.ACTIVE_DAYS, 0) > dates_max:
-            reason = f"is more than the {dates_max} that every {section['per']} has"
-            yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
-        for index, kind in enumerate(section.get("event_types", ())):
-            if kind not in document["event_types"]:
-                yield (*path, "event_types", index), f"names {kind}, which is no event type"
-        if "sum" in needs:
-            yield from _sum_faults(document, path, section)
-    yield from _excess_sum_faults(document)
-
-
-def read_achievements(document: Section) -> dict[str, AchievementRule]:
-    """Return the achievements of a document that has no faults, by name."""
-    return {name: _achievement(section) for name, section in document.get("achievements", {}).items()}
-
-
-def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    """Yield the faults of a document's achievements that no schema finds, as (path, reason)."""
-    for name, section in document.get("achievements", {}).items():
-        path: Path = ("achievements", name)
-        if ("all" in section) == ("any" in section):
-            yield path, "must have all or any, and not both"
-            continue
-        key = "all" if "all" in section else "any"
-        for index, condition in enumerate(section[key]):
-            for inner_path, reason in _condition_faults(document, condition):
-                yield (*path, key, index, *inner_path), reason
-
-
-def is_bounded_number(contract: Any) -> bool:
-    """Whether a property's contract makes it a number that may be summed."""
-    if not isinstance(contract, Mapping) or contract.get("type") not in ("integer", "number"):
-        return False
-    least, most = contract.get("minimum"), contract.get("maximum")
-    if not isinstance(least, int | float) or not isinstance(most, int | float):
-        return False
-    return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX
-
-
 def _streak(section: Section, keeping: frozenset[str]) -> StreakRule:
     ((kind, value),) = section["needs"].items()
     if kind == NeedKind.SUM:
@@ -220,86 +173,150 @@ def _streak(section: Section, keeping: frozenset[str]) -> StreakRule:
     )
 
 
-def _sum_faults(document: Section, path: Path, section: Section) -> Iterator[tuple[Path, str]]:
-    sum_need, sum_path = section["needs"]["sum"], (*path, "needs", "sum")
-    if Decimal(str(sum_need["at_least"])) * UNIT % 1:
-        yield (*sum_path, "at_least"), "has more than three decimals"
-    if "event_types" not in section:
-        yield path, "needs event_types: of which events is the property summed?"
-    for kind in section.get("event_types", ()):
-        contract = (document["event_types"].get(kind) or {}).get("properties") or {}
-        property_contract = (contract.get("properties") or {}).get(sum_need["property"])
-        if kind in document["event_types"] and not is_bounded_number(property_contract):
-            reason = (
-                f"is no bounded number of {kind}: its data contract must give it a type (integer or number),"
-                f" a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
-            )
-            yield (*sum_path, "property"), reason
-
-
-def _excess_sum_faults(document: Section) -> Iterator[tuple[Path, str]]:
-    properties: dict[str, set[str]] = {}  # by event type
-    for path, kind, name in _declared_sums(document):
-        properties.setdefault(kind, set()).add(name)
-        if len(properties[kind]) > PROPERTIES_MAX:
-            yield path, f"sums a fifth property of {kind}: {PROPERTIES_MAX} are allowed"
-
-
-def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
-    """Yield each sum that streaks and achievements declare: path, event type, property."""
-    for name, section in document.get("streaks", {}).items():
-        if "sum" in section["needs"]:
-            for kind in section.get("event_types", ()):
-                yield ("streaks", name), kind, section["needs"]["sum"]["property"]
-    for name, section in document.get("achievements", {}).items():
-        for condition in section.get("all", section.get("any", ())):
-            if "sum" in condition:
-                yield ("achievements", name), condition["sum"]["event_type"], condition["sum"]["property"]
+def read_achievements(document: Section) -> dict[str, AchievementRule]:
+    """Return the achievements of a document that has no faults, by name."""
+    return {name: _achievement(section) for name, section in document.get("achievements", {}).items()}
 
 
 def _achievement(section: Section) -> AchievementRule:
     return AchievementRule(
         tuple(map(_condition, section.get("all") or section["any"])),
         needs_all="all" in section,
-        stays=section.get("withdrawn", STAYS) == STAYS,
+        stays=section.get("withdrawn", NEVER) == NEVER,
         of_history=section.get("history", False),
         title=section.get("title", ""),
     )
 
 
-def _condition(section: Section) -> Condition:
-    (kind,) = (each for each in ConditionKind if each in section)
-    value = section[kind]
+def _condition(condition: Section) -> Condition:
+    (kind,) = (each for each in ConditionKind if each in condition)
+    value = condition[kind]
     if kind is ConditionKind.POINTS:
         return Condition(kind, value)
     if kind is ConditionKind.SUM:
-        return Condition(kind, thousandths(section["at_least"]), value["event_type"], value["property"])
+        return Condition(kind, thousandths(condition["at_least"]), value["event_type"], value["property"])
     if kind is ConditionKind.COUNT:
-        return Condition(kind, section["at_least"], event_type=value)
-    return Condition(kind, section["at_least"], streak=value)
+        return Condition(kind, condition["at_least"], event_type=value)
+    return Condition(kind, condition["at_least"], streak=value)
 
 
-def _condition_faults(document: Section, section: Section) -> Iterator[tuple[Path, str]]:
-    kinds = [each for each in ConditionKind if each in section]
+def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
+    """Yield the faults of a document's streaks that no schema finds, as (path, reason)."""
+    for name, section in document.get("streaks", {}).items():
+        path: Path = ("streaks", name)
+        if name == DAILY:
+            yield path, "is the streak of the profile, which every book has: choose another name"
+        needs = section["needs"]
+        if len(needs) != 1:
+            yield (*path, "needs"), "must have exactly one of active_days, events and sum"
+            continue
+        dates_max = DATES_MAX[StreakPeriod(section["per"])]
+        if needs.get(NeedKind.ACTIVE_DAYS, 0) > dates_max:
+            reason = f"is more than the {dates_max} that every {section['per']} has"
+            yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
+        for index, event_type in enumerate(section.get("event_types", ())):
+            if event_type not in document["event_types"]:
+                yield (*path, "event_types", index), f"names {event_type}, which is no event type"
+        if "sum" in needs:
+            yield from _sum_faults(document, path, section)
+    yield from _excess_sum_faults(document)
+
+
+def _sum_faults(document: Section, path: Path, section: Section) -> Iterator[tuple[Path, str]]:
+    sum_need, sum_path = section["needs"]["sum"], (*path, "needs", "sum")
+    if Decimal(str(sum_need["at_least"])) * UNIT % 1:
+        yield (*sum_path, "at_least"), "has more than three decimals"
+    if "event_types" not in section:
+        yield path, "needs event_types: of which events is the property summed?"
+    for event_type in section.get("event_types", ()):
+        if event_type in document["event_types"]:
+            for reason in _property_faults(document, event_type, sum_need["property"]):
+                yield (*sum_path, "property"), reason
+
+
+def _excess_sum_faults(document: Section) -> Iterator[tuple[Path, str]]:
+    properties: dict[str, set[str]] = {}  # by event type
+    for path, event_type, name in _declared_sums(document):
+        properties.setdefault(event_type, set()).add(name)
+        if len(properties[event_type]) > PROPERTIES_MAX:
+            yield path, f"sums more than {PROPERTIES_MAX} properties of {event_type}"
+
+
+def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
+    """Yield each sum that streaks and achievements declare: path, event type, property."""
+    for name, section in document.get("streaks", {}).items():
+        if "sum" in section["needs"]:
+            for event_type in section.get("event_types", ()):
+                yield ("streaks", name), event_type, section["needs"]["sum"]["property"]
+    for name, section in document.get("achievements", {}).items():
+        for condition in section.get("all", section.get("any", ())):
+            if "sum" in condition:
+                yield ("achievements", name), condition["sum"]["event_type"], condition["sum"]["property"]
+
+
+def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
+    """Yield the faults of a document's achievements that no schema finds, as (path, reason)."""
+    for name, section in document.get("achievements", {}).items():
+        path: Path = ("achievements", name)
+        if ("all" in section) == ("any" in section):
+            yield path, "must have all or any, and not both"
+            continue
+        key = "all" if "all" in section else "any"
+        for index, condition in enumerate(section[key]):
+            for inner_path, reason in _condition_faults(document, condition):
+                yield (*path, key, index, *inner_path), reason
+
+
+def _condition_faults(document: Section, condition: Section) -> Iterator[tuple[Path, str]]:
+    kinds = [each for each in ConditionKind if each in condition]
     if len(kinds) != 1:
         yield (), "must have exactly one of points_earned, count, sum and streak"
         return
     (kind,) = kinds
-    if (kind is not ConditionKind.POINTS) != ("at_least" in section):
-        yield (), "needs at_least" if "at_least" not in section else "has its threshold in points_earned"
+    if kind is ConditionKind.POINTS:
+        if "at_least" in condition:
+            yield (), "has its threshold in points_earned"
         return
-    at_least = Decimal(str(section.get("at_least", 1)))
-    if at_least * (UNIT if kind is ConditionKind.SUM else 1) % 1:
-        yield ("at_least",), "has more than three decimals" if kind is ConditionKind.SUM else "is not whole"
-    value, types = section[kind], document["event_types"]
+    if "at_least" not in condition:
+        yield (), "needs at_least"
+        return
+    yield from _threshold_faults(kind, Decimal(str(condition["at_least"])))
+    value, types = condition[kind], document["event_types"]
     if kind is ConditionKind.COUNT and value not in types:
         yield (kind.value,), f"names {value}, which is no event type"
     if kind is ConditionKind.STREAK and value not in document.get("streaks", {}):
         yield (kind.value,), f"names {value}, which is no streak"
     if kind is ConditionKind.SUM:
         event_type = value["event_type"]
-        contract = (types.get(event_type) or {}).get("properties") or {}
         if event_type not in types:
             yield (kind.value, "event_type"), f"names {event_type}, which is no event type"
-        elif not is_bounded_number((contract.get("properties") or {}).get(value["property"])):
-            yield (kind.value, "property"), f"is no bounded number of {event_type}"
+            return
+        for reason in _property_faults(document, event_type, value["property"]):
+            yield (kind.value, "property"), reason
+
+
+def _threshold_faults(kind: ConditionKind, at_least: Decimal) -> Iterator[tuple[Path, str]]:
+    if kind is ConditionKind.SUM and at_least * UNIT % 1:
+        yield ("at_least",), "has more than three decimals"
+    if kind is not ConditionKind.SUM and at_least % 1:
+        yield ("at_least",), "is not whole"
+
+
+def _property_faults(document: Section, event_type: str, name: str) -> Iterator[str]:
+    """Yield why a property of an event type of the book cannot be summed."""
+    contract = document["event_types"][event_type].get("properties") or {}
+    if not is_bounded_number((contract.get("properties") or {}).get(name)):
+        yield (
+            f"is no bounded number of {event_type}: its data contract must give it a type (integer or"
+            f" number), a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
+        )
+
+
+def is_bounded_number(contract: Any) -> bool:
+    """Whether a property's contract makes it a number that may be summed. contract: None if there is none."""
+    if not isinstance(contract, Mapping) or contract.get("type") not in ("integer", "number"):
+        return False
+    least, most = contract.get("minimum"), contract.get("maximum")
+    if not isinstance(least, int | float) or not isinstance(most, int | float):
+        return False
+    return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX

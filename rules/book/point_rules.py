@@ -1,24 +1,22 @@
-"""Rules of points: caps (docs/rules.md, rule 5), expiry (rule 11), and the unit of sums over events."""
+"""Rules of points: caps (docs/rules.md, rule 5) and expiry (rule 11)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 
 from rules.days import DAY
 
-DAYS = "d"  # ends a rule of expiry by days: `90d`
+DAYS_SUFFIX = "d"  # ends a rule of expiry by days: `90d`
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 NEXT = "next_"  # begins a rule of expiry at the end of the next period
 PERIODS = tuple(f"{ahead}{period}" for period in MONTHS for ahead in ("", NEXT))
 MONTHS_A_YEAR = 12
 DAYS_A_WEEK = 7
+DAYS_A_MONTH_MAX = 31
 # At this time the date before is over everywhere on earth. Then the points that expire on a date are gone.
 EXPIRES_AT = time(12, tzinfo=UTC)
-UNIT = 1000  # sums are in thousandths
-COUNTED = "n"  # the first part of every event's measures
 
 
 class Period(StrEnum):
@@ -35,7 +33,8 @@ class Cap:
     points: int
     per: Period = Period.DAY
 
-    def __hash__(self) -> int:  # asked for each entry (rules/engagement/seals.py)
+    # Cheap, because the cache of seals.py hashes the cap of each entry
+    def __hash__(self) -> int:
         return self.points
 
     def last(self, day: date) -> date:
@@ -52,36 +51,43 @@ class Cap:
         return f"{self.points}/{self.per}"
 
     @staticmethod
-    @lru_cache(maxsize=1024)  # each event and each entry names one of few
+    @lru_cache(maxsize=1024)  # a book has few caps, and each event and entry names one
     def of(text: str | None) -> "Cap | None":
         """Read a stored cap; None where there is none. Raises ValueError for any other text."""
         points, _, per = (text or "").partition("/")
         return Cap(int(points), Period(per)) if text else None
 
 
-def points_left(points: int, cap: int | None, earned: Mapping[int, int]) -> int:
+def points_left(points: int, limit: int | None, earned_by_limit: Mapping[int, int]) -> int:
     """Return how many of an event's points its cap still allows.
 
-    cap: the event's, or None. earned: the points that events of its type and period have earned so far, by
-    their caps. A later version of the book may have changed the cap. Then all events with a cap up to any
-    limit may together earn that limit at most.
+    limit: the points of the event's cap; None: it has no cap. earned_by_limit: the points that events of its
+    type and period have earned so far, by the points of their caps. These differ if a later version of the
+    book has changed the cap. So for each limit, the events whose cap is at most that limit may together earn
+    no more than it.
     """
-    if cap is None:
+    if limit is None:
         return points
-    if not earned or (len(earned) == 1 and cap in earned):  # almost always: the type has had one cap
-        return max(0, min(points, cap - earned.get(cap, 0)))
+    # Almost always: the type has had one cap
+    if not earned_by_limit or (len(earned_by_limit) == 1 and limit in earned_by_limit):
+        return max(0, min(points, limit - earned_by_limit.get(limit, 0)))
     allowed = points
-    for limit in {cap, *(other for other in earned if other > cap)}:
-        earned_up_to_limit = sum(amount for other, amount in earned.items() if other <= limit)
-        allowed = min(allowed, limit - earned_up_to_limit)
+    for each_limit in {limit, *(other for other in earned_by_limit if other > limit)}:
+        earned = sum(amount for other, amount in earned_by_limit.items() if other <= each_limit)
+        allowed = min(allowed, each_limit - earned)
     return max(0, allowed)
 
 
-def total_points(points_by_cap: Mapping[int, int]) -> int:
-    """Return the points that events of one type and period earn in all. points_by_cap: before caps."""
+def total_points(points_by_limit: Mapping[int, int]) -> int:
+    """Return the points that events of one type and period earn in all, in whatever order they arrive.
+
+    points_by_limit: their points before caps, by the points of their caps. The result is the sum of what
+    points_left allows: the events up to a limit earn what those below it earn, and their own points, but no
+    more than the limit together.
+    """
     total = 0
-    for cap in sorted(points_by_cap):
-        total = min(cap, total + points_by_cap[cap])
+    for limit in sorted(points_by_limit):
+        total = min(limit, total + points_by_limit[limit])
     return total
 
 
@@ -92,8 +98,8 @@ def expires_on(rule: str, earned_for: date) -> date:
     next_year.
     Raises ValueError for any other rule, and for a date beyond the calendar.
     """
-    if rule.endswith(DAYS):
-        if (days := int(rule.removesuffix(DAYS))) < 1:
+    if rule.endswith(DAYS_SUFFIX):
+        if (days := int(rule.removesuffix(DAYS_SUFFIX))) < 1:
             raise ValueError(f"{rule!r}: points cannot expire before they are earned")
         try:
             return earned_for + timedelta(days=days)
@@ -102,14 +108,15 @@ def expires_on(rule: str, earned_for: date) -> date:
     months = MONTHS.get(rule.removeprefix(NEXT))
     if months is None:
         raise ValueError(f"{rule!r} is no rule of expiry")
-    periods = 2 if rule.startswith(NEXT) else 1
     begun = earned_for.year * MONTHS_A_YEAR + (earned_for.month - 1) // months * months
-    year, month = divmod(begun + periods * months, MONTHS_A_YEAR)
+    year, month = divmod(begun + months * _periods(rule), MONTHS_A_YEAR)
     return date(year, month + 1, 1)
 
 
-def lot_of(rule: str, day: date, cap: Cap | None) -> date:
-    """Return on which date the points of a date expire. cap: of their event. Raises as expires_on.
+def lot_date(rule: str, day: date, cap: Cap | None) -> date:
+    """Return the date on which a date's points expire, which names their lot. Raises as expires_on.
+
+    day: the activity date of the points' event. cap: of the event.
 
     Which events of a period get points under a cap depends on the order in which they arrive. So all points
     of the period expire together, as if they had been earned on its last date.
@@ -119,8 +126,11 @@ def lot_of(rule: str, day: date, cap: Cap | None) -> date:
 
 def lifetime_days_max(rule: str) -> int:
     """Return a number of days that points never outlive, under whatever cap."""
-    months = MONTHS.get(rule.removeprefix(NEXT), 0) * (2 if rule.startswith(NEXT) else 1)
-    return (31 * months if months else int(rule.removesuffix(DAYS))) + DAYS_A_WEEK - 1
+    if rule.endswith(DAYS_SUFFIX):
+        days = int(rule.removesuffix(DAYS_SUFFIX))
+    else:
+        days = DAYS_A_MONTH_MAX * MONTHS[rule.removeprefix(NEXT)] * _periods(rule)
+    return days + DAYS_A_WEEK - 1  # under a cap of a week, points expire up to six days later
 
 
 def instant_of_expiry(on: date) -> datetime:
@@ -133,6 +143,6 @@ def last_expired(now: datetime) -> date:
     return (now.astimezone(UTC) - timedelta(hours=EXPIRES_AT.hour)).date()
 
 
-def thousandths(number: float) -> int:
-    """Return a number in thousandths, rounded half to even: exact for one with up to three decimals."""
-    return round(Decimal(str(number)) * UNIT)
+def _periods(rule: str) -> int:
+    """Return at the end of which period points expire: 1 for the one in which they are earned."""
+    return 2 if rule.startswith(NEXT) else 1

@@ -66,7 +66,7 @@ def _reward(section: Mapping[str, Any]) -> Reward:
     )
 
 
-def reward_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+def reward_faults(document: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the faults of a document's rewards that the schema (book_schema.BOOK) does not find."""
     for reward_id, section in document.get("rewards", {}).items():
         if reward_id in RESERVED:

@@ -1,8 +1,9 @@
 """How ledger entries, events and commands change an account: its profile and its days (rules 2 to 8).
 
-The ledger is the journal. A profile and its days are projections of it: `apply_entries` and `apply_to_days`
-count entries into them. An entry must be counted once only. `apply_to_days` skips what a day's watermark
-already covers; callers give `apply_entries` only entries newer than the profile's watermark.
+docs/rules.md has the rules. The ledger is the journal. A profile and its days are projections of it:
+`profile_with_entries` and `days_with_entries` count entries into them. An entry must be counted once only.
+`days_with_entries` skips what a day's watermark already covers; callers give `profile_with_entries` only
+entries newer than the profile's watermark.
 """
 
 from collections import Counter
@@ -59,36 +60,36 @@ def decide(
     events: Sequence[Event],
     now: datetime,
     commands: Sequence[Draft] = (),
-    observed: Iterable[tuple[Event, date | None]] = (),
+    delivered: Iterable[tuple[Event, date | None]] = (),
 ) -> Decision:
     """Return what events and commands make of an account, with its amnesties and its review (rules 17 and 8).
 
-    events: those in no ledger entry yet. observed: all events that are delivered now, each with the date of
+    events: those in no ledger entry yet. delivered: all events that are delivered now, each with the date of
     its ledger entry, or None if it has none. The zones and clocks that they claim are noted, because a writer
     that died may have written the entry without noting them.
 
     Raises NeedsHistory, or InsufficientBalance for a command.
     """
-    observed = list(observed)
-    observation = _observe(account, events, commands, [event for event, _ in observed])
+    delivered = list(delivered)
+    observation = _observe(account, events, commands, [event for event, _ in delivered])
     first_folded = observation.first_folded(account)
     profile = with_amnesties(observation.profile, account.amnesties, first_folded)
     decision = _apply(account, replace(observation, profile=profile), commands, now)
-    profile = with_review(decision, events, observed, now)
+    profile = with_review(decision, events, delivered, now)
     return replace(decision, profile=bump_version(account.profile, profile, now))
 
 
 def _observe(
-    account: Account, events: Sequence[Event], commands: Sequence[Draft], observed: Sequence[Event]
+    account: Account, events: Sequence[Event], commands: Sequence[Draft], delivered: Sequence[Event]
 ) -> _Observation:
     """Count the pending entries in, and give the events their dates. The events are not counted in yet."""
-    caught_up = apply_entries(account.profile, account.pending)
-    changed_days = apply_to_days(account.days, account.pending)
+    caught_up = profile_with_entries(account.profile, account.pending)
+    changed_days = days_with_entries(account.days, account.pending)
     days = {**account.days, **changed_days}
     events = assign_dates(events, days)
     earned = earnings(events, days)
     active_events = _active_events([*(entry.draft for entry in account.pending), *earned])
-    profile = observe_events(caught_up, [*events, *observed])
+    profile = observe_events(caught_up, [*events, *delivered])
     profile = with_skipped(profile, flight_gap_dates(active_events, days))
     lost = lost_dates(days, account.pending, commands)
     return _Observation(caught_up, profile, days, changed_days, events, earned, lost)
@@ -104,10 +105,10 @@ def _apply(account: Account, observation: _Observation, commands: Sequence[Draft
     user, head = account.profile.user_id, observation.caught_up.head
     entries = append_drafts(user, head, drafts, now, arrival) if drafts else []
     entries = with_applied_through(entries, observation.caught_up, events)
-    profile = replace(apply_entries(observation.profile, entries), streak=streak)
+    profile = replace(profile_with_entries(observation.profile, entries), streak=streak)
     if events and all(map(is_old_import, events)):
         profile = replace(profile, backfilled=account.profile.version + 1)
-    days = {**observation.changed_days, **apply_to_days(observation.days, entries)}
+    days = {**observation.changed_days, **days_with_entries(observation.days, entries)}
     return Decision(account, head, entries, days, profile)
 
 
@@ -132,7 +133,7 @@ def release_account(profile: Profile, now: datetime) -> Profile:
     return bump_version(profile, end_review(profile, now), now)
 
 
-def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
+def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
     """Count entries into their days; returns the days that changed.
 
     An entry that is not newer than its day's watermark has been counted already, and is skipped.
@@ -158,7 +159,7 @@ def _with_entry(day: Day, entry: Entry) -> Day:
     draft = entry.draft
     first, last = _ends_with(day, draft)
     events = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
-    kind = cap_key(draft.event_type or "", draft.cap)
+    key = cap_key(draft.event_type or "", draft.cap)
     return Day(
         user_id=day.user_id,
         activity_date=day.activity_date,
@@ -166,7 +167,7 @@ def _with_entry(day: Day, entry: Entry) -> Day:
         last_event_id=last,
         events_count=day.events_count + events,
         points_earned=day.points_earned + draft.points,
-        points_by_cap={**day.points_by_cap, kind: day.points_by_cap.get(kind, 0) + draft.points},
+        points_by_cap={**day.points_by_cap, key: day.points_by_cap.get(key, 0) + draft.points},
         ledger_head=entry.created_at,
         created_at=day.created_at,
         passive_events=day.passive_events + events * draft.is_passive,
@@ -222,7 +223,7 @@ def lost_dates(
     }
 
 
-def apply_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
+def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
 
     entries: oldest first, all newer than the profile's watermark.

@@ -24,7 +24,7 @@ class Day:
     first_event_id: str  # the first event that keeps the streak; if none does, the first of all
     events_count: int  # with the passive ones
     points_earned: int
-    points_by_cap: Mapping[str, int]  # by event type and its cap: `CHECK_IN 5/day` (rule 5)
+    points_by_cap: Mapping[str, int]  # by event type and its cap: `CHECK_IN 5/day` (docs/rules.md, rule 5)
     ledger_head: str  # the day's watermark: place of the newest entry counted in
     created_at: str
     last_event_id: str = ""  # the last event, in the same way

@@ -31,13 +31,13 @@ from rules.engagement.streak import Cover, cover_until
 
 Position = tuple[date, str]  # the date that an event counts for, and the event's id, which its instant begins
 Step = tuple[Position, Mapping[str, int]]  # an entry's position, and the amounts that it adds to totals
-POINTS = ""  # the key of points earned among totals
-# Stands for a position that is unknown: the totals alone make it true, and their entries were not read.
+POINTS = ""  # the key of the points earned, in totals
+# Stands for an unknown position: the totals alone make the achievement true, and their entries were not read.
 WITHIN_TOTALS: Position = (date.min, "")
 
 DIGEST_LENGTH = 8
 # An entry is later than its event, and the event's instant lies within a day of the date that it counts for.
-# So entries for a date are not earlier than this before it.
+# So the entries for a date are at most so long before the date.
 ENTRIES_BEFORE_DATE_MAX = timedelta(days=2)
 WEEK = timedelta(days=7)
 # If more entries than this were read, totals go up to the newest settled date, else to the first of its
@@ -56,9 +56,8 @@ class UserHistory:
     """
 
     entries: Sequence[Entry]
-    totals: Mapping[str, int] = field(
-        default_factory=dict
-    )  # by POINTS and by rules.engagement.events.day_key
+    # By POINTS, and by rules.engagement.events.day_key
+    totals: Mapping[str, int] = field(default_factory=dict)
     since: date = date.min
     head: str = ""  # the newest entry of the ledger that was read
     head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
@@ -103,7 +102,8 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
     """
     earning = [entry for entry in entries if entry.draft.kind in EARNING and entry.draft.activity_date]
     reversed_ids = {entry.draft.event_id for entry in earning if entry.draft.kind is EntryKind.CLAWBACK}
-    history, corrections = list[Entry](), Counter[str]()
+    history: list[Entry] = []
+    corrections: Counter[str] = Counter()  # by activity date
     for entry in earning:
         draft = entry.draft
         if draft.kind is EntryKind.EARN and draft.event_id and draft.event_id not in reversed_ids:
@@ -132,8 +132,8 @@ def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
 
 def added_totals(entry: Entry) -> dict[str, int]:
     """Return the amounts that an entry adds to totals. Its event counts even if no book measured it."""
-    draft, kind = entry.draft, entry.draft.event_type or ""
-    measured = amounts(kind, draft.measures) if draft.measures else {day_key(kind): 1}
+    draft, event_type = entry.draft, entry.draft.event_type or ""
+    measured = amounts(event_type, draft.measures) if draft.measures else {day_key(event_type): 1}
     return {POINTS: draft.points, **measured}
 
 
@@ -229,8 +229,10 @@ def key_of(condition: Condition) -> str:
 def _streak_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the position at which the period was reached that made a streak as long as a condition needs."""
     past = streaks.periods.get(condition.streak or "")
-    first = first_of_length(past, streaks.cover, condition.at_least) if past else None
-    if past is None or first is None:
+    if past is None:
+        return None
+    first = first_of_length(past, streaks.cover, condition.at_least)
+    if first is None:
         return None
     rule = rule_of(streaks.books, condition.streak or "")(first)
     if past.per.last(first) < history.since or rule is None:
@@ -257,11 +259,12 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
     """Return the position at which a period's need is met; None if these entries do not meet it."""
     last, total, dates = rule.per.last(first), 0, set()
     for entry in entries:
-        day, kind = date_of(position(entry)), entry.draft.event_type or ""
-        if not first <= day <= last or kind not in rule.event_types or not entry.draft.measures:
+        day, event_type = date_of(position(entry)), entry.draft.event_type or ""
+        if not first <= day <= last or event_type not in rule.event_types or not entry.draft.measures:
             continue
         dates.add(day)
-        total += amounts(kind, entry.draft.measures).get(day_key(kind, rule.need.property), 0)
+        measured = amounts(event_type, entry.draft.measures)
+        total += measured.get(day_key(event_type, rule.need.property), 0)
         progress = len(dates) if rule.need.kind is NeedKind.ACTIVE_DAYS else total
         if progress >= rule.need.at_least:
             return position(entry)
@@ -273,9 +276,9 @@ class AchievementSnapshot:
     """The stored part of a user's achievements, so that nobody reads a whole ledger twice.
 
     A reader who has read the ledger stores the history up to a date as totals, and the achievements that were
-    earned in it. If the history is long, the reader stores the whole answer, too. It is used until anything
-    changes that it follows from. So a second read costs no more than with a short history. A snapshot is
-    stale, and the whole ledger is read once more, if
+    earned in it. If the history is long, the reader stores the whole answer, too. The answer is used until
+    anything changes that it follows from. So a second read costs no more than with a short history. A
+    snapshot is stale, and the whole ledger is read once more, if
 
     (a) a new entry counts for a date before `until`,
     (b) freezes or pauses before `until` have changed,
@@ -306,7 +309,7 @@ class AchievementSnapshot:
 
     @property
     def text(self) -> str:
-        """As JSON: a list of the fields, in their order."""
+        """The snapshot as JSON: a list of the fields, in their order."""
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
         history = (self.until.isoformat(), self.head, self.totals, earned, self.forms, self.cover)
         answer = (self.answer_of, self.answer, self.sums)

@@ -122,14 +122,14 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
     )
     spent_count = len(archive.spent)
     later_checkpoints = tuple(
-        replace(checkpoint, spent=checkpoint.spent - spent_count)
+        replace(checkpoint, freezes_used=checkpoint.freezes_used - spent_count)
         for checkpoint in streak.checkpoints
         if checkpoint.last >= until
     )
     mark = ArchiveMark(
         until=until,
-        left=sum(change for _, change in archive.freezes) - spent_count,
-        spent=spent_count,
+        freezes_left=sum(change for _, change in archive.freezes) - spent_count,
+        freezes_used=spent_count,
         digest=archive.digest,
     )
     later_streak = replace(streak, spent=streak.spent[spent_count:], checkpoints=later_checkpoints)
@@ -146,7 +146,8 @@ def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
     """Return a streak and its cover together with their archive: the inverse of archive_streak."""
     spent_count = len(archive.spent)
     later_checkpoints = [
-        replace(checkpoint, spent=checkpoint.spent + spent_count) for checkpoint in streak.checkpoints
+        replace(checkpoint, freezes_used=checkpoint.freezes_used + spent_count)
+        for checkpoint in streak.checkpoints
     ]
     # New checkpoints may have come since. So those of the archive are thinned out again.
     checkpoints = reduce(
@@ -166,7 +167,7 @@ def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, full: Streak
     if stored is None or full is None or mark is None:
         return stored == full
     spent_count = sum(day <= mark.until for day in full.spent)
-    return spent_count == mark.spent and stored == replace(full, spent=full.spent[spent_count:])
+    return spent_count == mark.freezes_used and stored == replace(full, spent=full.spent[spent_count:])
 
 
 def pack_dates(dates: Iterable[date]) -> str:

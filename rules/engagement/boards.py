@@ -179,7 +179,7 @@ def chunk_of(index: bytes, score: int) -> int | None:
     return chunks_above - 1 if chunks_above else None
 
 
-def count_above(data: bytes, score: int) -> int:
+def count_above_in_chunk(data: bytes, score: int) -> int:
     """Return how many users have a higher score. data: of the chunk that chunk_of names."""
     numbers: Iterator[int] = iter(_unpacked(data))
     users_above, chunk_score = next(numbers), 0

@@ -49,13 +49,13 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     carried = CarriedDrafts()  # those that the next carrier will name
     for entry, follower in zip_longest(entries, entries[1:]):
         is_carried = False
-        if follower and not entry.begins:  # an entry that begins a chain is stored with the chain's salt
+        if follower and not entry.salt:  # an entry that begins a chain is stored with the chain's salt
             room = CARRIER_BYTES_MAX if len(carried.drafts) < drafts_min else _free_bytes(follower)
             is_carried = carried.add_if_fits(entry.draft, room)
         if is_carried:
             carried_entries.append(entry)
         else:
-            carriers.append(replace(entry, folded=tuple(carried.drafts), active=follower is None))
+            carriers.append(replace(entry, carried=tuple(carried.drafts), active=follower is None))
             carried = CarriedDrafts()
     return carriers, carried_entries
 
@@ -65,7 +65,7 @@ def unfold_carrier(carrier: Entry) -> list[Entry]:
     entries: list[Entry] = []
     seq, moment = carrier.seq, unstamp(carrier.created_at)
     balance = carrier.balance - carrier.draft.points
-    for draft in reversed(carrier.folded):
+    for draft in reversed(carrier.carried):
         seq, moment = seq - 1, moment - MICROSECOND
         entries.append(Entry(carrier.account_id, stamp(moment), seq, balance, draft))
         balance -= draft.points

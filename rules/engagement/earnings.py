@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from rules.book.point_rules import Cap, Period, lot_of, points_left
+from rules.book.point_rules import Cap, Period, lot_date, points_left
 from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event
@@ -26,8 +26,8 @@ def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
     """Return a day's points by event type."""
     totals: dict[str, int] = {}
     for key, points in points_by_cap.items():
-        kind = key.partition(" ")[0]
-        totals[kind] = totals.get(kind, 0) + points
+        event_type = key.partition(" ")[0]
+        totals[event_type] = totals.get(event_type, 0) + points
     return totals
 
 
@@ -94,13 +94,13 @@ def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int
     ]
 
 
-def _points_by_cap(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
-    """Return the points that a type's events earned under caps of a period, by the caps' points."""
+def _points_by_cap(wanted_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
+    """Return the points that events of a type earned under caps of a period, by the caps' points."""
     earned: dict[int, int] = defaultdict(int)
     for day in days:
         for key, points in day.points_by_cap.items():
-            kind, _, cap = key.partition(" ")
-            if kind == event_type and cap.endswith(f"/{per}"):
+            event_type, _, cap = key.partition(" ")
+            if event_type == wanted_type and cap.endswith(f"/{per}"):
                 earned[int(cap.partition("/")[0])] += points
     return earned
 
@@ -109,7 +109,7 @@ def expiry_of(event: Event, points: int) -> str | None:
     """Return the date on which an event's points expire; None where there are none, or they never do."""
     if event.expiry is None or not points:
         return None
-    return lot_of(event.expiry, event.activity_date, event.cap).isoformat()
+    return lot_date(event.expiry, event.activity_date, event.cap).isoformat()
 
 
 def earnings(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:

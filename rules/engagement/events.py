@@ -21,7 +21,8 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache, reduce
 from typing import Any
 
-from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
+from rules.book.goal_rules import thousandths
+from rules.book.point_rules import Cap, lot_date
 from rules.days import Moment, parse_moment, sent_zone, stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)
@@ -38,10 +39,18 @@ APPS = "api"
 UTC_OFFSET = "+00:00"
 # Fields of an event that its table and the lake store without a change.
 REQUIRED_TEXTS = (
-    *("user_id", "event_id", "idempotency_key", "event_type", "occurred_at", "zone", "source", "created_at"),
+    "user_id",
+    "event_id",
+    "idempotency_key",
+    "event_type",
+    "occurred_at",
+    "zone",
+    "source",
+    "created_at",
 )
 NUMBERS = ("points_awarded", "rules_version")
 OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "properties")
+COUNTED = "n"  # the first part of every event's measures
 
 
 def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:
@@ -233,7 +242,7 @@ def from_item(item: Mapping[str, Any], stream_position: str = "") -> Event:
         )
         unstamp(event.created_at)
         if event.expiry is not None:
-            lot_of(text_of(item, "expiry"), event.activity_date, event.cap)
+            lot_date(text_of(item, "expiry"), event.activity_date, event.cap)
         if event.measures is not None:
             amounts(event.event_type, text_of(item, "measures"))
     except MalformedItem:

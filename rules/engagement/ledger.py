@@ -125,17 +125,17 @@ class Head:
 class Entry:
     """A draft with its place in the ledger."""
 
-    account_id: str
+    account_id: str  # the user's id
     created_at: str  # the place, a stamp
     seq: int
     balance: int
     draft: Draft
-    folded: tuple[Draft, ...] = ()  # of a carrier: the entries that it names (rules.engagement.carriers)
+    carried: tuple[Draft, ...] = ()  # of a carrier: what it names (carriers.py); stored as `folded`
     active: bool = False  # whether it is the head
     reversed_by: str | None = None  # created_at of the entry that reversed this one
     applied_through: str = ""  # of a head: see Profile
     chain: bytes = b""  # hash and salt; b"" of a carried entry, whose hash follows from its carrier
-    begins: bytes = b""  # of the first entry of a chain: its salt
+    salt: bytes = b""  # of the first entry of a chain: the chain's salt; stored as `seal`
 
     @property
     def head(self) -> Head:

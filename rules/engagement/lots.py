@@ -4,20 +4,21 @@ A lot is a number of points that expire on one date. Points are spent from the l
 reserves points for a reward; meanwhile they do not expire.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from rules.book.point_rules import instant_of_expiry, last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
-OPEN_MAX = 5  # open holds of one user; the profile has them, and it must stay small
+OPEN_MAX = 5  # open holds of one user: they are in the profile, which must stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
-DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
+DATES_MAX = 40  # dates of one settlement, so that its entries fit into a transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class HoldRequest:
     points: int
     reward_id: str
     idempotency_key: str
-    lasts: timedelta = HOLD_DEFAULT  # how long nobody else may spend the points
+    lasts: timedelta = HOLD_DEFAULT  # how long nothing else may spend the points
 
 
 def hold_id(user_id: str, key: str) -> str:
@@ -72,9 +73,9 @@ def holds_without(holds: Iterable[Hold], ended_id: str) -> tuple[Hold, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How far an account's expiry is settled: the ledger has entries for all that has expired."""
+    """How far an account's lots are settled: a settled lot's expiry is in the ledger."""
 
-    next_on: date | None = None  # the first date of a lot that may not be settled; None: all are
+    next_on: date | None = None  # the date of the first lot that may not be settled; None: all are
     settled_on: date = date.min  # lots up to this date are settled, except those from next_on on
     settled_points: int = 0  # points that were earned with an expiry up to settled_on
 
@@ -89,7 +90,7 @@ class Expiry:
         return Expiry(next_on, self.settled_on, settled_points)
 
     def reopened(self, since: date) -> "Expiry":
-        """Make lots due again that expired on a date or later, because less was spent than it seemed."""
+        """Make lots due again that expired on a date or later, because a spending was taken back."""
         if since > self.settled_on:
             return self
         return replace(self, next_on=min(since, self.next_on or since))
@@ -132,13 +133,19 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     )
     gone_before = position.total - position.balance - sum(written.values())
     drafts, first_held = [], None
-    spendings = _spendings(position.entries)
-    before = earned_before, gone_before
-    for on, expired, is_held in expiring(dates, lots, before, spendings, position.holds):
-        if is_held:
-            first_held = first_held or on  # held points do not expire yet, so this lot stays due
-        if change := expired - written.get(on, 0):
-            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=on.isoformat()))
+    expired_lots = expiring(
+        dates,
+        lots,
+        earned_before=earned_before,
+        gone_before=gone_before,
+        spendings=_spendings(position.entries),
+        holds=position.holds,
+    )
+    for lot in expired_lots:
+        if lot.is_held:
+            first_held = first_held or lot.on  # held points do not expire yet, so this lot stays due
+        if change := lot.expired - written.get(lot.on, 0):
+            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=lot.on.isoformat()))
     settled_on = max(until, expiry.settled_on)
     settled_points = earned_before + sum(points for on, points in lots.items() if first <= on <= settled_on)
     next_on = first_held or min((on for on in lots if on > until and lots[on] > 0), default=None)
@@ -150,33 +157,47 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
 Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
 
 
-def expiring(
+class ExpiredLot(NamedTuple):
+    """What becomes of a lot at its instant."""
+
+    on: date
+    expired: int  # the points that expire
+    is_held: bool  # whether a hold keeps points from expiring
+
+
+def expiring(  # noqa: PLR0913 (the state of an account)
     dates: Iterable[date],
     lots: Mapping[date, int],
-    before: tuple[int, int],
+    *,
+    earned_before: int,
+    gone_before: int,
     spendings: Iterable[Spending],
     holds: Iterable[Hold] = (),
-) -> Iterator[tuple[date, int, bool]]:
-    """Yield for each lot: its date, the points that expire, and whether a hold keeps some from expiring.
+) -> Iterator[ExpiredLot]:
+    """Yield what becomes of each lot.
 
-    dates: of the lots, ascending. before: the points earned with an earlier expiry; and the points that
-    expired earlier, together with all that were ever spent. spendings: all since the first of these dates.
+    dates: of the lots, ascending. earned_before: the points earned with an earlier expiry. gone_before: the
+    points that expired earlier, and all that were ever spent. spendings: all since the first of these dates.
     """
-    (earned, gone), in_order = before, sorted(spendings)
-    # Points spent after a lot's instant could not be spent from it any more, so they are added again.
-    spent_later, index = sum(points for _, points in in_order), 0
+    earned, gone = earned_before, gone_before
+    # Points spent after a lot's instant were not spent from it. They are in `gone`, so they are added again.
+    later_spendings = deque(sorted(spendings))
+    spent_later = sum(points for _, points in later_spendings)
     reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
     for on in dates:
         earned += lots.get(on, 0)
-        at = instant_of_expiry(on)
-        while index < len(in_order) and in_order[index][0] <= at:
-            spent_later -= in_order[index][1]
-            index += 1
-        held = sum(points for since, points in reserved if since <= at) if reserved else 0
+        expires_at = instant_of_expiry(on)
+        while later_spendings:
+            spent_at, points = later_spendings[0]
+            if spent_at > expires_at:
+                break
+            spent_later -= points
+            later_spendings.popleft()
+        held = sum(points for since, points in reserved if since <= expires_at)
         unspent = earned - gone + spent_later
         expired = max(0, unspent - held)
         gone += expired
-        yield on, expired, held > 0 and unspent > 0
+        yield ExpiredLot(on, expired, held > 0 and unspent > 0)
 
 
 def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now: datetime) -> int:
@@ -184,7 +205,8 @@ def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now:
     until = last_expired(now)
     dates = sorted(on for on in lots if on <= until)
     spent = sum(points for _, points in spendings)
-    return sum(expired for _, expired, _ in expiring(dates, lots, (0, spent), spendings)) if dates else 0
+    expired_lots = expiring(dates, lots, earned_before=0, gone_before=spent, spendings=spendings)
+    return sum(lot.expired for lot in expired_lots)
 
 
 def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, updated_at: str) -> Expiry:
@@ -197,7 +219,7 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
     if not entries or not updated_at:
         return stored
     written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
-    if stored.settled_on > last_expired(written_at):  # it says to have settled the future
+    if stored.settled_on > last_expired(written_at):  # a damaged profile: nobody can settle the future
         stored = replace(stored, settled_on=date.min, next_on=None)
     drafts = [entry.draft for entry in entries]
     lots = _lots_of(drafts)
@@ -211,6 +233,22 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
     settled_points = sum(points for on, points in lots.items() if on <= stored.settled_on)
     next_on = min(filter(None, [due, stored.next_on]), default=None)
     return Expiry(next_on, stored.settled_on, settled_points)
+
+
+def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:
+    """Return the unspent points of the lots that have not expired, by expiry.
+
+    Points were spent from the lots that expire first. So the balance consists of the lots that expire last.
+    lasting: points that never expire; they are spent last.
+    """
+    unspent: dict[date, int] = {}
+    balance -= max(0, min(lasting, balance))
+    for on in sorted(lots, reverse=True):
+        points = max(0, min(lots[on], balance))
+        balance -= points
+        if points:
+            unspent[on] = points
+    return dict(sorted(unspent.items()))
 
 
 def _first_unsettled(
@@ -252,26 +290,10 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     """Return when points were spent, and how many.
 
     Points that were held count as spent from the beginning of the hold. A reversal gives the points back at
-    the instant of the redemption that it reverses, as if that had never been.
+    the instant of the redemption that it reverses, as if there had been no redemption.
     """
     return [
         (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
         for entry in entries
         if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
     ]
-
-
-def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:
-    """Return the unspent points of the lots that have not expired, by expiry.
-
-    Points were spent from the lots that expire first. So the balance consists of the lots that expire last.
-    lasting: points that never expire; they are spent last.
-    """
-    unspent: dict[date, int] = {}
-    balance -= max(0, min(lasting, balance))
-    for on in sorted(lots, reverse=True):
-        points = max(0, min(lots[on], balance))
-        balance -= points
-        if points:
-            unspent[on] = points
-    return dict(sorted(unspent.items()))

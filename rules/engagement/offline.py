@@ -1,4 +1,4 @@
-"""Which late events count because their device was offline (rule 16). Time receipts prove it.
+"""Which late events count because their device was offline (docs/rules.md, rule 16). Time receipts prove it.
 
 A receipt is the service's signed statement that a device was in touch with it at an instant:
 `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a keyed hash of

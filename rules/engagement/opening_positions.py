@@ -14,11 +14,11 @@ from typing import Any
 
 from rules.days import DAY, parse_moment, stamp
 from rules.engagement.account import (
-    apply_entries,
-    apply_to_days,
     bump_version,
+    days_with_entries,
     freeze_drafts,
     journalled_freezes,
+    profile_with_entries,
 )
 from rules.engagement.account_state import Account, Decision, NeedsHistory
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
@@ -117,18 +117,18 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
         raise NeedsHistory(date.min)
     dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
     check_active_dates(position, dates)
-    days = apply_to_days(account.days, account.pending)
-    repaired = apply_entries(before, account.pending)
+    days = days_with_entries(account.days, account.pending)
+    repaired = profile_with_entries(before, account.pending)
     drafts = position.drafts()
     opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
     granted = append_drafts(before.user_id, repaired.head, drafts, now) if drafts else []
-    cover = apply_entries(opened, granted).cover
+    cover = profile_with_entries(opened, granted).cover
     streak = fold(dates, cover)
     changes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     all_drafts = [*drafts, *changes]
     entries = append_drafts(before.user_id, repaired.head, all_drafts, now) if all_drafts else []
-    days |= apply_to_days({**account.days, **days}, entries)
-    changed = replace(apply_entries(opened, entries), streak=streak)
+    days |= days_with_entries({**account.days, **days}, entries)
+    changed = replace(profile_with_entries(opened, entries), streak=streak)
     after = bump_version(before, changed, now)
     return Decision(account, repaired.head, entries, days, replace(after, backfilled=after.version))
 

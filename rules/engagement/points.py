@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from rules.book.book import Books
-from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_of, points_left, total_points
+from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_date, points_left, total_points
 from rules.days import DAY, stamp
 from rules.engagement.earnings import monday_of
 from rules.engagement.events import instant_of
@@ -63,7 +63,7 @@ class Judgement:
 
 
 def is_earning(entry: Draft) -> bool:
-    """Whether an entry's points were earned, or are taken back from what was."""
+    """Whether an entry adds points that were earned, or takes earned points back."""
     if entry.kind is EntryKind.EARN and not entry.event_id:
         return False
     return entry.kind in EARNING and bool(entry.event_type and entry.activity_date)
@@ -89,14 +89,14 @@ def judgement_of(entry: Draft, books: Books) -> Judgement:
     The version that judged it decides, or a later version that took effect in the past. If this process does
     not know the version yet, the event is worth what the ledger says.
     """
-    kind, event_id, day = entry.event_type or "", entry.event_id or "", entry.activity_date
+    event_type, event_id, day = entry.event_type or "", entry.event_id or "", entry.activity_date
     occurred = instant_of(event_id)
-    version = books.rejudging(entry.rules_version, kind, occurred)
+    version = books.rejudging(entry.rules_version, event_type, occurred)
     if version is None or day is None:
         return Judgement(entry.points, entry.cap, entry.expires_on)
-    book, cap = version.book, version.book.cap(kind, occurred)
-    expires = lot_of(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
-    return Judgement(book.points(kind, occurred), cap, expires)
+    book, cap = version.book, version.book.cap(event_type, occurred)
+    expires = lot_date(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
+    return Judgement(book.points(event_type, occurred), cap, expires)
 
 
 def reversed_events(entries: Iterable[Draft]) -> set[str]:
@@ -107,27 +107,27 @@ def reversed_events(entries: Iterable[Draft]) -> set[str]:
 def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str] = ()) -> dict[Slot, int]:
     """Return the points that entries lack (above 0) or have too many (below 0), by slot, in the slots' order.
 
-    entries: all of whole weeks. Those that earn nothing are ignored. undone: ids of events that count as
-    reversed, in addition to the events that entries reverse.
+    entries: all entries of whole weeks. Entries that earn nothing are ignored. undone: ids of events that
+    count as reversed, in addition to the events that entries reverse.
     """
-    gone = {*reversed_events(entries), *undone}
+    reversed_ids = {*reversed_events(entries), *undone}
     have: Counter[Slot] = Counter()
     worth: Counter[Slot] = Counter()
     for entry in entries:
         if not is_earning(entry):
             continue
-        kind, day = entry.event_type or "", date.fromisoformat(entry.activity_date or "")
-        have[Slot(kind, day, entry.cap, entry.expires_on)] += entry.points
-        if entry.kind is EntryKind.EARN and entry.event_id not in gone:
+        event_type, day = entry.event_type or "", date.fromisoformat(entry.activity_date or "")
+        have[Slot(event_type, day, entry.cap, entry.expires_on)] += entry.points
+        if entry.kind is EntryKind.EARN and entry.event_id not in reversed_ids:
             judgement = judgement_of(entry, books)
-            worth[Slot(kind, day, judgement.cap, judgement.expires_on)] += judgement.points
+            worth[Slot(event_type, day, judgement.cap, judgement.expires_on)] += judgement.points
     must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
     return {slot: points for slot, points in changes.items() if points}
 
 
 def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot]:
-    """Return the points that each slot must have. As many as possible stay where they are.
+    """Return the points that each slot must have. As many as possible stay in the slots that have them.
 
     have: the ledger's points, after caps. worth: the events' points, before caps. Points of a slot above its
     worth are taken away. What a cap then still allows goes to the first slots in order. The sum is the same
@@ -143,15 +143,18 @@ def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter
             if slot.cap:
                 by_cap[slot.cap.points] += must[slot]
         for slot in sorted(slots, key=lambda each: each.order):
-            left = points_left(worth[slot] - must[slot], slot.cap.points if slot.cap else None, by_cap)
-            must[slot] += left
+            added = points_left(worth[slot] - must[slot], slot.cap.points if slot.cap else None, by_cap)
+            must[slot] += added
             if slot.cap:
-                by_cap[slot.cap.points] += left
+                by_cap[slot.cap.points] += added
     return must
 
 
 def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) -> list[Draft]:
-    """Return the entries that give a ledger what it lacks, gains first: so few accounts have a debt."""
+    """Return the entries that give a ledger what it lacks, gains first: so few accounts have a debt.
+
+    changes: as of shortfalls. version: of the book that the entries name.
+    """
     drafts = [
         Draft(
             EntryKind.RERATE,
@@ -176,10 +179,10 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
     """
     day = date.fromisoformat(earned.activity_date or "")
     monday = monday_of(day)
-    of_type = [
+    entries_of_type = [
         entry for entry in entries_of_weeks(entries, monday, monday) if entry.event_type == earned.event_type
     ]
-    changes = shortfalls(of_type, books, [earned.event_id or ""])
+    changes = shortfalls(entries_of_type, books, [earned.event_id or ""])
     slot = Slot(earned.event_type or "", day, earned.cap, earned.expires_on)
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
     return [
@@ -217,25 +220,27 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
     capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     entries = [entry for entry in entries if is_earning(entry)]
-    gone = reversed_events(entries)
+    reversed_ids = reversed_events(entries)
     for entry in entries:
-        day, kind = date.fromisoformat(entry.activity_date or ""), entry.event_type or ""
+        day = date.fromisoformat(entry.activity_date or "")
         monday = monday_of(day)
         weeks[monday].earned += entry.points
-        if entry.kind is not EntryKind.EARN or entry.event_id in gone:
+        if entry.kind is not EntryKind.EARN or entry.event_id in reversed_ids:
             continue
         judgement = judgement_of(entry, books)
         if judgement.cap is None:
             weeks[monday].by_book += judgement.points
         else:
             first = monday if judgement.cap.per is Period.WEEK else day
-            capped[monday, kind, judgement.cap.per, first][judgement.cap.points] += judgement.points
+            capped[monday, entry.event_type or "", judgement.cap.per, first][judgement.cap.points] += (
+                judgement.points
+            )
     for (monday, *_), by_cap in capped.items():
         weeks[monday].by_book += total_points(by_cap)
     return dict(weeks)
 
 
-Group = tuple[str, date]  # an event type, the Monday of a week
+Group = tuple[str, date]  # an event type, and the Monday of a week: events that may share a cap
 
 
 def first_place(instant: datetime) -> str:
@@ -246,8 +251,8 @@ def first_place(instant: datetime) -> str:
 def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:
     """Return how many points later entries add to the balance that the ledger had at an instant.
 
-    They are entries about what had happened by then: events that had occurred, points that had expired, and
-    reversals of redemptions, as if these had never been. entries: all entries after `first_place`.
+    Only entries count that are about what had happened by then: events that had occurred, points that had
+    expired, and reversals of redemptions that were made by then. entries: all entries after `first_place`.
     """
     place, entries = stamp(instant), list(entries)
     later = [entry.draft for entry in entries if entry.created_at > place]
@@ -295,8 +300,9 @@ def _applied_versions(group_entries: Sequence[Entry], books: Books) -> Books:
     """Return the versions that have judged a group's events.
 
     A version that took effect in the past may have been applied without an entry, if a cap allows as much as
-    before. So the most versions are taken, in the order of publishing, with which the ledger lacks nothing.
-    While a rating is under way there are none; then it is those that were published before its last entry.
+    before. So as many versions as possible are taken, in the order of publishing, with which the ledger lacks
+    no points. While a rating is under way there is no such number of versions. Then the versions are taken
+    that were published before its last entry.
     """
     drafts = [entry.draft for entry in group_entries]
     past = sorted(version.number for version in books.versions if version.is_retroactive)

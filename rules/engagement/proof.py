@@ -1,5 +1,7 @@
-"""Proofs (rule 19): an account's chain recomputed from its entries, the tree over all accounts' heads, and
-the small file that proves one entry.
+"""Proofs (docs/rules.md, rule 19).
+
+In this order: an account's chain, recomputed from its entries; the faults of a copy of a ledger; the tree
+over all accounts' newest entries; the small file that proves one entry.
 
 The tree is the one of RFC 6962, in 256 buckets. An account's bucket follows from the first byte of its user
 id's hash. Within a bucket, accounts are ordered by their names in the tree. A tree over the buckets' roots
@@ -49,7 +51,7 @@ class LedgerLink:
     shown: bytes  # encoded fields that outlive an erasure
     hidden: bytes | None  # encoded fields that an erasure takes away; None once it has taken them
     committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
-    begins: bytes = b""  # at the first entry: the salt of the chain
+    salt: bytes = b""  # of the first entry of a chain: the chain's salt
     stored: bytes = b""  # the hash that the copy has; b"": it has none
     name: bytes = b""  # at the first entry, of an erased person: the account in the tree
 
@@ -63,8 +65,11 @@ class LedgerLink:
 def link_of(entry: Entry) -> LedgerLink:
     """Return an entry of the table."""
     return LedgerLink(
-        *(entry.seq, entry.created_at, shown_bytes(entry), hidden_bytes(entry)),
-        begins=entry.begins,
+        seq=entry.seq,
+        place=entry.created_at,
+        shown=shown_bytes(entry),
+        hidden=hidden_bytes(entry),
+        salt=entry.salt,
         stored=entry.chain[:DIGEST_BYTES],
     )
 
@@ -76,7 +81,7 @@ class AccountChain:
     name: bytes  # the account in the tree
     salt: bytes  # b"" of an erased person
     seq: int = -1  # of the newest entry
-    fold: bytes = ZERO  # the hash of the newest entry
+    newest_hash: bytes = ZERO  # of the newest entry
     hashes: dict[int, bytes] = field(default_factory=dict)  # by seq, of the chain up to that entry
     contents: dict[int, bytes] = field(default_factory=dict)  # by seq, digests of the entries alone
     commitments: dict[int, bytes] = field(default_factory=dict)  # by seq, to the hidden fields
@@ -86,26 +91,27 @@ class AccountChain:
     @property
     def leaf(self) -> bytes:
         """The account's leaf in the tree of a night."""
-        return leaf_of(self.name, self.seq, self.fold)
+        return leaf_of(self.name, self.seq, self.newest_hash)
 
     def leaf_at(self, seq: int) -> bytes | None:
-        """Return the leaf that the account had when its newest entry was this; None if it had none."""
+        """Return the account's leaf as of an entry, by the entry's seq; None if there is no such entry."""
         return leaf_of(self.name, seq, self.hashes[seq]) if seq in self.hashes else None
 
 
 def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
     """Recompute an account's chain from its entries, oldest first; None if the first one begins none."""
-    if not links or not (links[0].begins or links[0].name):
+    if not links or not (links[0].salt or links[0].name):
         return None
-    salt = links[0].begins
+    salt = links[0].salt
     chain = AccountChain(links[0].name or tag_of(salt, account_id), salt)
     for number, link in enumerate(links):
-        committed = link.commitment(salt)
-        digest = content_digest(link.shown, committed)
-        chain.fold, chain.seq = link_hash(chain.fold, digest), link.seq
-        chain.hashes[link.seq], chain.commitments[link.seq] = chain.fold, committed
-        chain.contents[link.seq] = digest
-        if link.stored not in (b"", chain.fold) or (number and (link.begins or link.name)):
+        commitment_digest = link.commitment(salt)
+        content = content_digest(link.shown, commitment_digest)
+        chain.seq, chain.newest_hash = link.seq, link_hash(chain.newest_hash, content)
+        chain.hashes[link.seq] = chain.newest_hash
+        chain.contents[link.seq] = content
+        chain.commitments[link.seq] = commitment_digest
+        if link.stored not in (b"", chain.newest_hash) or (number and (link.salt or link.name)):
             chain.breaks.append(link.seq)
     return chain
 
@@ -115,7 +121,7 @@ class LedgerFault:
     """A fault of a copy of an account's ledger."""
 
     seq: int  # of the entry
-    what: str  # FLIPPED, DROPPED, ADDED or REORDERED
+    what: str  # what was done to the entry: FLIPPED, DROPPED, ADDED or REORDERED
     place: str = ""  # of the entry
 
     @property
@@ -144,15 +150,15 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
 def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return how a copy contradicts itself: faults of its order, else the first hash that does not follow.
 
-    Carried entries have no stored hash. If some lie before the reported entry, the fault may be in one of
-    them. Whoever has another copy finds out with chain_differences.
+    Carried entries have no stored hash. If there are carried entries before the reported one, the fault may
+    be in one of them. With another copy, chain_differences tells which.
     """
     if faults := order_faults(links):
         return faults
     if chain := chain_of(account_id, links):
         broken = chain.breaks
-    else:  # hashes without a chain: somebody took the salt away that it begins with
-        broken = [link.seq for link in links if link.stored or link.begins or link.name]
+    else:  # if there are hashes without a chain, somebody has removed the salt of its first entry
+        broken = [link.seq for link in links if link.stored or link.salt or link.name]
     places = {link.seq: link.place for link in links}
     return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
 
@@ -173,7 +179,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
 
 
 def _has_other_content(link: LedgerLink, other: LedgerLink) -> bool:
-    """Whether two copies of an entry differ. One whose hidden fields were erased is not compared."""
+    """Whether two copies of an entry differ. A copy whose hidden fields were erased is not compared."""
     if link.hidden is None or other.hidden is None:
         return False
     return (link.shown, link.hidden) != (other.shown, other.hidden)

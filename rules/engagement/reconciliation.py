@@ -3,7 +3,7 @@
 In this order:
 
 - the doubts, the results and the steps of a comparison;
-- the profile and the days that the ledger alone leads to (rule 6);
+- the profile and the days that the ledger alone leads to (docs/rules.md, rule 6);
 - whether ledger and lake hold the same entries (rule 7);
 - what to do about a difference.
 """
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.account import apply_entries, apply_to_days
+from rules.engagement.account import days_with_entries, profile_with_entries
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind, active_dates
 from rules.engagement.lots import expiry_of
@@ -98,7 +98,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     settings: a profile with all that the ledger does not hold: zones, all pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=(), archived=None)
-    profile = apply_entries(
+    profile = profile_with_entries(
         replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
     )
     return replace(
@@ -110,7 +110,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
 
 def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
     """Return the days that follow from these entries, by ISO date."""
-    return {when.isoformat(): day for when, day in apply_to_days({}, entries).items()}
+    return {when.isoformat(): day for when, day in days_with_entries({}, entries).items()}
 
 
 def entries_up_to(entries: Sequence[Entry], head: str) -> Sequence[Entry]:

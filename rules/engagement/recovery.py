@@ -83,7 +83,7 @@ def _with_marks(entries: Sequence[Entry]) -> list[Entry]:
             reversed_by=reversal_of.get(entry.created_at),
             active=number == len(entries),
             applied_through="",
-            folded=(),
+            carried=(),
         )
         for number, entry in enumerate(entries, 1)
     ]
@@ -95,8 +95,8 @@ def _with_hashes(entries: Sequence[Entry]) -> list[Entry]:
     hashed: list[Entry] = []
     newest_hash, salt = ZERO, b""
     for entry in entries:
-        if entry.begins:
-            newest_hash, salt = ZERO, entry.begins
+        if entry.salt:
+            newest_hash, salt = ZERO, entry.salt
         if salt:
             newest_hash = link_hash(newest_hash, content_of(entry, salt))
         hashed.append(replace(entry, chain=newest_hash + salt if salt else b""))
@@ -111,7 +111,7 @@ def _entry(row: Row) -> Entry:
         seq=row["seq"],
         balance=row["balance"],
         draft=draft_from({**row, **dates}),
-        begins=bytes.fromhex(row["seal"] or ""),
+        salt=bytes.fromhex(row["seal"] or ""),
     )
 
 

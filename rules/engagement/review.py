@@ -31,18 +31,18 @@ STAMP_LENGTH = len("2026-05-01T00:00:00.000000Z")  # an event's id begins with a
 def with_review(
     decision: Decision,
     events: Iterable[Event],
-    observed: Iterable[tuple[Event, date | None]],
+    delivered: Iterable[tuple[Event, date | None]],
     now: datetime,
 ) -> Profile:
     """Return a decision's profile, under review if the decision shows a reason.
 
-    events: the events that the decision applies, with the dates that they claimed. observed: events with the
+    events: the events that the decision applies, with the dates that they claimed. delivered: events with the
     date of their entry, or None.
     """
     before, after = decision.before.profile, decision.profile
     dates = applied_events(decision.entries)
     claims = [(event, dates[event.event_id][0]) for event in events]
-    profile = with_claim_review(after, [*claims, *unreviewed_events(after, observed)], now)
+    profile = with_claim_review(after, [*claims, *unreviewed_events(after, delivered)], now)
     profile = with_clock_review(with_zone_review(profile, now), now)
     skipped = after.cover.skipped.difference(*(forgiven for _, forgiven in after.amnesties))
     return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
@@ -104,11 +104,11 @@ def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], n
 
 
 def unreviewed_events(
-    profile: Profile, observed: Iterable[tuple[Event, date | None]]
+    profile: Profile, delivered: Iterable[tuple[Event, date | None]]
 ) -> list[tuple[Event, date]]:
     """Return the events that arrived after the last review and have an entry, each with the entry's date."""
     reviewed_until = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
-    return [(event, day) for event, day in observed if day and unstamp(event.created_at) > reviewed_until]
+    return [(event, day) for event, day in delivered if day and unstamp(event.created_at) > reviewed_until]
 
 
 def with_zone_review(profile: Profile, now: datetime) -> Profile:

@@ -22,7 +22,7 @@ ZERO = bytes(DIGEST_BYTES)
 LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each in range(7))
 NUMBER_BYTES = 8
 # Kinds of values, so that the number 1 and the text "1" are not the same.
-INTEGER, TEXT, YES = "i", "t", "b"
+INTEGER, TEXT, BOOLEAN = "i", "t", "b"
 Field = tuple[str, str, str]  # name, kind, value as a text
 
 
@@ -50,14 +50,14 @@ def entry_salt(salt: bytes, seq: int) -> bytes:
     return sha256(ENTRY_SALT + salt + number_bytes(seq)).digest()
 
 
-def commitment(entry_salt: bytes, hidden: bytes) -> bytes:
-    """Return the commitment to the hidden fields. Nobody can find them by trying without the salt."""
-    return sha256(COMMITMENT + entry_salt + hidden).digest()
+def commitment(salt: bytes, hidden: bytes) -> bytes:
+    """Return the commitment to an entry's hidden fields, which nobody can guess without the entry's salt."""
+    return sha256(COMMITMENT + salt + hidden).digest()
 
 
-def content_digest(shown: bytes, committed: bytes) -> bytes:
+def content_digest(shown: bytes, commitment_digest: bytes) -> bytes:
     """Return the digest of an entry without its predecessor."""
-    return sha256(CONTENT + committed + shown).digest()
+    return sha256(CONTENT + commitment_digest + shown).digest()
 
 
 def link_hash(before: bytes, content: bytes) -> bytes:
@@ -70,9 +70,9 @@ def tag_of(salt: bytes, account_id: str) -> bytes:
     return sha256(TAG + salt + account_id.encode()).digest()
 
 
-def leaf_of(tag: bytes, seq: int, fold: bytes) -> bytes:
-    """Return an account's leaf. seq, fold: of its newest entry, the number and the hash."""
-    return sha256(LEAF + tag + number_bytes(seq) + fold).digest()
+def leaf_of(tag: bytes, seq: int, newest_hash: bytes) -> bytes:
+    """Return an account's leaf. seq, newest_hash: number and hash of its newest entry."""
+    return sha256(LEAF + tag + number_bytes(seq) + newest_hash).digest()
 
 
 def node_of(left: bytes, right: bytes) -> bytes:
@@ -80,24 +80,29 @@ def node_of(left: bytes, right: bytes) -> bytes:
     return sha256(NODE + left + right).digest()
 
 
-# The fields that stay of an erased person's entry (rules/lake/residue.py), in the order in which they are
-# hashed.
-SHOWN_FIELDS: Mapping[str, str] = {
+# Shown fields that differ from entry to entry
+OWN_FIELDS: Mapping[str, str] = {
     "seq": INTEGER,
     "kind": TEXT,
     "points": INTEGER,
     "balance": INTEGER,
+}
+# Shown fields of which many entries have the same values: their bytes are cached
+COMMON_FIELDS: Mapping[str, str] = {
     "event_type": TEXT,
     "activity_date": TEXT,
     "freeze": TEXT,
     "freeze_date": TEXT,
     "rules_version": INTEGER,
     "cap": TEXT,
-    "is_passive": YES,
+    "is_passive": BOOLEAN,
     "expires_on": TEXT,
     "brand": TEXT,
     "measures": TEXT,
 }
+# The fields that stay of an erased person's entry (rules/lake/residue.py), in the order in which they are
+# hashed.
+SHOWN_FIELDS: Mapping[str, str] = {**OWN_FIELDS, **COMMON_FIELDS}
 # The fields that an erasure takes away, or changes.
 HIDDEN_FIELDS: Mapping[str, str] = {
     "account_id": TEXT,
@@ -130,18 +135,14 @@ def _own_fields(entry: Entry) -> list[Field]:
 
 
 def _common_values(draft: Draft) -> tuple[Any, ...]:
-    """Return the values that many entries share, in the order of SHOWN_FIELDS."""
-    return (
-        *(draft.event_type, draft.activity_date, draft.freeze, draft.freeze_date, draft.rules_version),
-        *(draft.cap, draft.is_passive, draft.expires_on, draft.brand, draft.measures),
-    )
+    """Return the values of COMMON_FIELDS, in their order."""
+    return tuple(getattr(draft, name) for name in COMMON_FIELDS)
 
 
 def _common_fields(*values: Any) -> list[Field]:
-    names = list(SHOWN_FIELDS)[-len(values) :]
     # A freeze note is written as its value, a cap as its text.
     plain = (getattr(value, "value", getattr(value, "text", value)) for value in values)
-    return fields_of(dict(zip(names, plain, strict=True)), SHOWN_FIELDS)
+    return fields_of(dict(zip(COMMON_FIELDS, plain, strict=True)), COMMON_FIELDS)
 
 
 @lru_cache(maxsize=4096)  # a writer needs it for each event, and there are few kinds and dates
@@ -157,21 +158,29 @@ def hidden_bytes(entry: Entry) -> bytes:
 def hidden_fields(entry: Entry) -> list[Field]:
     """Return the fields of an entry that an erasure takes away."""
     draft = entry.draft
-    values = (
-        *(("account_id", entry.account_id), ("created_at", entry.created_at), ("event_id", draft.event_id)),
-        *(("reward_id", draft.reward_id), ("reverses", draft.reverses), ("held_at", draft.held_at)),
-        ("reason", draft.reason),
-    )
-    return [(name, TEXT, value) for name, value in values if value is not None]
+    values = {
+        "account_id": entry.account_id,
+        "created_at": entry.created_at,
+        "event_id": draft.event_id,
+        "reward_id": draft.reward_id,
+        "reverses": draft.reverses,
+        "held_at": draft.held_at,
+        "reason": draft.reason,
+    }
+    return fields_of(values, HIDDEN_FIELDS)
 
 
 def fields_of(row: Mapping[str, Any], names: Mapping[str, str]) -> list[Field]:
-    """Return the fields of a lake's or warehouse's row, as shown_fields or hidden_fields returns them."""
+    """Return a row's fields that have a value, in the order of `names`.
+
+    row: of the lake or the warehouse, or an entry's values by name. names: SHOWN_FIELDS, HIDDEN_FIELDS or a
+    part of them.
+    """
     return [(name, kind, _text(row[name])) for name, kind in names.items() if _has_value(row.get(name), kind)]
 
 
 def _has_value(value: Any, kind: str) -> bool:
-    return bool(value) if kind == YES else value is not None
+    return bool(value) if kind == BOOLEAN else value is not None
 
 
 def _text(value: Any) -> str:
@@ -195,21 +204,24 @@ def content_of(entry: Entry, salt: bytes) -> bytes:
 def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
     """Return appended entries with their hashes. head: the entry before them; None: they begin the account.
 
-    salt: for the chain, if it begins here. An account that has entries and no chain gets none. EARN entries
-    are returned without their hash, because they may be carried and it can be computed. The last entry, and
-    the one that begins the chain, always have one.
+    salt: for a chain that begins here; b"": none may begin. An account that has entries and no chain gets
+    none. EARN entries are returned without their hash, because they may be carried and it can be computed.
+    The last entry, and the one that begins the chain, always have one.
     """
-    chain = head.chain if head else b""
-    if not chain and (head or not salt):
+    if head is None and salt:
+        newest_hash, chain_salt, new_salt = ZERO, salt, salt
+    elif head and head.chain:
+        newest_hash, chain_salt, new_salt = head.chain[:DIGEST_BYTES], head.chain[DIGEST_BYTES:], b""
+    else:
         return list(entries)
-    begins = b"" if chain else salt
-    newest_hash, salt = (chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]) if chain else (ZERO, salt)
     sealed = []
     for number, entry in enumerate(entries, 1):
-        newest_hash = link_hash(newest_hash, content_of(entry, salt))
-        has_hash = number == len(entries) or begins or entry.draft.kind is not EntryKind.EARN
-        sealed.append(replace(entry, chain=newest_hash + salt, begins=begins) if has_hash else entry)
-        begins = b""
+        newest_hash = link_hash(newest_hash, content_of(entry, chain_salt))
+        if number == len(entries) or new_salt or entry.draft.kind is not EntryKind.EARN:
+            sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt))
+        else:
+            sealed.append(entry)
+        new_salt = b""  # only the first entry of a chain has its salt
     return sealed
 
 

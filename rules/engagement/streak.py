@@ -13,17 +13,7 @@ from itertools import pairwise
 from rules.days import DAY
 
 YEAR = timedelta(days=365)
-NEWEST_KEPT = 2  # of the checkpoints
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveMark:
-    """What a profile keeps of the protection that it has put away (rules.engagement.archive)."""
-
-    until: date  # the active date up to which freezes, covered dates and old pauses are in the archive
-    left: int  # freezes granted up to that date, less the dates that freezes covered; below 0: a debt
-    spent: int  # how many dates freezes covered
-    digest: str  # of the archive that belongs to this profile
+NEWEST_KEPT = 2  # how many of the newest checkpoints are always kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +30,25 @@ class Checkpoint:
     length: int
     longest: int
     active_days: int
-    spent: int  # how many dates freezes covered
+    freezes_used: int  # how many dates freezes covered
 
     @property
     def text(self) -> str:
         """The checkpoint as it is stored: `2026-05-31 12 90 300 4`."""
-        return f"{self.last.isoformat()} {self.length} {self.longest} {self.active_days} {self.spent}"
+        return f"{self.last.isoformat()} {self.length} {self.longest} {self.active_days} {self.freezes_used}"
 
     @classmethod
     def of(cls, text: str) -> "Checkpoint":
         """Read a text; raises ValueError."""
-        last, length, longest, active_days, spent = text.split(" ")
-        return cls(date.fromisoformat(last), int(length), int(longest), int(active_days), int(spent))
+        last, *numbers = text.split(" ")
+        length, longest, active_days, freezes_used = map(int, numbers)
+        return cls(date.fromisoformat(last), length, longest, active_days, freezes_used)
 
 
 def with_checkpoint(checkpoints: tuple[Checkpoint, ...], checkpoint: Checkpoint) -> tuple[Checkpoint, ...]:
     """Add a month's checkpoint. The third newest goes, unless it is the last of its year."""
     with_new = [*checkpoints, checkpoint]
-    third = -NEWEST_KEPT - 1
+    third = -NEWEST_KEPT - 1  # its index from the end
     if len(with_new) > NEWEST_KEPT and with_new[third].last.year == with_new[third + 1].last.year:
         del with_new[third]
     return tuple(with_new)
@@ -87,12 +78,15 @@ class StreakStatus(StrEnum):
 class Cover:
     """What protects a streak."""
 
-    # (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each that was
-    # returned. A freeze that is returned after it covered a date leaves -1 available: the next grant pays it.
+    # (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each revocation.
+    # A freeze that is revoked after it covered a date leaves -1 available: the next grant pays it.
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
-    skipped: frozenset[date] = frozenset()  # dates that the user's zone never had, or that are forgiven
-    archived: ArchiveMark | None = None  # if there is an archive, freezes and pauses are the later ones only
+    # Dates that the user's zone never had, and the dates of amnesties (Profile.amnesties has these apart)
+    skipped: frozenset[date] = frozenset()
+    archived: "ArchiveMark | None" = (
+        None  # if there is an archive, freezes and pauses are the later ones only
+    )
     # The streak that was imported from another system; dates up to its end are already in it (rule 20)
     opening: Checkpoint | None = None
 
@@ -101,9 +95,19 @@ class Cover:
         return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
-        """Return the freezes granted up to a date, without those returned by then, or used in the archive."""
-        archived = self.archived.left if self.archived else 0
+        """Return the freezes granted up to a date, less those revoked by then or spent in the archive."""
+        archived = self.archived.freezes_left if self.archived else 0
         return archived + sum(change for since, change in self.freezes if since <= day)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMark:
+    """What a profile keeps of the protection that it has put away (rules.engagement.archive)."""
+
+    until: date  # the active date up to which freezes, covered dates and old pauses are in the archive
+    freezes_left: int  # freezes granted up to that date, less the dates that freezes covered; below 0: a debt
+    freezes_used: int  # how many dates freezes covered
+    digest: str  # of the archive that belongs to this profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +138,16 @@ class ShownStreak:
     last: date | None
     active_days: int
     freezes_available: int
-    spent: tuple[date, ...] = ()
+    spent: tuple[date, ...] = ()  # dates that a freeze covered, ascending
 
 
-def walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tuple[bool, tuple[date, ...]]:
-    """Go over the dates strictly between two dates, and spend a freeze on each miss.
+def spend_freezes(
+    spent: tuple[date, ...], after: date, until: date, cover: Cover
+) -> tuple[bool, tuple[date, ...]]:
+    """Spend a freeze on each missed date strictly between two dates.
 
-    Returns whether the run survives, and all dates that a freeze covers.
+    spent: the dates that freezes have covered before. Returns whether the run survives, and all dates that
+    freezes have covered then.
     """
     day = after + DAY
     while day < until:
@@ -167,8 +174,8 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
         return state
     if day < state.last:
         raise ValueError(f"{day} is before {state.last}: fold the whole history")
-    alive, spent = walk(state.spent, state.last, day, cover)
-    length = state.length + 1 if alive else 1
+    survives, spent = spend_freezes(state.spent, state.last, day, cover)
+    length = state.length + 1 if survives else 1
     checkpoints = state.checkpoints
     if ends_month(state.last, day):
         checkpoints = with_checkpoint(checkpoints, state.checkpoint)
@@ -204,7 +211,7 @@ def resumed_streak(state: Streak | None, since: date) -> Streak | None:
     if state is None or index is None:
         return None
     start = checkpoints[index]
-    spent = state.spent[: start.spent]
+    spent = state.spent[: start.freezes_used]
     return Streak(start.last, start.length, start.longest, start.active_days, spent, checkpoints[:index])
 
 
@@ -218,13 +225,13 @@ def shown_streak(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak
         return ShownStreak(0, 0, StreakStatus.NONE, None, 0, cover.granted(as_of))
     if as_of < state.last:
         raise ValueError(f"{as_of} is before {state.last}: fold the history up to it")
-    alive, spent = walk(state.spent, state.last, as_of, cover)
+    survives, spent = spend_freezes(state.spent, state.last, as_of, cover)
     status = StreakStatus.BROKEN
-    if alive:
-        safe = as_of == state.last or cover.is_neutral(as_of)
-        status = StreakStatus.ACTIVE if safe else StreakStatus.AT_RISK
+    if survives:
+        needs_no_event = as_of == state.last or cover.is_neutral(as_of)
+        status = StreakStatus.ACTIVE if needs_no_event else StreakStatus.AT_RISK
     return ShownStreak(
-        current=state.length if alive else 0,
+        current=state.length if survives else 0,
         longest=state.longest,
         status=status,
         last=state.last,
@@ -255,76 +262,17 @@ def net_freezes(changes: Iterable[tuple[date, int]]) -> tuple[tuple[date, int], 
     return tuple(sorted((day, change) for day, change in net.items() if change))
 
 
-def return_date(state: Streak | None, cover: Cover, granted: date, today: date) -> date:
-    """Return from which date on a returned freeze is gone. granted: the date of its grant.
+def revocation_date(state: Streak | None, cover: Cover, granted: date, today: date) -> date:
+    """Return from which date on a revoked freeze is gone. granted: the date of its grant.
 
-    A freeze that no covered date needs is gone from its grant on: grant and return add up to 0, as if it had
-    never been there. One that has been used stays used, and is gone from today on.
+    A freeze that no covered date needs is gone from its grant on, as if it had never been granted. A freeze
+    that has covered a date stays spent. It is gone from today on, so the next grant pays for it.
     """
     as_of = max(today, state.last) if state else today
     without = replace(cover, freezes=(*cover.freezes, (granted, -1)))
     covered = enumerate(shown_streak(state, cover, as_of).spent)
     is_unused = all(without.granted(day) > spent_before for spent_before, day in covered)
     return granted if is_unused else max(today, granted)
-
-
-class DateReason(StrEnum):
-    """Why a date counts or does not."""
-
-    COUNTED = "counted"
-    FREEZE = "covered_by_freeze"
-    PAUSE = "paused"
-    SKIPPED = "skipped_by_zone"
-    AMNESTY = "amnesty"
-    MISSED = "missed"
-    OPEN = "not_over_yet"
-    BEFORE = "before_first_activity"
-
-
-def explain_date(streak: Streak | None, cover: Cover, day: date, today: date) -> tuple[DateReason, int]:
-    """Return why a date counts or does not, and the length of the streak after it.
-
-    streak: with the active dates up to that date, and no later ones.
-    """
-    if streak is None:
-        return DateReason.BEFORE, 0
-    length = shown_streak(streak, cover, day).current
-    if day == streak.last:
-        return DateReason.COUNTED, length
-    if day in cover.skipped:
-        return DateReason.SKIPPED, length
-    if cover.is_neutral(day):
-        return DateReason.PAUSE, length
-    if day >= today:
-        return DateReason.OPEN, length
-    # Later activity does not change which freezes were used before it, so this walk decides.
-    _, spent = walk(streak.spent, streak.last, day + DAY, cover)
-    return (DateReason.FREEZE, length) if day in spent else (DateReason.MISSED, 0)
-
-
-def covered_dates(
-    streak: Streak | None, cover: Cover, span: tuple[date, date], today: date
-) -> list[tuple[date, DateReason]]:
-    """Return the dates of a span that a freeze, a pause or the zone covers, oldest first; none after today.
-
-    streak, cover: with their archive. span: the first and the last date, both included. A covered date may be
-    active, too: activity on a paused date counts. Reasons are those of `explain_date`. Dates before the
-    user's first active date may be among them; callers leave them out.
-    """
-    if streak is None:
-        return []
-    spent = set(shown_streak(streak, cover, max(today, streak.last)).spent)
-    covered: list[tuple[date, DateReason]] = []
-    day, last = span
-    while day <= min(last, today):
-        if day in cover.skipped:
-            covered.append((day, DateReason.SKIPPED))
-        elif cover.is_neutral(day):
-            covered.append((day, DateReason.PAUSE))
-        elif day in spent:
-            covered.append((day, DateReason.FREEZE))
-        day += DAY
-    return covered
 
 
 def cover_until(cover: Cover, last: date) -> Cover:
@@ -343,9 +291,9 @@ def cover_until(cover: Cover, last: date) -> Cover:
 def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     """Whether a state that was folded with one cover is still right with another. Both end at the same date.
 
-    Freezes that are gone change nothing if each date that a freeze covered still has one. A date that lacked
-    a freeze then lacks it now, too. The answer may be no although the state would be the same; then the
-    caller folds all dates anew.
+    Freezes that are gone change nothing if each date that a freeze covered still has one: with fewer freezes,
+    a date that no freeze covered stays uncovered. The answer may be no although the state would be the same;
+    then the caller folds all dates anew.
     """
     if (before.pauses, before.skipped, before.opening) != (now.pauses, now.skipped, now.opening):
         return False
@@ -357,14 +305,14 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     return all(now.granted(day) > spent_before for spent_before, day in covered)
 
 
-def is_possible_streak(state: Streak) -> bool:
+def is_consistent_streak(state: Streak) -> bool:
     """Whether a streak and its checkpoints agree with each other. A damaged profile may have any values."""
     steps = [*state.checkpoints, state.checkpoint]
     return all(0 < step.length <= step.longest <= step.active_days for step in steps) and all(
         earlier.last < later.last
         and 0 < later.active_days - earlier.active_days <= (later.last - earlier.last).days
         and earlier.longest <= later.longest
-        and earlier.spent == sum(day < earlier.last for day in state.spent)
+        and earlier.freezes_used == sum(day < earlier.last for day in state.spent)
         for earlier, later in pairwise(steps)
     )
 

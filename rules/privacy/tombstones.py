@@ -1,4 +1,4 @@
-"""Hashes in place of persons' ids (rule 10).
+"""Hashes in place of persons' ids (docs/rules.md, rule 10).
 
 Tombstones say by keyed hashes whose data must not come back. Logs name a person by a hash, too.
 """

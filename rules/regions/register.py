@@ -1,4 +1,4 @@
-"""The register (rule 23): one item that says which region writes, and how it changes.
+"""The register (docs/rules.md, rule 23): one item that says which region writes, and how it changes.
 
 A process uses what it has read of the register for LEASE_SECONDS, counted from when it *began* to read. A
 promotion waits for a longer time after each change of the register. Then no process uses the earlier state

@@ -60,8 +60,8 @@ def _chain(base: Head, new: Sequence[Entry]) -> bytes:
     """Return the last entry's hash and salt; b"" if its chain has not begun."""
     digest, salt = base.chain[:DIGEST_BYTES], base.chain[DIGEST_BYTES:]
     for entry in new:
-        if entry.begins:
-            digest, salt = ZERO, entry.begins
+        if entry.salt:
+            digest, salt = ZERO, entry.salt
         if salt:
             digest = link_hash(digest, content_of(entry, salt))
     return digest + salt if salt else b""

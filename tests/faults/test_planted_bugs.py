@@ -125,14 +125,14 @@ def events_left_unstored(patch: Patch) -> None:
 
 
 def no_watermark_on_days(patch: Patch) -> None:
-    real = rules.engagement.account.apply_to_days
+    real = rules.engagement.account.days_with_entries
 
     def absorb(days: Any, entries: Any) -> Any:
         from dataclasses import replace
 
         return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
 
-    patch.setattr(rules.engagement.account, "apply_to_days", absorb)
+    patch.setattr(rules.engagement.account, "days_with_entries", absorb)
 
 
 def late_dates_do_not_rejoin_runs(patch: Patch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement import boards as board_snapshots
-from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, count_scores, write_snapshot
+from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
@@ -18,6 +18,7 @@ from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from local.cloud.processes import free_port
 from processors import ranks
+from processors.ranks import count_scores
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS

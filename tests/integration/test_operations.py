@@ -172,11 +172,11 @@ def consumer(door: Any) -> Any:
 
 def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any, gauges: Gauges) -> None:
     applied = NOW - timedelta(minutes=30)
-    gauges.store(applied)
+    gauges.note_stored(applied)
     gauges.count("engagement", 1, [record(applied)], applied + timedelta(seconds=0.7))
     assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.7, None)
     for minutes in (20, 20, 5, 0):
-        gauges.store(NOW - timedelta(minutes=minutes))
+        gauges.note_stored(NOW - timedelta(minutes=minutes))
     told = consumer(door)
     assert told["behind_seconds"] == 1200
     assert datetime.fromisoformat(told["waiting_since"]) == NOW - timedelta(minutes=20)
@@ -185,22 +185,22 @@ def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any,
 
 
 def test_a_consumer_that_never_worked_is_late_too(door: Any, gauges: Gauges) -> None:
-    gauges.store(NOW - timedelta(minutes=3))
+    gauges.note_stored(NOW - timedelta(minutes=3))
     told = consumer(door)
     assert (told["name"], told["behind_seconds"], told["last_batch_at"]) == ("engagement", 180, None)
 
 
 def test_events_of_the_minute_in_which_the_consumer_stopped_are_seen(door: Any, gauges: Gauges) -> None:
     stopped = NOW - timedelta(seconds=50)
-    gauges.store(stopped)
+    gauges.note_stored(stopped)
     gauges.count("engagement", 1, [record(stopped)], stopped)
-    gauges.store(stopped + timedelta(seconds=1))
+    gauges.note_stored(stopped + timedelta(seconds=1))
     assert consumer(door)["behind_seconds"] == 49
 
 
 def test_who_sends_an_event_is_not_hindered_by_gauges_that_are_away() -> None:
     for url in ("", NOWHERE):
-        Gauges(url).store(NOW)
+        Gauges(url).note_stored(NOW)
 
 
 def test_reasons_have_no_numbers_of_the_operating_system(door: Any) -> None:

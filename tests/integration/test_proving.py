@@ -125,9 +125,9 @@ def test_a_ledger_rewritten_with_all_its_hashes_contradicts_the_root(town: Town)
     town.reconcile("first")
     user = town.users[0]
     entries, _ = town.accounts.ledger.after(user, "0")
-    bare = [replace(each, chain=b"", begins=b"", folded=()) for each in entries]
+    bare = [replace(each, chain=b"", salt=b"", carried=()) for each in entries]
     bare[1] = replace(bare[1], draft=replace(bare[1].draft, event_id=f"{bare[1].draft.event_id}x"))
-    for each in seal_entries(bare, None, entries[0].begins):
+    for each in seal_entries(bare, None, entries[0].salt):
         town.put("RewardsLedger", entry_item(each))
     told = town.reconcile("second", everybody=True)
     assert told["frozen"] == [user]

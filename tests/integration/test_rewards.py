@@ -325,8 +325,8 @@ def test_a_process_that_dies_anywhere_leaves_one_redemption_and_one_reversal(
         assert taken(dynamodb, mug).out == 1
         dying = Dying(dynamodb, dies_at, how)
         with contextlib.suppress(Killed, Exception):
-            process(dying).failed(user, entry.created_at, DESK, now)
-        told = process(dynamodb).failed(user, entry.created_at, DESK, now)
+            process(dying).report_failed(user, entry.created_at, DESK, now)
+        told = process(dynamodb).report_failed(user, entry.created_at, DESK, now)
         assert told.redemption.fulfilment == "failed"
         assert taken(dynamodb, mug).out == 0
         assert process(dynamodb).store.owned(user, mug) == 0
@@ -345,7 +345,7 @@ def test_a_failure_and_reversals_at_once_give_back_once(api: Site, user: str) ->
         def undo(at: int, place: str = place, shops: Any = shops) -> str:
             if at % 2:
                 return "reversed" if shops[at].reverse(user, place, now) else ""
-            told = shops[at].failed(user, place, DESK, now)
+            told = shops[at].report_failed(user, place, DESK, now)
             return "again" if told.duplicate else "failed"
 
         came = at_once(undo, 6)

@@ -43,7 +43,7 @@ def boosts_are_forgotten(patch: Patch) -> None:
 def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
     date_of = real("rules.days.date_of")
     patch.setattr(
-        "ingest.engagement.events.date_of",
+        "ingest.engagement.event_body.date_of",
         lambda moment, named, stored: date_of(replace(moment, offset=None), named, stored),
     )
 
@@ -51,7 +51,7 @@ def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
 def anybody_may_backfill(patch: Patch) -> None:
     check_age = real("rules.engagement.events.check_age")
     patch.setattr(
-        "ingest.engagement.events.check_age",
+        "ingest.engagement.event_body.check_age",
         lambda moment, now, may_backfill: check_age(moment, now, True),
     )
 

@@ -28,7 +28,7 @@ from rules.engagement.events import Event, event_id, measures_of
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.lots import Expiry, Position, settlement_of
 from rules.engagement.points import balancing_entries, clawback, shortfalls
-from rules.engagement.streak import fold, return_date, shown_streak
+from rules.engagement.streak import fold, revocation_date, shown_streak
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
 from tests.support.point_story import BASES, KINDS, WholeWorld
@@ -233,7 +233,7 @@ class Told:
         more: Json = {}
         if place in self.granted:
             profile = self.world.profile
-            gone = return_date(profile.streak, profile.cover, self.granted[place], act.at.date())
+            gone = revocation_date(profile.streak, profile.cover, self.granted[place], act.at.date())
             more = {"freeze": FreezeNote.REVOKED, "freeze_date": gone.isoformat()}
         draft = Draft(
             EntryKind.REVERSE, -entry.draft.points, reverses=place, held_at=entry.draft.held_at, **more

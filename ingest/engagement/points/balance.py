@@ -1,4 +1,4 @@
-"""What a user can spend now, by the ledger itself (rules 6 and 11)."""
+"""What a user can spend now, by the ledger itself (docs/rules.md, rules 6 and 11)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from rules.engagement.ledger import OPENED_AT, debt_of
 from rules.engagement.lots import Hold, held_points, open_lots
 from rules.engagement.points import AS_OF_MAX, first_place, points_added_later
 
-ENTRIES_MAX = 10_000  # that one request reads
+ENTRIES_MAX = 10_000  # one request reads no more entries
 AVAILABLE = whole("what can be spent: balance - held", 0)
 DEBT = whole("what is owed: what is earned next pays it", 0)
 POINTS_MAX = 1_000_000_000  # of one hold or redemption
@@ -54,17 +54,17 @@ BALANCE = closed_object(
 
 @dataclass(frozen=True, slots=True)
 class Balances:
-    """Reads balances: strongly, from the newest entries. A profile may be some moments behind them."""
+    """Reads balances, strongly consistent, from the newest entries: a profile may be behind them."""
 
     accounts: AccountStore
     settler: Settler
 
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
-        """Return the balance, what of it is held, what is left to spend, and when it expires.
+        """Return the balance, the points of it that are held, that can be spent, and that expire, with dates.
 
-        What has expired by now is written first.
+        Points that have expired by now are written first.
         """
-        # First the profile: a hold that it lacks has been captured by an entry that is read after it.
+        # The profile is read first: if an entry has captured a hold meanwhile, that entry is in the balance.
         profile = self.accounts.profile(user_id)
         if is_due(profile, now):
             profile = self.settler.settle(user_id, now)
@@ -87,20 +87,21 @@ class Balances:
     def as_of(self, user_id: str, instant: datetime, now: datetime) -> dict[str, Any]:
         """Return the balance at an instant: what the ledger said then, and what was true then.
 
-        True is what had been earned and had expired by then, also where an entry came later; a redemption
-        that was reversed is as if it had never been. Reads the entries since that instant, and those of its
-        week. Raises 422 for an instant ahead, more than 400 days ago, or before more than 10,000 entries.
+        The true balance counts all points that had been earned or had expired by then, even if their entry
+        was written later, and leaves out redemptions that were reversed later. Reads the entries since that
+        instant, and those of its week. Raises 422 for an instant ahead, more than 400 days ago, or before
+        more than 10,000 entries.
         """
         if not now - AS_OF_MAX <= instant <= now:
             raise invalid_field("as_of", f"must be one of the last {AS_OF_MAX.days} days")
         profile = self.accounts.profile(user_id)
         if is_due(profile, now):
             self.settler.settle(user_id, now)
-        # The page leaves its second bound out.
+        # A page leaves out its second bound, so a microsecond is added.
         newest = self.accounts.ledger.page(user_id, OPENED_AT, stamp(instant + MICROSECOND), 1)
         balance, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
         try:
-            if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # known without reading them
+            if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # no need to read them
                 raise TooManyEntries(ENTRIES_MAX)
             entries, _ = self.accounts.ledger.after(
                 user_id, first_place(instant), consistent=False, most=ENTRIES_MAX

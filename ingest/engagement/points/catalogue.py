@@ -1,4 +1,4 @@
-"""The catalogue of rewards in force (rule 13), what is left of each, and what of it a user can have."""
+"""The catalogue of rewards (docs/rules.md, rule 13): how many are left, and how many a user may have."""
 
 import re
 import time
@@ -29,9 +29,9 @@ from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Reward
 from rules.days import stamp
 
 PAGE_DEFAULT, PAGE_MAX = 20, 100
-# One process counts no more often what is left of a stock, which takes five reads.
+# A process uses the count of a stock so long, because counting takes five reads.
 STOCK_CACHE_SECONDS = 15
-STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
+STOCK_READERS = 8  # stocks counted at the same time: one after the other, twenty would take half a second
 _REWARD: dict[str, Schema] = {
     "reward": text("its id"),
     "title?": text("what people see in place of the id; plain text"),
@@ -65,13 +65,13 @@ USER_CATALOGUE = _catalogue(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Shows the rewards that are offered, by id."""
+    """Shows the rewards that are offered, ordered by id."""
 
     books: BookStore
     stock: RewardStock
     store: RedemptionStore
     balances: Balances
-    # What was left of each (reward, stock), as (until when that is shown, how many).
+    # By (reward, stock): the monotonic second until which a count is shown, and how many were left.
     counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reverse an event and what it earned: a refunded purchase, detected fraud (rule 12)."""
+"""Reverse an event and what it earned: a refunded purchase, detected fraud (docs/rules.md, rule 12)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ class Clawbacks:
     """Commands that reverse events, and what these earned."""
 
     commands: Commands
-    books: BookStore  # they say what other events earn once the reversed one leaves its cap free
+    books: BookStore  # say what other events earn when the reversed one no longer uses their cap
 
     def claw_back(self, user_id: str, event_id: str, reason: str, key: str, now: datetime) -> CommandResult:
         """Reverse an event; returns its CLAWBACK.
 
-        Raises 404 for an event without an entry, 409 already_reversed, or conflict for a key used with
-        another body. It reads the entries since the weeks that the event can count in.
+        Raises 404 for an event without an entry, 409 already_reversed, or 409 conflict for a key used with
+        another body. It reads all entries since the first week that the event can count in.
         """
         _check_id(event_id)
         books = self.books.look()
@@ -51,7 +51,7 @@ class Clawbacks:
             return Command(draft, entries_before=tuple(earlier_drafts), reversed_entry=earn, days=days)
 
         result = self.commands.once(user_id, f"clawback:{key}", f"{event_id} {reason}", now, command)
-        # A lot that had expired has less to lose now. Who reads the balance before would write it.
+        # Less of an expired lot may be gone now. So what expired is settled at once, and no reader has to.
         self.commands.settler.settle(user_id, now)
         return result
 
@@ -70,11 +70,12 @@ class Clawbacks:
 
 
 def _midnight(day: date, like: datetime) -> datetime:
+    """Return the beginning of a date in the zone of `like`."""
     return datetime(day.year, day.month, day.day, tzinfo=like.tzinfo)
 
 
 def _check_id(event_id: str) -> None:
-    """Raise 404 for what can be no event's id."""
+    """Raise 404 for a text that no event can have as its id."""
     if not is_stamp(event_id.partition("#")[0]):
         raise ApiError(404, "not_found", "there is no such event")
 
@@ -82,7 +83,8 @@ def _check_id(event_id: str) -> None:
 def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
     """Return an event's EARN; raises 404, 409 already_reversed.
 
-    The ledger says what was reversed, not the mark: a writer that was late may have put the EARN once more.
+    The CLAWBACK entries say which events were reversed. The mark reversed_by on the EARN may be missing: a
+    late writer may have put the EARN once more.
     """
     if event_id in reversed_events(entry.draft for entry in entries):
         raise ApiError(409, "already_reversed", "the event was reversed before")

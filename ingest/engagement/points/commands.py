@@ -1,6 +1,6 @@
-"""How a command on points writes its ledger entry (rule 6): once for a key, whoever else writes there.
+"""How a command on points writes its ledger entry, once for a key (docs/rules.md, rule 6).
 
-What the commands are: spending.py, redemptions.py, holds.py and clawbacks.py.
+The commands themselves are in spending.py, redemptions.py, holds.py and clawbacks.py.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +21,14 @@ from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, InsufficientBalance
 from rules.engagement.lots import held_points, holds_without
 
-COMMAND = "\x1f"  # before a command's key in its claim: no sender's key has this letter
-REDEEM = "redeem:"  # before a redemption's key, likewise
-FREE_FREEZE = "free-freeze:"  # before the month and number of a free freeze, likewise
-CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
+# Beginnings of the keys that claims have. The first one stands before each command's key, so it is never the
+# key of an event: no sender's key has this character.
+COMMAND = "\x1f"
+REDEEM = "redeem:"  # then the idempotency key of a redemption
+FREE_FREEZE = "free-freeze:"  # then the month and number of a free freeze
+# HeadMoved.failed has the indices of the further actions: 0 is the profile, and 1 the claim of the command's
+# key.
+CLAIM_INDEX = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,16 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The entry that a command writes."""
+    """What a command writes: one entry, and what belongs to it."""
 
     draft: Draft
-    free_freeze: str | None = None  # the one of the month's free freezes that it takes
-    hold_id: str | None = None  # of the hold that it captures
-    entries_before: tuple[Draft, ...] = ()  # those that belong to it and come first
-    reversed_entry: Entry | None = None  # the one that it reverses
-    # The days that its entries change, as they were read
+    free_freeze: str | None = None  # the claim's key of the free freeze that the command takes, if any
+    hold_id: str | None = None  # the hold that the command captures, if any
+    entries_before: tuple[Draft, ...] = ()  # entries that belong to the command and come before its own
+    reversed_entry: Entry | None = None  # the entry that the command reverses, if any
+    # The days that the entries change, as they were read
     days: Mapping[date, Day | None] = field(default_factory=dict)
-    # Returns the further actions of its transaction, once the entry has its place
+    # Returns further actions of the same transaction, given the entry with its place
     further_actions: Callable[[Entry], Sequence[dict[str, Any]]] = lambda _: ()
 
 
@@ -58,14 +62,21 @@ class Commands:
     claims: ClaimStore
     claims_table: str  # a command's transaction puts the claim of its key there
     cache: EngagementCache
-    settler: Settler  # what has expired is written before what a command writes
+    settler: Settler  # writes the points that have expired, before a command writes
 
     def once(
-        self, user_id: str, key: str | None, body: str, now: datetime, make: Callable[[Account], Command]
+        self,
+        user_id: str,
+        key: str | None,
+        body: str,
+        now: datetime,
+        command_of: Callable[[Account], Command],
     ) -> CommandResult:
         """Apply a command at most once for a key: its transaction also puts the claim of the key.
 
-        Without a key, each call is a command of its own.
+        Without a key, each call is a command of its own. body: what the caller asks for, as a text; the same
+        key with another body is a conflict (409). command_of: makes the command for an account as it was
+        read.
         """
 
         def earlier_result() -> CommandResult | None:
@@ -76,7 +87,7 @@ class Commands:
 
         def attempt(account: Account) -> CommandResult:
             try:
-                return self.attempt(account, now, make, claim=(key, body) if key else None)
+                return self.attempt(account, now, command_of, claim=(key, body) if key else None)
             except HeadMoved as error:
                 if CLAIM_INDEX in error.failed and (earlier := earlier_result()):
                     return earlier
@@ -85,7 +96,8 @@ class Commands:
         try:
             return self.retry(user_id, now, attempt)
         except ApiError:
-            # An attempt with the same key may have taken, at the same time, what this one found gone.
+            # Another attempt with the same key may have succeeded meanwhile, and so caused this refusal: it
+            # took the last item or the points. Then its result is the answer.
             if earlier := earlier_result():
                 return earlier
             raise
@@ -118,7 +130,7 @@ class Commands:
             account = Account(self.accounts.profile(user_id), {})
             if is_due(account.profile, now):
                 account = Account(self.settler.settle(user_id, now), {})
-            if account.profile.version == failed_version:
+            if account.profile.version == failed_version:  # not changed since the failure: see above
                 account = Account(self.settler.settle(user_id, now), {})
             failed_version = account.profile.version
             try:
@@ -140,14 +152,15 @@ class Commands:
         self,
         account: Account,
         now: datetime,
-        make: Callable[[Account], Command],
+        command_of: Callable[[Account], Command],
         claim: tuple[str, str] | None = None,
     ) -> CommandResult:
         """Write what a command makes of an account as it was read.
 
-        claim: of its key, (key, body). Raises HeadMoved, ProjectionMoved or InsufficientBalance.
+        claim: (key, body) of the command's claim; None: it has no key. Raises HeadMoved, ProjectionMoved or
+        InsufficientBalance.
         """
-        command = make(account)
+        command = command_of(account)
         drafts = [*command.entries_before, command.draft]
         account = replace(account, days={**account.days, **command.days})
         decision = self.accounts.decision_of(account, lambda each: decide(each, (), now, drafts))
@@ -163,7 +176,7 @@ class Commands:
         return CommandResult(entry)
 
     def change(self, user_id: str, now: datetime, change: Change) -> Profile:
-        """Change a profile without an entry, after what has expired; returns it.
+        """Write the points that have expired, then change the profile without an entry; returns the profile.
 
         Raises AccountContended, and 409 where `change` raises InsufficientBalance.
         """
@@ -184,8 +197,9 @@ class Commands:
 def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:
     """Return a command's decision, with its hold ended.
 
-    Raises InsufficientBalance if it spends points that a hold reserves. A hold that is captured has reserved
-    its own: where a clawback left less than all holds reserve, who comes first is served.
+    Raises InsufficientBalance if the command spends points that a hold reserves. A command that captures a
+    hold spends the points that this hold reserves. So if a clawback has left less than all holds reserve, the
+    holds that are captured first are served.
     """
     profile = replace(decision.profile, holds=holds_without(decision.profile.holds, command.hold_id or ""))
     reserved, spent = held_points(profile.holds, now), -command.draft.points

@@ -1,4 +1,4 @@
-"""Holds (rule 11): reserve points of a user, then capture or release them."""
+"""Holds (docs/rules.md, rule 11): reserve points of a user, then capture or release them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from rules.engagement.lots import (
     new_hold,
 )
 
-RELEASED, LAPSED = "released", "lapsed"
+HELD, CAPTURED, RELEASED, LAPSED = "held", "captured", "released", "lapsed"  # the statuses of a hold
 HOLD = closed_object(
     {
         "points": whole("", 1, POINTS_MAX),
@@ -43,16 +43,19 @@ CAPTURE = closed_object({"points?": whole("how many of the held points are spent
 
 @dataclass(frozen=True, slots=True)
 class HoldResult:
-    """A hold, and how it stands: held, captured, released or lapsed."""
+    """A hold, and its status."""
 
     hold: Hold
-    status: str = "held"
+    status: str = HELD
     duplicate: bool = False  # the key was used before
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Commands about holds. A hold's end is a claim, so a late attempt learns how it ended."""
+    """Commands about holds. The end of a hold is stored as a claim, so a late attempt learns how it ended.
+
+    The claim's target is `released`, `lapsed`, or the place of the entry that captured the hold.
+    """
 
     commands: Commands
 
@@ -63,11 +66,13 @@ class Holds:
         body.
         """
         wanted = new_hold(user_id, request, now)
-        results: list[HoldResult] = []  # of each attempt
+        results: list[HoldResult] = []  # one of each attempt: the last attempt's is the answer
 
         def add_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
             profile = account.profile
-            at = clock_of(profile, now)
+            at = clock_of(
+                profile, now
+            )  # no earlier than the newest entry, whatever this process's clock says
             if earlier := self._earlier_result(user_id, profile, wanted, at):
                 results.append(earlier)
                 return profile, ()
@@ -101,12 +106,12 @@ class Holds:
         for hold in profile.holds:
             if hold.hold_id == wanted.hold_id:
                 _check_same(_body(hold), wanted)
-                return HoldResult(hold, "held" if hold.is_open(now) else LAPSED, duplicate=True)
+                return HoldResult(hold, HELD if hold.is_open(now) else LAPSED, duplicate=True)
         claim = self._claim_of(user_id, wanted.hold_id, now)
         if claim is None:
             return None
         _check_same(claim.body_hash, wanted)
-        status = claim.target if claim.target in (RELEASED, LAPSED) else "captured"
+        status = claim.target if claim.target in (RELEASED, LAPSED) else CAPTURED  # else an entry's place
         return HoldResult(_from_body(wanted.hold_id, claim.body_hash), status, duplicate=True)
 
     def capture(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
@@ -117,7 +122,7 @@ class Holds:
         """
 
         def attempt(account: Account) -> CommandResult:
-            hold = _find(account.profile, hold_id)
+            hold = _hold_of(account.profile, hold_id)
             if hold is None:
                 return self._capture_result(user_id, hold_id, points, now)
             at = max(clock_of(account.profile, now), unstamp(hold.held_at))
@@ -130,7 +135,10 @@ class Holds:
                 EntryKind.REDEEM, -(points or hold.points), reward_id=hold.reward_id, held_at=hold.held_at
             )
             return self.commands.attempt(
-                account, at, lambda _: Command(draft, hold_id=hold_id), claim=(_key(hold_id), _body(hold))
+                account,
+                at,
+                lambda _: Command(draft, hold_id=hold_id),
+                claim=(_claim_key(hold_id), _body(hold)),
             )
 
         return self.commands.retry(user_id, now, attempt)
@@ -152,11 +160,11 @@ class Holds:
 
         Releasing one that is released or has lapsed changes nothing.
         """
-        results: list[HoldResult] = []  # of each attempt
+        results: list[HoldResult] = []  # one of each attempt: the last attempt's is the answer
 
         def remove_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
             profile = account.profile
-            hold = _find(profile, hold_id)
+            hold = _hold_of(profile, hold_id)
             if hold is None:
                 results.append(self._release_result(user_id, hold_id, now))
                 return profile, ()
@@ -178,24 +186,26 @@ class Holds:
         return HoldResult(_from_body(hold_id, claim.body_hash), claim.target, duplicate=True)
 
     def _claim_of(self, user_id: str, hold_id: str, now: datetime) -> IdempotencyClaim | None:
-        key = _key(hold_id)
+        key = _claim_key(hold_id)
         return self.commands.claims_of(user_id, [key], now).get(key)
 
     def _end_claim(self, user_id: str, hold: Hold, status: str) -> IdempotencyClaim:
         """Return the claim that says how a hold has ended."""
-        return IdempotencyClaim(user_id, COMMAND + _key(hold.hold_id), _body(hold), status, hold.held_at)
+        return IdempotencyClaim(
+            user_id, COMMAND + _claim_key(hold.hold_id), _body(hold), status, hold.held_at
+        )
 
 
-def _find(profile: Profile, hold_id: str) -> Hold | None:
+def _hold_of(profile: Profile, hold_id: str) -> Hold | None:
     return next((hold for hold in profile.holds if hold.hold_id == hold_id), None)
 
 
-def _key(hold_id: str) -> str:
+def _claim_key(hold_id: str) -> str:
     return f"hold:{hold_id}"
 
 
 def _body(hold: Hold) -> str:
-    """Return when, for how long and for what points are held, as a text that `_from_body` reads."""
+    """Return a hold without its id as the body of its claim, which `_from_body` reads."""
     return f"{hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
 
 
@@ -205,6 +215,7 @@ def _from_body(hold_id: str, body: str) -> Hold:
 
 
 def _hold_terms(hold: Hold) -> tuple[int, str, timedelta]:
+    """Return what a caller asks for: two attempts with the same key must agree about it."""
     return hold.points, hold.reward_id, unstamp(hold.until) - unstamp(hold.held_at)
 
 

@@ -160,7 +160,7 @@ def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
     caller = user_requests.require_shipper(user_id)
     return _fulfilment_view(
-        services().redemptions.fulfilled(user_id, created_at_of(entry_id), caller, clock.now())
+        services().redemptions.report_fulfilled(user_id, created_at_of(entry_id), caller, clock.now())
     )
 
 
@@ -169,7 +169,7 @@ def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user will not get the reward: its points go back, once."""
     caller = user_requests.require_shipper(user_id)
     return _fulfilment_view(
-        services().redemptions.failed(user_id, created_at_of(entry_id), caller, clock.now())
+        services().redemptions.report_failed(user_id, created_at_of(entry_id), caller, clock.now())
     )
 
 

@@ -30,9 +30,10 @@ from rules.days import stamp
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
-# What a redemption may be that is reported, and one that is reversed by hand.
-OPEN = (Fulfilment.REQUESTED,)
-NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
+# The fulfilment of a redemption can be reported only while it is open.
+REPORTABLE = (Fulfilment.REQUESTED,)
+# An admin may also reverse a redemption whose reward was handed out.
+REVERSIBLE = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
 REDEMPTION = closed_object(
     {
         "reward?": text("a reward of the book (GET /v1/rewards), at the book's price", pattern=REWARD_NAME),
@@ -40,7 +41,9 @@ REDEMPTION = closed_object(
             "the price that the user was shown: at another one nothing is redeemed", 1, POINTS_MAX
         ),
         "points?": whole(
-            "in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin", 1, POINTS_MAX
+            "in place of `reward`, with `reward_id`; only streakline/fulfilment and streakline/admin may",
+            1,
+            POINTS_MAX,
         ),
         "reward_id?": text("what the points are spent on", pattern=SHORT),
         "idempotency_key": KEY,
@@ -59,7 +62,7 @@ REDEMPTION_VIEW = closed_object(
         "created_at": INSTANT,
         "fulfilment": one_of(Fulfilment),
         "changed_at?": {**INSTANT, "description": "when that changed"},
-        "duplicate?": flag("it stood so before"),
+        "duplicate?": flag("the redemption was in this state before"),
     }
 )
 REDEMPTIONS = closed_object({"redemptions": list_of(REDEMPTION_VIEW), "cursor": NEXT_PAGE})
@@ -85,7 +88,7 @@ class Sale:
         try:
             return self._command_by(self.books.books())
         except ApiError:
-            # This process may not know a version yet that another one has sold by.
+            # This process may not know the newest version of the book yet: read it, and look again.
             return self._command_by(self.books.look())
 
     def _command_by(self, books: Books) -> Command:
@@ -105,7 +108,7 @@ class Sale:
             rules_version=version.number,
             brand=reward.brand,
         )
-        return Command(draft, further_actions=lambda entry: [self._put(entry, reward), *take_actions])
+        return Command(draft, further_actions=lambda entry: [self._put_action(entry, reward), *take_actions])
 
     def _check_price(self, price: int) -> None:
         if self.price_shown not in {None, price}:
@@ -130,7 +133,7 @@ class Sale:
             actions.append(self.store.add_owned_action(self.user_id, self.reward_id, reward.limit_per_user))
         return actions
 
-    def _put(self, entry: Entry, reward: Reward) -> dict[str, Any]:
+    def _put_action(self, entry: Entry, reward: Reward) -> dict[str, Any]:
         return self.store.put_action(
             Redemption(
                 self.user_id,
@@ -148,23 +151,23 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class FulfilmentResult:
-    """How a redemption stands."""
+    """The redemption after a report of its fulfilment."""
 
     redemption: Redemption
-    duplicate: bool = False  # it stood so before
+    duplicate: bool = False  # the redemption was in this state before
 
 
 @dataclass(frozen=True, slots=True)
 class Redemptions:
     """Commands about rewards of the book."""
 
-    rewards: SpendingCommands  # what reverses their entries
+    spending: SpendingCommands
     stock: RewardStock
     store: RedemptionStore
 
     @property
     def _commands(self) -> Commands:
-        return self.rewards.commands
+        return self.spending.commands
 
     def redeem(
         self, user_id: str, reward_id: str, key: str, now: datetime, price_shown: int | None = None
@@ -174,7 +177,7 @@ class Redemptions:
         price_shown: see Sale. Raises 404 unknown_reward; 409 reward_not_valid, price_changed, sold_out,
         reward_limit, insufficient_balance, under_review, or conflict for a key used with another reward.
         """
-        sale = Sale(self.rewards.books, self.stock, self.store, user_id, reward_id, now, price_shown)
+        sale = Sale(self.spending.books, self.stock, self.store, user_id, reward_id, now, price_shown)
         return self._commands.once(user_id, REDEEM + key, f"reward {reward_id}", now, sale.command)
 
     def get(self, user_id: str, created_at: str) -> Redemption:
@@ -188,26 +191,26 @@ class Redemptions:
 
         One of a reward gives stock and limit back in the same transaction, also when it was fulfilled.
         """
-        return self._reverse(user_id, created_at, now, Fulfilment.REVERSED, NOT_REVERSED)
+        return self._reverse(user_id, created_at, now, Fulfilment.REVERSED, REVERSIBLE)
 
-    def fulfilled(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
-        """Note that a user has the reward. Raises 403, 404, or 409 redemption_ended if it was reversed."""
+    def report_fulfilled(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
+        """Note that the user has the reward. Raises 403, 404, or 409 redemption_ended if it was reversed."""
         redemption = self._redemption_to_report(user_id, created_at, by)
-        if self.store.set_fulfilment(redemption, Fulfilment.FULFILLED, OPEN, stamp(now)):
+        if self.store.set_fulfilment(redemption, Fulfilment.FULFILLED, REPORTABLE, stamp(now)):
             return FulfilmentResult(self.get(user_id, created_at))
         redemption = self.get(user_id, created_at)
         if redemption.fulfilment is not Fulfilment.FULFILLED:
             raise _redemption_ended(redemption)
         return FulfilmentResult(redemption, duplicate=True)
 
-    def failed(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
-        """Note that a user will not get the reward: it is reversed, once, whoever else does so.
+    def report_failed(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
+        """Note that the user will not get the reward, and reverse the redemption, unless it is reversed.
 
         Raises 403, 404, or 409 redemption_ended for one that was fulfilled.
         """
         self._redemption_to_report(user_id, created_at, by)
         try:
-            self._reverse(user_id, created_at, now, Fulfilment.FAILED, OPEN)
+            self._reverse(user_id, created_at, now, Fulfilment.FAILED, REPORTABLE)
         except ApiError as error:
             if error.code != "already_reversed":
                 raise
@@ -217,7 +220,7 @@ class Redemptions:
     def _redemption_to_report(self, user_id: str, created_at: str, by: Caller) -> Redemption:
         """Return a redemption whose fulfilment a caller may report; raises 403 or 404."""
         redemption = self.store.get(user_id, created_at)
-        # The check comes first: who may report nothing does not learn whether there is such a redemption.
+        # The check comes first: a caller who may report nothing does not learn whether it exists.
         by.check_fulfilment(redemption.brand if redemption else "")
         return redemption or self.get(user_id, created_at)
 
@@ -226,31 +229,31 @@ class Redemptions:
         user_id: str,
         created_at: str,
         now: datetime,
-        to: Fulfilment,
+        fulfilment: Fulfilment,
         allowed_from: Sequence[Fulfilment],
     ) -> CommandResult:
-        """Reverse a redemption; raises 409 if its fulfilment is none of `allowed_from`."""
+        """Reverse a redemption; raises 409 if its old fulfilment is not in `allowed_from`.
+
+        fulfilment: the new one.
+        """
 
         def further_actions(entry: Entry) -> list[dict[str, Any]]:
-            # Only a price of the book is a redemption of the table.
+            # Points redeemed by amount have no rules_version, and no item in the table of redemptions.
             redemption = self.store.get(user_id, created_at) if entry.draft.rules_version else None
             if redemption is None:
                 return []
-            if redemption.fulfilment not in NOT_REVERSED:
+            if redemption.fulfilment not in REVERSIBLE:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
             if redemption.fulfilment not in allowed_from:
                 raise _redemption_ended(redemption)
-            return [
-                self.store.change_action(redemption, to, allowed_from, stamp(now)),
-                *([self.stock.give_back_action(redemption.reward_id)] if redemption.from_stock else []),
-                *(
-                    [self.store.remove_owned_action(user_id, redemption.reward_id)]
-                    if redemption.is_limited
-                    else []
-                ),
-            ]
+            actions = [self.store.change_action(redemption, fulfilment, allowed_from, stamp(now))]
+            if redemption.from_stock:
+                actions.append(self.stock.give_back_action(redemption.reward_id))
+            if redemption.is_limited:
+                actions.append(self.store.remove_owned_action(user_id, redemption.reward_id))
+            return actions
 
-        return self.rewards.reverse(user_id, created_at, now, further_actions)
+        return self.spending.reverse(user_id, created_at, now, further_actions)
 
 
 def _redemption_ended(redemption: Redemption) -> ApiError:

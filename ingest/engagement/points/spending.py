@@ -1,4 +1,7 @@
-"""Redeem points, take a freeze, reverse either (rules 2 and 6). Rewards of the book: redemptions.py."""
+"""Commands that redeem points, take a freeze, or reverse either (docs/rules.md, rules 2 and 6).
+
+Rewards of the book are sold in redemptions.py.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +23,10 @@ from rules.book.book import FreezeRules
 from rules.days import today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.streak import return_date, shown_streak
+from rules.engagement.streak import revocation_date, shown_streak
 
 FREEZE_REWARD = "streak_freeze"
-NO_DATE = str(None)  # what a freeze was asked for with: the same key with a date is a conflict
+NO_DATE = str(None)  # the body of a freeze without a date: the same key with a date is a conflict
 FREEZE = closed_object(
     {
         "idempotency_key?": KEY,
@@ -42,7 +45,7 @@ class SpendingCommands:
     books: BookStore  # what freezes cost
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
-        """Spend any number of points, for those who are trusted to name it.
+        """Spend any number of points, for callers who may name it.
 
         Raises 409 insufficient_balance, conflict for a key used with another body, or under_review.
         """
@@ -58,15 +61,15 @@ class SpendingCommands:
         """Take a freeze: one of the month's free ones, or at its price.
 
         Raises 409 insufficient_balance, conflict, freezes_held_max, or under_review for one that costs.
-        Each free one is a claim of its own, put by the same transaction, so no month has more, however many
-        ask at once.
+        The transaction puts a claim of the free freeze, too. So no month has more of them, however many
+        requests come at once.
         """
         terms = self._terms(now)
 
         def command(account: Account) -> Command:
-            keys = [f"{FREE_FREEZE}{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
+            keys = [f"{FREE_FREEZE}{now:%Y-%m}:{number}" for number in range(terms.free_a_month)]
             claims = self.commands.claims_of(user_id, keys, now)
-            free_key = next((candidate for candidate in keys if candidate not in claims), None)
+            free_key = next((each for each in keys if each not in claims), None)
             price = terms.price(len(claims))
             if price:
                 check_review(account.profile)
@@ -116,9 +119,9 @@ class SpendingCommands:
     ) -> CommandResult:
         """Undo a redemption; raises 404, 409 not_reversible, 409 already_reversed.
 
-        If it bought a freeze, the freeze goes too. A freeze that is spent already becomes a debt. A free one
-        that is returned does not come back into the month's allowance. further_actions: returns what is to be
-        written in the same transaction, given the entry. What it raises ends the command.
+        If it bought a freeze, the freeze is revoked. A freeze that is spent already becomes a debt. A revoked
+        free freeze does not come back into the month's allowance. further_actions: returns, for the entry,
+        what is to be written in the same transaction. An exception that it raises ends the command.
         """
 
         def attempt(account: Account) -> CommandResult:
@@ -157,6 +160,6 @@ class SpendingCommands:
         )
         if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
             profile, granted = account.profile, date.fromisoformat(entry.draft.freeze_date)
-            returned_on = return_date(profile.streak, profile.cover, granted, today(now, profile.zone))
-            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=returned_on.isoformat())
+            revoked_on = revocation_date(profile.streak, profile.cover, granted, today(now, profile.zone))
+            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=revoked_on.isoformat())
         return draft

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.claims import IdempotencyClaim, claimed_event, derived_fields
-from ingest.engagement.events import RefusedNow, RequestContext, event_of
+from ingest.engagement.event_body import RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.events import (

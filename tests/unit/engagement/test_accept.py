@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.claims import IdempotencyClaim
-from ingest.engagement import events
+from ingest.engagement import event_body
 from ingest.engagement.acceptance import Acceptor, AcceptResult, AcceptStatus
 from ingest.web.caller import ApiError, Caller
 from ingest.web.http import json_body
@@ -187,7 +187,7 @@ def test_a_body_that_json_body_takes_is_not_too_deep_for_what_comes_after_it() -
         nested = "[" * depth + "]" * depth
         text = json.dumps({"events": [VALID]}).replace("}]}", f', "properties": {{"a": {nested}}}}}]}}')
         try:
-            body = json_body(sent(text), events.EVENTS, batch="events")
+            body = json_body(sent(text), event_body.EVENTS, batch="events")
         except ApiError as refused:
             pytest.fail(f"the batch is refused for one of its events: {refused}")
         try:

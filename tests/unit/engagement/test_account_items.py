@@ -118,7 +118,7 @@ entries = st.builds(
     seq=st.integers(0, 10**9),
     balance=st.integers(0, 10**9),
     draft=drafts,
-    folded=st.lists(st.builds(earn, st.integers(0, 2**16 - 1), st.integers(0, 99)), max_size=6).map(tuple),
+    carried=st.lists(st.builds(earn, st.integers(0, 2**16 - 1), st.integers(0, 99)), max_size=6).map(tuple),
     active=st.booleans(),
     reversed_by=st.none() | instants.map(stamp),
 )

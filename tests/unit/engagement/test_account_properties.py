@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account import apply_entries, apply_to_days, observe_events
+from rules.engagement.account import days_with_entries, observe_events, profile_with_entries
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
@@ -122,22 +122,22 @@ def test_absorbing_pending_entries_twice_counts_them_once(
     events, commands = batch
     world = World()
     entries = world.apply(events, commands, writes=1).entries
-    days = apply_to_days({}, entries)
-    assert apply_to_days(days, entries) == {}
-    assert apply_to_days(days, entries[: data.draw(st.integers(0, len(entries)))]) == {}
-    profile = apply_entries(world.profile, entries)
+    days = days_with_entries({}, entries)
+    assert days_with_entries(days, entries) == {}
+    assert days_with_entries(days, entries[: data.draw(st.integers(0, len(entries)))]) == {}
+    profile = profile_with_entries(world.profile, entries)
     newer = [entry for entry in entries if profile.head and entry.created_at > profile.head.created_at]
     assert newer == []
-    assert apply_entries(profile, newer) is profile
+    assert profile_with_entries(profile, newer) is profile
     cut = data.draw(st.integers(0, len(entries)))
-    halves = apply_entries(apply_entries(world.profile, entries[:cut]), entries[cut:])
+    halves = profile_with_entries(profile_with_entries(world.profile, entries[:cut]), entries[cut:])
     assert (halves.total_points, halves.head, halves.cover) == (
         profile.total_points,
         profile.head,
         profile.cover,
     )
-    first = apply_to_days({}, entries[:cut])
-    assert {**first, **apply_to_days(first, entries)} == days
+    first = days_with_entries({}, entries[:cut])
+    assert {**first, **days_with_entries(first, entries)} == days
 
 
 @given(batches(), st.data())

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.book.book import FreezeRules
-from rules.engagement.streak import Cover, fold, net_freezes, paused_dates_a_year, return_date, shown_streak
+from rules.engagement.streak import (
+    Cover,
+    fold,
+    net_freezes,
+    paused_dates_a_year,
+    revocation_date,
+    shown_streak,
+)
 from tests.support.engagement_strategies import bases, covers, near
 
 JANUARY = date(2026, 1, 1)
@@ -55,7 +62,7 @@ def test_a_returned_freeze_leaves_the_streak_as_it_was_and_takes_one_freeze(
     granted, today = data.draw(near(base)), max(days) + data.draw(st.integers(0, 30)) * DAY
     held = Cover(net_freezes([*cover.freezes, (granted, 1)]), cover.pauses, cover.skipped)
     streak = fold(days, held)
-    gone = return_date(streak, held, granted, today)
+    gone = revocation_date(streak, held, granted, today)
     after = Cover(net_freezes([*held.freezes, (gone, -1)]), cover.pauses, cover.skipped)
     assert fold(days, after) == streak
     if granted <= today:
@@ -71,7 +78,7 @@ def test_150_freezes_that_are_taken_and_returned_unused_leave_nothing(cycles: li
         granted = JANUARY + after * DAY
         cover = Cover(net_freezes([*cover.freezes, (granted, 1)]))
         if held_days == 0:
-            gone = return_date(streak, cover, granted, granted)
+            gone = revocation_date(streak, cover, granted, granted)
             cover = Cover(net_freezes([*cover.freezes, (gone, -1)]))
         else:
             cover = Cover(net_freezes([*cover.freezes, (granted, -1)]))

@@ -27,7 +27,7 @@ from rules.engagement.streak import (
     advance,
     fold,
     net_freezes,
-    return_date,
+    revocation_date,
     shown_streak,
 )
 from tests.support.account_world import World, grant, revoke
@@ -167,7 +167,7 @@ def take(world: World, step: tuple[str, Any], number: int) -> None:
             if granted:
                 since = date.fromisoformat(str(granted[number % len(granted)]))
                 profile = world.reaching(since)
-                world.apply(commands=[revoke(return_date(profile.streak, profile.cover, since, day))])
+                world.apply(commands=[revoke(revocation_date(profile.streak, profile.cover, since, day))])
         case "pause", (first, length):
             if world.profile.streak is None or first >= world.profile.streak.last:
                 world.put(with_pause(world.profile, first, first + DAY * length))

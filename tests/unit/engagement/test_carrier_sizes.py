@@ -42,5 +42,5 @@ def test_a_carrier_takes_one_write_unit(length: int, kinds: list[tuple[str, dict
         through = "2026-03-01T00:00:00.000/300000000000000499659"
         stored = entry_item(replace(carrier, applied_through=through))
         assert item_bytes(stored) <= WRITE_UNIT_BYTES
-        assert entry_from(stored).folded == carrier.folded
+        assert entry_from(stored).carried == carrier.carried
     assert len(rest) + len(carriers) == len(entries)

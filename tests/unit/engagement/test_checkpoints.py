@@ -13,7 +13,7 @@ from rules.engagement.streak import (
     Cover,
     Streak,
     fold,
-    is_possible_streak,
+    is_consistent_streak,
     net_freezes,
     resumed_streak,
 )
@@ -50,7 +50,7 @@ def test_checkpoints_are_of_the_newest_two_months_and_of_the_years_that_are_over
     kept = [end for place, end in enumerate(ends) if end in ends[-2:] or end.year != ends[place + 1].year]
     streak = fold(dates, cover)
     assert streak and streak.checkpoints is not None
-    assert is_possible_streak(streak)
+    assert is_consistent_streak(streak)
     assert [checkpoint.last for checkpoint in streak.checkpoints] == kept
     for checkpoint in streak.checkpoints:
         upto = fold((day for day in dates if day <= checkpoint.last), cover)
@@ -113,14 +113,14 @@ def test_a_late_event_needs_three_months_and_a_question_about_the_past_a_year() 
 
 def test_a_checkpoint_that_cannot_be_is_seen() -> None:
     streak = fold([BASE + DAY * number for number in range(80) if number != 5], Cover(((BASE, 1),)))
-    assert streak and streak.checkpoints and is_possible_streak(streak)
+    assert streak and streak.checkpoints and is_consistent_streak(streak)
     one, other = streak.checkpoints[-2:]
-    assert one.spent == 1
+    assert one.freezes_used == 1
     for wrong in (
-        replace(one, spent=0),
+        replace(one, freezes_used=0),
         replace(one, longest=one.longest + 99),
         replace(one, active_days=other.active_days),
         replace(one, last=other.last),
         replace(one, length=0),
     ):
-        assert not is_possible_streak(replace(streak, checkpoints=(wrong, other)))
+        assert not is_consistent_streak(replace(streak, checkpoints=(wrong, other)))

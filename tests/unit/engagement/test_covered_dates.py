@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from ingest.engagement.history import covered_span
 from ingest.web.caller import ApiError
-from rules.engagement.streak import Cover, DateReason, covered_dates, explain_date, fold
+from rules.engagement.account_state import Profile
+from rules.engagement.date_reasons import DateReason, covered_dates, explain_date
+from rules.engagement.streak import Cover, fold
 from tests.support.engagement_strategies import histories
 
 DAY = timedelta(days=1)
@@ -20,11 +22,12 @@ def test_it_is_what_explain_says_of_each_date(history: tuple[list[date], Cover],
     days, cover = history
     first, today = min(days) - 3 * DAY, max(days) + later * DAY
     span = (first, today + 5 * DAY)
-    told = dict(covered_dates(fold(days, cover), cover, span, today))
+    told = dict(covered_dates(Profile("ann", streak=fold(days, cover), cover=cover), span, today))
     expected = {}
     for number in range((today - first).days + 1):
         day = first + number * DAY
-        reason, _ = explain_date(fold([each for each in days if each <= day], cover), cover, day, today)
+        upto = fold([each for each in days if each <= day], cover)
+        reason, _ = explain_date(upto, Profile("ann", cover=cover), day, today)
         if reason in COVERED:
             expected[day] = reason
     from_the_first = {day: why for day, why in told.items() if day >= min(days) and day not in days}
@@ -34,13 +37,14 @@ def test_it_is_what_explain_says_of_each_date(history: tuple[list[date], Cover],
 def test_the_freeze_the_pause_and_the_day_they_end() -> None:
     monday = date(2026, 3, 2)
     cover = Cover(freezes=((monday, 1),), pauses=((monday + 2 * DAY, monday + 3 * DAY),), skipped=frozenset())
-    found = covered_dates(fold([monday], cover), cover, (monday, monday + 9 * DAY), monday + 6 * DAY)
+    profile = Profile("ann", streak=fold([monday], cover), cover=cover)
+    found = covered_dates(profile, (monday, monday + 9 * DAY), monday + 6 * DAY)
     assert found == [
         (monday + DAY, DateReason.FREEZE),
         (monday + 2 * DAY, DateReason.PAUSE),
         (monday + 3 * DAY, DateReason.PAUSE),
     ]
-    assert covered_dates(None, cover, (monday, monday + 9 * DAY), monday + 6 * DAY) == []
+    assert covered_dates(Profile("ann", cover=cover), (monday, monday + 9 * DAY), monday + 6 * DAY) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.engagement import events_api
 from ingest.engagement.acceptance import Acceptor
-from ingest.engagement.events import EVENT
+from ingest.engagement.event_body import EVENT
 from ingest.web.validate import PROBLEMS_MAX
 from rules.engagement.offline import NO_PROOF
 from tests.support.books import KnownBooks
@@ -29,7 +29,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     prover = SimpleNamespace(proof=lambda *_: NO_PROOF)
     door: Any = stores
     accept = Acceptor(door, door, door, KnownBooks())
-    gauges = SimpleNamespace(store=lambda *_: None)
+    gauges = SimpleNamespace(note_stored=lambda *_: None)
     monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover, gauges))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores

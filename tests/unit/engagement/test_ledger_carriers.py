@@ -30,7 +30,7 @@ def test_twenty_events_of_five_types_need_four_carriers() -> None:
         replace(earn(each, n, types[n % 5]), rules_version=12, cap=cap) for n, each in enumerate(points)
     ]
     carriers, rest = split_carriers(append_drafts("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
-    assert [(each.seq, len(each.folded), each.active) for each in carriers] == [
+    assert [(each.seq, len(each.carried), each.active) for each in carriers] == [
         *((7, 5, False), (13, 5, False), (19, 5, False)),
         (21, 1, True),
     ]
@@ -41,7 +41,7 @@ def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
     carriers, rest = split_carriers(
         append_drafts("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW)
     )
-    assert [(each.seq, len(each.folded)) for each in carriers] == [
+    assert [(each.seq, len(each.carried)) for each in carriers] == [
         *((last, 7) for last in range(8, 57, 8)),
         (60, 3),
     ]
@@ -59,20 +59,20 @@ def test_a_transaction_holds_all_carriers(count: int, event_type: str) -> None:
 
 def test_a_long_account_id_leaves_less_room() -> None:
     entries = append_drafts("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
-    assert [len(each.folded) for each in split_carriers(entries)[0]] == [6, 6, 6, 6, 6, 4]
+    assert [len(each.carried) for each in split_carriers(entries)[0]] == [6, 6, 6, 6, 6, 4]
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
     wanted = [earn(5, 1), Draft(EntryKind.ADJUST, 0), earn(5, 2), earn(5, 3)]
     carriers, rest = split_carriers(append_drafts("u", Head(stamp(NOW), 1, 0), wanted, NOW))
-    assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(3, 1, False), (5, 1, True)]
+    assert [(each.seq, len(each.carried), each.active) for each in carriers] == [(3, 1, False), (5, 1, True)]
     assert [each.seq for each in rest] == [2, 4]
 
 
 def test_an_event_of_another_kind_of_id_is_not_carried() -> None:
     entries = append_drafts("u", Head(stamp(NOW), 1, 0), [odd(1), earn(1, 2), odd(2), earn(1, 3)], NOW)
     carriers, rest = split_carriers(entries)
-    assert [(each.seq, len(each.folded)) for each in carriers] == [(2, 0), (4, 1), (5, 0)]
+    assert [(each.seq, len(each.carried)) for each in carriers] == [(2, 0), (4, 1), (5, 0)]
     assert [each.seq for each in rest] == [3]
 
 

@@ -20,7 +20,7 @@ from rules.engagement.boards import (
     Standing,
     Standings,
     chunk_of,
-    count_above,
+    count_above_in_chunk,
     is_due,
     pack_index,
     pack_rows,
@@ -74,7 +74,7 @@ def test_top_rows_and_ranks_are_those_of_sorting(crowd: list[User], kept: int, i
                 index = pack_index(chunks)
                 for score in range(8):
                     number = chunk_of(index, score)
-                    above = 0 if number is None else count_above(chunks[number].data, score)
+                    above = 0 if number is None else count_above_in_chunk(chunks[number].data, score)
                     assert above == sum(each.score > score for each in expected)
 
 
@@ -83,7 +83,7 @@ def test_any_scores_can_be_packed_and_searched(counts: dict[int, int], asked: in
     chunks = pack_scores(Counter(counts))
     for score in (asked, *counts):
         number = chunk_of(pack_index(chunks), score)
-        above = 0 if number is None else count_above(chunks[number].data, score)
+        above = 0 if number is None else count_above_in_chunk(chunks[number].data, score)
         assert above == sum(users for each, users in counts.items() if each > score)
 
 

@@ -5,12 +5,12 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rules.engagement.account_state import Profile
+from rules.engagement.date_reasons import DateReason, explain_date
 from rules.engagement.streak import (
     Cover,
-    DateReason,
     Streak,
     advance,
-    explain_date,
     fold,
     lapse_date,
     shown_streak,
@@ -156,7 +156,7 @@ def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover],
     asked = data.draw(near(min(days), 50))
     today = max(days) + timedelta(days=60)
     upto = fold((day for day in days if day <= asked), cover)
-    reason, length = explain_date(upto, cover, asked, today)
+    reason, length = explain_date(upto, Profile("ann", cover=cover), asked, today)
     _, _, spent = walked(days, cover, until=today)
     assert (reason is DateReason.COUNTED) is (asked in days)
     assert (reason is DateReason.FREEZE) is (asked in spent)

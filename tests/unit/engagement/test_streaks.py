@@ -4,13 +4,13 @@ from datetime import date
 
 import pytest
 
+from rules.engagement.account_state import Profile
+from rules.engagement.date_reasons import DateReason, explain_date
 from rules.engagement.streak import (
     Cover,
-    DateReason,
     Streak,
     StreakStatus,
     advance,
-    explain_date,
     fold,
     shown_streak,
 )
@@ -152,4 +152,4 @@ def test_each_date_has_its_reason(asked: date, reason: DateReason, length: int) 
         skipped=frozenset({date(2026, 6, 5)}),
     )
     upto = fold((day for day in run(1, 3, 8) if day <= asked), cover)
-    assert explain_date(upto, cover, asked, TODAY) == (reason, length)
+    assert explain_date(upto, Profile("ann", cover=cover), asked, TODAY) == (reason, length)

@@ -141,7 +141,7 @@ def test_a_fifth_summed_property_of_a_type_is_refused() -> None:
         }
     )
     made["event_types"]["READ"]["properties"]["properties"] = dict.fromkeys(names, MINUTES)
-    with pytest.raises(BookRefused, match="sums a fifth property of READ"):
+    with pytest.raises(BookRefused, match="sums more than 4 properties of READ"):
         book_of_document(made)
 
 

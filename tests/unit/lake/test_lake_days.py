@@ -20,7 +20,7 @@ from analytics.lake.arrow import arrow_schema
 from analytics.recompute.lake_days import days_between, days_touched
 from analytics.reconcile.candidates import DAYS_AT_ONCE, users_of_other_days
 from rules.days import EPOCH, stamp
-from rules.engagement.account import apply_to_days
+from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER
@@ -91,7 +91,7 @@ def test_the_lake_and_the_rule_count_days_alike(
     expected = [
         day
         for user in "abc"
-        for day in apply_to_days({}, [each for each in listed if each.account_id == user]).values()
+        for day in days_with_entries({}, [each for each in listed if each.account_id == user]).values()
     ]
     assert list(days_between(objects, date.min, date.max)) == expected
     one, two = BASE + timedelta(days=1), BASE + timedelta(days=2)

@@ -79,7 +79,7 @@ def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arr
 
 def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
     entry = Entry("u", stamp(NOW), 1, 5, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
-    later = Entry("u", stamp(NOW), 1, 5, entry.draft, folded=(earn(1),), reversed_by="y")
+    later = Entry("u", stamp(NOW), 1, 5, entry.draft, carried=(earn(1),), reversed_by="y")
     first, second = (row_of(LEDGER, decode_item(entry_item(each)), NOW) for each in (entry, later))
     assert first == second
 

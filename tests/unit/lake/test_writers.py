@@ -123,7 +123,7 @@ def ledger() -> Iterator[dict[str, Any]]:
         reason="refunded",
         brand="acme",
     )
-    yield decode_item(entry_item(Entry("u", AT, 1, 5, draft, begins=b"s" * 16)))
+    yield decode_item(entry_item(Entry("u", AT, 1, 5, draft, salt=b"s" * 16)))
 
 
 def streaks() -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lifetime_days_max, lot_of
+from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lifetime_days_max, lot_date
 from rules.days import stamp
 from rules.engagement.carriers import split_carriers, with_carried
 from rules.engagement.events import MalformedItem, from_item
@@ -58,8 +58,8 @@ def test_rules_keep_the_order_of_dates() -> None:
 def test_what_a_cap_leaves_of_its_period_is_one_lot(rule: str) -> None:
     """Which of the period's events get it depends on their order of arrival."""
     for day in (date(2026, 12, 20) + timedelta(days=n) for n in range(40)):  # a Sunday; week 53 is in it
-        assert lot_of(rule, day, None) == lot_of(rule, day, Cap(9)) == expires_on(rule, day)
-        weekly = lot_of(rule, day, Cap(9, Period.WEEK))
+        assert lot_date(rule, day, None) == lot_date(rule, day, Cap(9)) == expires_on(rule, day)
+        weekly = lot_date(rule, day, Cap(9, Period.WEEK))
         dates = [each for n in range(-6, 7) if same_week(each := day + timedelta(days=n), day)]
         assert len(dates) == 7
         assert weekly == max(expires_on(rule, each) for each in dates)

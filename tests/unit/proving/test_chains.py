@@ -70,7 +70,7 @@ def test_a_journal_that_nobody_touched_has_no_faults(
     chain = chain_of("ann", links(entries))
     assert chain
     newest = entries[-1]
-    assert (chain.seq, chain.fold + SALT) == (newest.seq, newest.chain)
+    assert (chain.seq, chain.newest_hash + SALT) == (newest.seq, newest.chain)
     assert chain.leaf == chain.leaf_at(newest.seq)
 
 
@@ -190,9 +190,9 @@ def test_a_row_of_the_lake_has_the_same_canonical_form(wanted: list[Draft]) -> N
 def test_a_chain_begins_with_the_account_alone(at: int) -> None:
     """A salt at a later entry, or the first one's salt gone, is a fault of the copy."""
     entries = journal([earn(1, number) for number in range(4)])
-    again = [replace(each, begins=b"t" * 16) if each.seq == at else each for each in entries]
+    again = [replace(each, salt=b"t" * 16) if each.seq == at else each for each in entries]
     assert [each.seq for each in own_faults("ann", links(again))] == [at]
-    headless = [replace(each, begins=b"") for each in entries]
+    headless = [replace(each, salt=b"") for each in entries]
     assert chain_of("ann", links(headless)) is None
     assert [each.seq for each in own_faults("ann", links(headless))] == [0]
 
@@ -282,10 +282,10 @@ def test_an_erased_persons_chain_still_verifies(wanted: list[Draft], luck: rando
         replace(
             each,
             hidden=None,
-            begins=b"",
+            salt=b"",
             stored=b"",
             committed=chain.commitments[each.seq],
-            name=chain.name if each.begins else b"",
+            name=chain.name if each.salt else b"",
         )
         for each in links(entries)
     ]

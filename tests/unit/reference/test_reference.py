@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.api_reference import reference, type_words, valid_sample
-from ingest.engagement.events import EVENTS
+from ingest.engagement.event_body import EVENTS
 from ingest.openapi import TAG_PATTERNS, TAGS, document, tag_of
 from ingest.page import handler
 from ingest.web.validate import first_problem

@@ -84,7 +84,7 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
 def test_an_entry_that_does_not_follow_from_its_predecessors_is_a_fault(batched: list[list[int]]) -> None:
     stored = sorted(ledger(batched), key=lambda each: each.seq)
     first = next(each for each in stored if each.seq == 0)
-    entry = next(each for each in stored if each.seq > 0 and each.seq - len(each.folded) == 1)
+    entry = next(each for each in stored if each.seq > 0 and each.seq - len(each.carried) == 1)
     head = first.head
     with pytest.raises(LedgerContradiction, match="balance"):
         follow_entry(replace(head, balance=1), entry)

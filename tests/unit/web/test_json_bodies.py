@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement import events
+from ingest.engagement import event_body
 from ingest.engagement.points.redemptions import REDEMPTION
 from ingest.web.caller import ApiError
 from ingest.web.http import BODY_BYTES_MAX, json_body
@@ -21,7 +21,7 @@ def sent_bytes(data: bytes) -> dict[str, Any]:
     return {"body": base64.b64encode(data).decode(), "isBase64Encoded": True}
 
 
-def refusal(event: dict[str, Any], schema: Schema = events.EVENTS) -> tuple[int, str]:
+def refusal(event: dict[str, Any], schema: Schema = event_body.EVENTS) -> tuple[int, str]:
     with pytest.raises(ApiError) as refused:
         json_body(event, schema)
     json.dumps([refused.value.message, refused.value.details]).encode()
@@ -33,8 +33,8 @@ MALFORMED = (400, "invalid_json")
 
 
 def test_a_body_is_read_plain_or_in_base64() -> None:
-    assert json_body(sent(EVENTS_TEXT), events.EVENTS) == {"events": [VALID]}
-    assert json_body(sent_bytes(EVENTS_TEXT.encode()), events.EVENTS) == {"events": [VALID]}
+    assert json_body(sent(EVENTS_TEXT), event_body.EVENTS) == {"events": [VALID]}
+    assert json_body(sent_bytes(EVENTS_TEXT.encode()), event_body.EVENTS) == {"events": [VALID]}
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_bytes_that_are_no_text_are_a_400(data: bytes) -> None:
 
 def test_a_byte_order_mark_is_left_out() -> None:
     for data in (b"\xef\xbb\xbf" + EVENTS_TEXT.encode(), EVENTS_TEXT.encode("utf-16")):
-        assert json_body(sent_bytes(data), events.EVENTS) == {"events": [VALID]}
-    assert json_body(sent("\ufeff" + EVENTS_TEXT), events.EVENTS) == {"events": [VALID]}
+        assert json_body(sent_bytes(data), event_body.EVENTS) == {"events": [VALID]}
+    assert json_body(sent("\ufeff" + EVENTS_TEXT), event_body.EVENTS) == {"events": [VALID]}
 
 
 WRONG_VALUES = [
@@ -107,11 +107,11 @@ def test_what_json_could_not_hold_hides_no_other_fault() -> None:
 @pytest.mark.parametrize(("value", "_"), WRONG_VALUES, ids=lambda each: str(each)[:20])
 def test_of_a_batch_each_part_is_left_to_its_caller(value: bytes, _: str) -> None:
     data = b'{"events": [{"a": %s}, %s]}' % (value, json.dumps(VALID).encode())
-    assert json_body(sent_bytes(data), events.EVENTS, batch="events")["events"][1] == VALID
+    assert json_body(sent_bytes(data), event_body.EVENTS, batch="events")["events"][1] == VALID
     assert refusal(sent_bytes(data)) == (422, "invalid_field")
     outer = b'{"events": [{}], "receipt": %s}' % value
     with pytest.raises(ApiError) as refused:
-        json_body(sent_bytes(outer), events.EVENTS, batch="events")
+        json_body(sent_bytes(outer), event_body.EVENTS, batch="events")
     assert refused.value.status == 422
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_base64_is_a_400(text: str) -> None:
 
 def test_a_body_that_is_too_large_is_a_413() -> None:
     space = BODY_BYTES_MAX - len(EVENTS_TEXT)
-    assert json_body(sent(EVENTS_TEXT + " " * space), events.EVENTS)
+    assert json_body(sent(EVENTS_TEXT + " " * space), event_body.EVENTS)
     assert refusal(sent(EVENTS_TEXT + " " * (space + 1))) == (413, "too_large")
     assert refusal(sent_bytes(b" " * (BODY_BYTES_MAX + 1))) == (413, "too_large")
 
@@ -134,7 +134,7 @@ def test_a_body_is_measured_in_bytes() -> None:
 
 def test_a_body_of_another_shape_is_a_422_that_names_the_field() -> None:
     with pytest.raises(ApiError) as refused:
-        json_body(sent('{"events": [], "x": 1}'), events.EVENTS)
+        json_body(sent('{"events": [], "x": 1}'), event_body.EVENTS)
     assert (refused.value.status, refused.value.code) == (422, "invalid_field")
     with pytest.raises(ApiError) as refused:
         json_body(sent('{"points": 0, "reward_id": "mug", "idempotency_key": "k"}'), REDEMPTION)
@@ -159,7 +159,7 @@ def test_points_are_whole_numbers_or_refused(points: str) -> None:
 )
 def test_any_text_is_a_body_or_a_refusal(text: str) -> None:
     try:
-        assert isinstance(json_body(sent(text), events.EVENTS), dict)
+        assert isinstance(json_body(sent(text), event_body.EVENTS), dict)
     except ApiError as refused:
         assert refused.status in (400, 413, 422)
 
@@ -168,7 +168,7 @@ def test_any_text_is_a_body_or_a_refusal(text: str) -> None:
 def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
     event = sent_bytes(data) if encoded else {"body": data.decode("latin-1"), "isBase64Encoded": True}
     try:
-        json_body(event, events.EVENTS)
+        json_body(event, event_body.EVENTS)
     except ApiError as refused:
         assert refused.status in (400, 413, 422)
 
@@ -179,6 +179,6 @@ def test_nesting_is_taken_up_to_its_limit() -> None:
         nested = "[" * inner + "]" * inner
         event = sent('{"events": [{"properties": {"a": ' + nested + "}}]}")
         if taken:
-            assert json_body(event, events.EVENTS)
+            assert json_body(event, event_body.EVENTS)
         else:
             assert refusal(event) == (422, "invalid_field")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest import openapi
-from ingest.engagement import events
+from ingest.engagement import event_body
 from ingest.web.validate import first_problem
 from tests.support.template import resources
 
@@ -53,4 +53,4 @@ def test_who_sends_a_webhook_is_told_when_its_lead_becomes_visible() -> None:
 
 
 def test_the_description_s_own_example_is_valid() -> None:
-    assert first_problem(events.EVENT, events.EVENT["example"]) is None
+    assert first_problem(event_body.EVENT, event_body.EVENT["example"]) is None

@@ -166,3 +166,8 @@ def test_a_process_remembers_so_many_and_forgets_who_has_not_asked_for_longest()
         if each % 100 == 0:
             assert not passes(limit, "flood")
     assert len(limit._counts) <= CALLERS_MAX
+
+
+def test_redis_cannot_count_days() -> None:
+    with pytest.raises(ValueError, match="minutes only"):
+        limit_of(Shared(), 2, redis=Counter(), window=DAY)

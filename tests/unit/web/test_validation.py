@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ingest.engagement import events
+from ingest.engagement import event_body
 from ingest.engagement.points.redemptions import REDEMPTION
 from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.preferences import PAUSE
@@ -41,7 +41,7 @@ from tests.support.http_requests import VALID, json_values, near_events, sent
     ],
 )
 def test_an_invalid_field_is_named(change: dict[str, Any], field: str) -> None:
-    problem = first_problem(events.EVENT, {**VALID, **change})
+    problem = first_problem(event_body.EVENT, {**VALID, **change})
     assert problem is not None
     assert problem[0] == field
     assert problem[1]
@@ -50,11 +50,11 @@ def test_an_invalid_field_is_named(change: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize("field", sorted(VALID))
 def test_a_missing_field_is_named(field: str) -> None:
     rest = {name: value for name, value in VALID.items() if name != field}
-    assert first_problem(events.EVENT, rest) == (field, "is missing")
+    assert first_problem(event_body.EVENT, rest) == (field, "is missing")
 
 
 def test_an_unknown_field_is_named() -> None:
-    problem = first_problem(events.EVENT, {**VALID, "points": 1000})
+    problem = first_problem(event_body.EVENT, {**VALID, "points": 1000})
     assert problem is not None
     assert "points" in problem[1]
 
@@ -73,25 +73,27 @@ def test_an_unknown_field_is_named() -> None:
     ],
 )
 def test_a_wrong_shape_is_told_by_its_place(body: Any, field: str) -> None:
-    problem = first_problem(events.EVENTS, body)
+    problem = first_problem(event_body.EVENTS, body)
     assert problem is not None
     assert problem[0] == field
 
 
 def test_what_is_valid_has_no_problem() -> None:
-    assert first_problem(events.EVENT, VALID) is None
+    assert first_problem(event_body.EVENT, VALID) is None
     assert (
-        first_problem(events.EVENT, {**VALID, "properties": {"a": [1]}, "user_id": "a.b@c:d", "source": "x"})
+        first_problem(
+            event_body.EVENT, {**VALID, "properties": {"a": [1]}, "user_id": "a.b@c:d", "source": "x"}
+        )
         is None
     )
-    assert first_problem(events.EVENTS, {"events": [{}] * 100}) is None
+    assert first_problem(event_body.EVENTS, {"events": [{}] * 100}) is None
 
 
 @given(json_values | near_events)
 def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
     for schema in (
-        events.EVENT,
-        events.EVENTS,
+        event_body.EVENT,
+        event_body.EVENTS,
         REDEMPTION,
         FREEZE,
         PAUSE,

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8."""
+"""Made by `make clients` from the API with the digest 315ce86a8fe8a60cbb7e992c7b83a75bfb6d03ce3abb34e0248a0c5f71fb34cc."""
 
 from __future__ import annotations
 

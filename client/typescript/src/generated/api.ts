@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest d84446abc6bdfa077a9fae4819bf3435ea32a1aecd306bc15370e4227eb0ccc8.
+// Made by `make clients` from the API with the digest 315ce86a8fe8a60cbb7e992c7b83a75bfb6d03ce3abb34e0248a0c5f71fb34cc.
 
 export interface paths {
     "/": {
@@ -1512,7 +1512,7 @@ export interface components {
                             property: string;
                         };
                     };
-                    /** @description whether a pause covers one; default: false */
+                    /** @description whether a pause covers a missed period; default: false */
                     pauses?: boolean;
                     /**
                      * @description a week begins on Monday
@@ -4071,7 +4071,7 @@ export interface operations {
                             changed_at?: string;
                             /** Format: date-time */
                             created_at: string;
-                            /** @description it stood so before */
+                            /** @description the redemption was in this state before */
                             duplicate?: boolean;
                             /** @description of the ledger entry */
                             entry_id: string;
@@ -4105,7 +4105,7 @@ export interface operations {
                 "application/json": {
                     /** @description scope: the user; kept for 90 days */
                     idempotency_key: string;
-                    /** @description in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin */
+                    /** @description in place of `reward`, with `reward_id`; only streakline/fulfilment and streakline/admin may */
                     points?: number;
                     /** @description the price that the user was shown: at another one nothing is redeemed */
                     price_points?: number;
@@ -4173,7 +4173,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;
@@ -4219,7 +4219,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;
@@ -4265,7 +4265,7 @@ export interface operations {
                         changed_at?: string;
                         /** Format: date-time */
                         created_at: string;
-                        /** @description it stood so before */
+                        /** @description the redemption was in this state before */
                         duplicate?: boolean;
                         /** @description of the ledger entry */
                         entry_id: string;

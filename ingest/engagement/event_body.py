@@ -1,4 +1,4 @@
-"""What the body of an event says: its user, its activity date and its points (rules 1, 3 and 5).
+"""What the body of an event says: user, activity date and points (docs/rules.md, rules 1, 3 and 5).
 
 The JSON Schema here checks each body, and the OpenAPI document shows it.
 """
