@@ -28,6 +28,7 @@ from tests.support.data_api import DataApi, serving
 from tests.support.lake_story import Story
 from tests.support.redshift_wire import filtering
 
+TOLD_DAYS = 40  # of the story that a session tells once: over the ends of a year and of a month
 ROLE = "arn:aws:iam::123456789012:role/copy"
 SESSION = botocore.session.get_session()  # one: each reads descriptions of all services
 # Nothing here outlives a machine that crashes, and no table is worth a second process.
@@ -136,7 +137,7 @@ def lake(tmp_path: Path, databases: Databases) -> Iterator[Lake]:
 def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Lake]:
     """The whole story, loaded and built in two parts. For tests that change nothing."""
     for lake in lake_at(tmp_path_factory.mktemp("told"), databases):
-        story = Story(days=40)
+        story = Story(TOLD_DAYS)
         for run_id, part in (("one", story.first_part), ("two", story.late_part)):
             lake.load(run_id, part().write(lake.objects))
             for warehouse in lake.warehouses:

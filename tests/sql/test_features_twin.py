@@ -23,7 +23,7 @@ from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.feature_changes import ALL, change_from_events
 from rules.leads.feature_items import FeatureItem, features_at
 from rules.leads.features import FEATURES, Input
-from tests.sql.conftest import Lake
+from tests.sql.conftest import TOLD_DAYS, Lake
 from tests.support.lake_story import Story, states
 from tests.support.lead_event_strategies import START, lead_event
 from tests.support.lead_histories import History, features_of, row, write
@@ -58,7 +58,7 @@ def past(lake: Lake, roots: list[str], at: datetime) -> dict[str, dict[str, Any]
 
 
 def test_live_is_read_is_the_warehouse_is_the_past(told: Lake, tmp_path: Path) -> None:
-    story = Story()
+    story = Story(TOLD_DAYS)
     story.first_part()
     story.late_part()
     history, chance = story.leads, random.Random(4)
