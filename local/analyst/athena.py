@@ -18,7 +18,7 @@ from awswrangler import exceptions
 
 from analytics.warehouse.translate import ATHENA, DUCKDB
 from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
-from local.stack import KEY, SECRET, Stack
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack
 
 ENGINE = "Athena"
 LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5  # the first pause, the longest, how they grow
@@ -62,7 +62,7 @@ class AthenaTarget:
         region = self.stack.region or None
         if not self.stack.is_laptop:
             return boto3.Session(region_name=region)
-        return boto3.Session(KEY, SECRET, region_name=region)
+        return boto3.Session(EMULATOR_KEY, EMULATOR_SECRET, region_name=region)
 
 
 @contextmanager
