@@ -17,7 +17,7 @@ import pyarrow as pa
 from awswrangler import exceptions
 
 from analytics.warehouse.translate import ATHENA, DUCKDB
-from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
+from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, refusal_text
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack
 
 ENGINE = "Athena"
@@ -99,7 +99,7 @@ def _start(lake: AthenaTarget, query: str, session: boto3.Session) -> str:
     try:
         return str(awswrangler.athena.start_query_execution(query, lake.database, **options))
     except exceptions.QueryFailed as error:
-        raise QueryFailed(sentence(ENGINE, error)) from error
+        raise QueryFailed(refusal_text(ENGINE, error)) from error
 
 
 def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
@@ -113,7 +113,7 @@ def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
         if state == "SUCCEEDED":
             return scanned
         if state in ENDED_BADLY:
-            raise QueryFailed(sentence(ENGINE, status.get("StateChangeReason") or state))
+            raise QueryFailed(refusal_text(ENGINE, status.get("StateChangeReason") or state))
         tell(f"{ENGINE}: {state.lower()}, {time.monotonic() - began:.0f} s, {scanned:,} bytes scanned")
         time.sleep(pause)
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
