@@ -1,8 +1,8 @@
-"""Curation of a raw hour, against DuckDB and Polars that do the same.
+"""Curation of a raw hour, compared with DuckDB and Polars that do the same (bench/curation_rivals.py).
 
-Lakes of the publisher's own rows, with duplicates and bad lines; in one the fields of each line are in an
-order of its own. All ways write the same rows and refuse the same lines. Each way has a process of its own
-with one core, warm; they take turns. LINES and REPEATS set size and rounds.
+Each lake has the publisher's own rows, with repetitions and bad lines; in one of them the fields of each line
+are shuffled. All variants write the same rows and refuse the same lines. Each variant has a warm process of
+its own with one core, and they run in turn. LINES and REPEATS set size and rounds.
 """
 
 import json
@@ -27,8 +27,8 @@ from isal import igzip
 from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
 from analytics.lake.arrow import arrow_schema
-from bench.curation_rivals import DT, RIVALS
-from bench.figure import Figure, ratio, shown
+from bench.curation_rivals import DATE, RIVALS, outputs, raw_folder
+from bench.figure import Figure, median_text, ratio
 from rules.lake.entities import ENTITIES, Entity, Type, row_of
 from rules.lake.packed_records import row_line
 from tests.support.table_items import ITEMS
@@ -36,44 +36,45 @@ from tests.support.table_items import ITEMS
 LINES = int(os.environ.get("LINES", "120000"))
 REPEATS = int(os.environ.get("REPEATS", "5"))
 HOUR, FILES = "00", 4
-FIRST = datetime.fromisoformat(f"{DT}T00:00:00Z")
-DUPLICATES, MALFORMED = 0.01, 0.001
+FIRST = datetime.fromisoformat(f"{DATE}T00:00:00Z")
+DUPLICATE_SHARE, MALFORMED_SHARE = 0.01, 0.001
 OURS = "ours"
-WAYS = (OURS, *RIVALS)
+VARIANTS = (OURS, *RIVALS)
 
 
 @dataclass(frozen=True, slots=True)
 class RawLake:
-    """One entity's raw rows. budget: of the best rival's time, how many times ours fits into it."""
+    """A lake with one hour of an entity's raw rows."""
 
     entity: str
-    budget: float
-    is_shuffled: bool = False
+    budget: float  # how many times as fast as the best rival we must be
+    is_shuffled: bool = False  # whether each line has its fields in an order of its own
 
     def write(self, folder: Path) -> None:
-        """Fill the lake's raw/."""
+        """Write the hour's raw files."""
+        raw = raw_folder(folder, self.entity, HOUR)
+        raw.mkdir(parents=True)
         for number in range(FILES):
-            path = folder / "raw" / self.entity / f"arrived={DT}/dt={DT}/hour={HOUR}/part-{number:03}.gz"
-            path.parent.mkdir(parents=True, exist_ok=True)
             lines = self._lines(Random(f"{self} {number}"))
-            path.write_bytes(igzip.compress(b"".join(line + b"\n" for line in lines), 2))
+            content = igzip.compress(b"".join(line + b"\n" for line in lines), 2)
+            (raw / f"part-{number:03}.gz").write_bytes(content)
 
-    def _lines(self, chance: Random) -> list[bytes]:
-        entity, lines, whole = ENTITIES[self.entity], list[bytes](), list[bytes]()
+    def _lines(self, random: Random) -> list[bytes]:
+        entity, lines, good_lines = ENTITIES[self.entity], list[bytes](), list[bytes]()
         while len(lines) < LINES // FILES:
-            draw = chance.random()
-            if whole and draw < DUPLICATES:
-                lines.append(chance.choice(whole))
+            draw = random.random()
+            if good_lines and draw < DUPLICATE_SHARE:
+                lines.append(random.choice(good_lines))
                 continue
-            moment = FIRST + timedelta(microseconds=chance.randrange(3_600_000_000))
-            row = row_of(entity, ITEMS[self.entity](chance, moment), moment)
+            moment = FIRST + timedelta(microseconds=random.randrange(3_600_000_000))
+            row = row_of(entity, ITEMS[self.entity](random, moment), moment)
             if self.is_shuffled:
-                row = dict(chance.sample(list(row.items()), len(row)))
+                row = dict(random.sample(list(row.items()), len(row)))
             line = row_line(row).text
-            if draw > 1 - MALFORMED:
-                line = _spoiled(chance, entity, row, line)
+            if draw > 1 - MALFORMED_SHARE:
+                line = _malformed_line(random, entity, row, line)
             else:
-                whole.append(line)
+                good_lines.append(line)
             lines.append(line)
         return lines
 
@@ -81,24 +82,24 @@ class RawLake:
 LAKES = (RawLake("events", 1.3), RawLake("lead_events", 1.3), RawLake("events", 1.0, is_shuffled=True))
 
 
-def _spoiled(chance: Random, entity: Entity, row: dict[str, Any], line: bytes) -> bytes:
+def _malformed_line(random: Random, entity: Entity, row: dict[str, Any], line: bytes) -> bytes:
     """Return a line with one of the usual faults: cut off, a wrong type, a missing field, no object."""
     texts, numbers = (
         [field.name for field in entity.fields if field.required and field.type is kind]
         for kind in (Type.TEXT, Type.INTEGER)
     )
-    match chance.randrange(6):
+    match random.randrange(6):
         case 0:
-            return line[: chance.randrange(20, 200)]
+            return line[: random.randrange(20, 200)]
         case 1 if numbers:
-            return _json(row | {chance.choice(numbers): "ten"})
+            return _json(row | {random.choice(numbers): "ten"})
         case 2 if numbers:
-            return _json(row | {chance.choice(numbers): "5"})
+            return _json(row | {random.choice(numbers): "5"})
         case 3:
-            del row[chance.choice(texts)]
-            return _json(row)
+            missing = random.choice(texts)
+            return _json({name: value for name, value in row.items() if name != missing})
         case 4:
-            return _json(row | {chance.choice(texts): 5})
+            return _json(row | {random.choice(texts): 5})
         case _:
             return b"null"
 
@@ -107,69 +108,78 @@ def _json(row: dict[str, Any]) -> bytes:
     return json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def one(way: str, folder: Path, entity: str) -> float:
-    """Curate the hour one way; returns CPU seconds."""
-    started = time.process_time()
-    if way == OURS:
-        curate_one(str(folder), Task(entity, DT, HOUR))
-    else:
-        RIVALS[way](folder, entity, HOUR)
-    return time.process_time() - started
-
-
-def _outputs(folder: Path, way: str, entity: str) -> tuple[Path, Path]:
-    """Return where a way has its curated and its quarantined files."""
-    if way == OURS:
-        return folder / "curated" / entity / f"dt={DT}", folder / "quarantine" / entity
-    return folder / way / "curated", folder / way / "quarantine"
-
-
-def _answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
-    """Return what a way has written: the number of rows, the sum of their hashes, and the refused lines."""
-    curated, quarantine = _outputs(folder, way, entity)
-    kinds = {"string": "VARCHAR", "int64": "BIGINT", "bool": "BOOLEAN", "date32[day]": "DATE"}
-    schema = arrow_schema(ENTITIES[entity])
-    listed = ", ".join(f'"{each.name}"::{kinds.get(str(each.type), "TIMESTAMPTZ")}' for each in schema)
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        rows = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM '{curated}/*.parquet'").fetchone()
-    entries = [json.loads(line) for path in quarantine.rglob("*.ndjson") for line in path.open("rb")]
-    return (*(rows or ()), sorted(entry.get("raw") or entry["line"] for entry in entries))
-
-
 def run() -> Iterator[Figure]:
-    """Yield the ratio of each lake to the fastest rival."""
+    """Yield the ratio to the fastest rival, for each lake."""
     os.environ["POLARS_MAX_THREADS"] = "1"
     with ExitStack() as stack:
         context = multiprocessing.get_context("spawn")
-        pools = {way: stack.enter_context(ProcessPoolExecutor(1, mp_context=context)) for way in WAYS}
+        pools = {
+            variant: stack.enter_context(ProcessPoolExecutor(1, mp_context=context)) for variant in VARIANTS
+        }
         for lake in LAKES:
             with tempfile.TemporaryDirectory() as folder:
-                yield from _compared(lake, Path(folder), pools)
+                yield _compare(lake, Path(folder), pools)
 
 
-def _compared(lake: RawLake, folder: Path, pools: dict[str, ProcessPoolExecutor]) -> Iterator[Figure]:
+def _compare(lake: RawLake, folder: Path, pools: dict[str, ProcessPoolExecutor]) -> Figure:
+    """Curate a lake by all variants in turn; raises AssertionError if their results differ."""
     lake.write(folder)
-    took: dict[str, list[float]] = {way: [] for way in WAYS}
+    seconds: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
     for number in range(REPEATS + 1):
-        for way in WAYS:
-            for path in _outputs(folder, way, lake.entity):
+        for variant in VARIANTS:
+            for path in _output_folders(folder, variant, lake.entity):
                 shutil.rmtree(path, ignore_errors=True)
-            cpu = pools[way].submit(one, way, folder, lake.entity).result()
+            cpu = pools[variant].submit(curate, variant, folder, lake.entity).result()
             if number:  # the first round imports
-                took[way].append(cpu)
-    answers = {way: _answer(folder, way, lake.entity) for way in WAYS}
-    if len(set(map(repr, answers.values()))) != 1:
-        raise AssertionError(f"the results differ: { {way: each[:2] for way, each in answers.items()} }")
-    rows, _, refused = answers[OURS]
-    best = min(RIVALS, key=lambda way: median(took[way]))
-    detail = ", ".join(f"{way} {shown(times)} s" for way, times in took.items())
-    title = f"curation, {lake.entity}{', any order' * lake.is_shuffled}"
-    yield ratio(
-        f"{title}: times as fast as {best}",
-        took[best],
-        took[OURS],
+                seconds[variant].append(cpu)
+    results = {variant: _result(folder, variant, lake.entity) for variant in VARIANTS}
+    if len(set(map(repr, results.values()))) != 1:
+        rows = {variant: (count, digest) for variant, (count, digest, _) in results.items()}
+        raise AssertionError(f"the results differ: {rows}")
+    row_count, _, refused = results[OURS]
+    best = min(RIVALS, key=lambda rival: median(seconds[rival]))
+    cpu_text = ", ".join(f"{variant} {median_text(times)} s" for variant, times in seconds.items())
+    order = ", any order" if lake.is_shuffled else ""
+    return ratio(
+        f"curation, {lake.entity}{order}: times as fast as {best}",
+        seconds[best],
+        seconds[OURS],
         ">=",
         lake.budget,
-        f"{rows:,} rows, {len(refused)} refused; CPU: {detail}",
+        f"{row_count:,} rows, {len(refused)} refused; CPU: {cpu_text}",
     )
+
+
+def curate(variant: str, folder: Path, entity: str) -> float:
+    """Curate the hour by one variant; returns CPU seconds."""
+    start = time.process_time()
+    if variant == OURS:
+        curate_one(str(folder), Task(entity, DATE, HOUR))
+    else:
+        RIVALS[variant](folder, entity, HOUR)
+    return time.process_time() - start
+
+
+def _output_folders(folder: Path, variant: str, entity: str) -> tuple[Path, Path]:
+    """Return the folders of a variant's curated and quarantined files."""
+    if variant == OURS:
+        return folder / "curated" / entity / f"dt={DATE}", folder / "quarantine" / entity
+    curated, quarantine = outputs(folder, variant, HOUR)
+    return curated.parent, quarantine.parent
+
+
+def _result(folder: Path, variant: str, entity: str) -> tuple[int, int, list[str]]:
+    """Return a variant's result: the number of rows, the sum of their hashes, and the refused lines."""
+    curated, quarantine = _output_folders(folder, variant, entity)
+    # All variants' columns as the same types, because a hash depends on the type.
+    types = {"string": "VARCHAR", "int64": "BIGINT", "bool": "BOOLEAN", "date32[day]": "DATE"}
+    columns = ", ".join(
+        f'"{field.name}"::{types.get(str(field.type), "TIMESTAMPTZ")}'
+        for field in arrow_schema(ENTITIES[entity])
+    )
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        sql = f"SELECT count(*), sum(hash(row({columns}))) FROM '{curated}/*.parquet'"
+        ((count, digest),) = db.execute(sql).fetchall()
+    entries = [json.loads(line) for path in quarantine.rglob("*.ndjson") for line in path.open("rb")]
+    return count, digest, sorted(entry.get("raw") or entry["line"] for entry in entries)

@@ -1,8 +1,8 @@
 """Curation of an hour as a good user of DuckDB or Polars would write it, with the quarantine.
 
-All read the lines of an hour's files, refuse each line that is no row of the schema (with the reason), keep
-the newest version of each key, and write these sorted, as zstd Parquet of the same level as ours. Statements
-are made from the entity's declaration.
+Both read the lines of an hour's files, refuse each line that is no row of the schema, keep the newest version
+of each key, and write these sorted, as zstd Parquet of the same level as ours. DuckDB gives a reason for each
+refused line, Polars one reason for all. Statements are made from the entity's declaration.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from typing import Any
 
 from rules.lake.entities import ENTITIES, Entity, Type
 
-DT = "2026-03-01"  # of all lakes
-LEVEL, ROW_GROUP = 1, 100_000
-DUCKDB = {
+DATE = "2026-03-01"  # the only date of each lake
+ZSTD_LEVEL, ROW_GROUP = 1, 100_000
+DUCKDB_TYPES = {
     Type.TEXT: "VARCHAR",
     Type.TIMESTAMP: "TIMESTAMPTZ",
     Type.DATE: "DATE",
@@ -21,137 +21,193 @@ DUCKDB = {
     # Read as JSON, because from_json accepts "5" and 1.5 for an integer. The value's text shows what it was.
     Type.INTEGER: "JSON",
 }
+DUCKDB_PARSE = """
+CREATE TABLE parsed AS
+SELECT fields, filename, reason, CASE WHEN reason IS NOT NULL THEN line END AS line FROM (
+  SELECT *, {reason} AS reason FROM (
+    SELECT line, filename, CASE WHEN json_valid(line) THEN from_json(line, '{json_schema}') END AS fields
+    FROM read_csv('{folder}/*.gz', columns = {{'line': 'VARCHAR'}}, header = false, delim = '\x01',
+      quote = '', escape = '', auto_detect = false, filename = true)))
+"""
+DUCKDB_REFUSE = """
+COPY (SELECT filename AS file, reason, line FROM parsed WHERE reason IS NOT NULL) TO '{quarantine}'
+"""
+DUCKDB_WRITE = """
+COPY (SELECT {columns}, NULL::VARCHAR AS extra FROM parsed
+      WHERE rowid IN (SELECT {newest} FROM parsed WHERE reason IS NULL GROUP BY {keys}) ORDER BY {keys})
+TO '{curated}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {level}, ROW_GROUP_SIZE {row_group})
+"""
 
 
-def outputs(folder: Path, way: str, hour: str) -> tuple[Path, Path]:
-    """Return the paths of an hour's curated file and its quarantine file."""
-    place = folder / way
-    (place / "curated").mkdir(parents=True, exist_ok=True)
-    (place / "quarantine").mkdir(parents=True, exist_ok=True)
-    return place / "curated" / f"{hour}.parquet", place / "quarantine" / f"{hour}.ndjson"
+def outputs(folder: Path, rival: str, hour: str) -> tuple[Path, Path]:
+    """Return the paths of an hour's curated file and its quarantine file; makes their folders."""
+    curated, quarantine = folder / rival / "curated", folder / rival / "quarantine"
+    curated.mkdir(parents=True, exist_ok=True)
+    quarantine.mkdir(parents=True, exist_ok=True)
+    return curated / f"{hour}.parquet", quarantine / f"{hour}.ndjson"
 
 
-def inputs(folder: Path, entity: str, hour: str) -> str:
-    return str(folder / "raw" / entity / f"arrived={DT}" / f"dt={DT}" / f"hour={hour}" / "*.gz")
+def raw_folder(folder: Path, entity: str, hour: str) -> Path:
+    """Return the folder of an hour's raw files."""
+    return folder / "raw" / entity / f"arrived={DATE}" / f"dt={DATE}" / f"hour={hour}"
 
 
-def _named(entity: Entity, kind: Type, *, required: bool | None = None) -> list[str]:
+def _names(entity: Entity, kind: Type, *, is_required: bool | None = None) -> list[str]:
+    """Return the names of an entity's fields of a type. is_required: None for all of them."""
     return [
         field.name
         for field in entity.fields
-        if field.type is kind and (required is None or field.required is required)
+        if field.type is kind and (is_required is None or field.required is is_required)
     ]
-
-
-def _duckdb_reason(entity: Entity, hour: str) -> str:
-    """Return the expression that tells why a line is refused."""
-    missing = [field.name for field in entity.fields if field.required]
-    reasons = [f"WHEN s.{name} IS NULL THEN '{name}: missing or wrong'" for name in missing]
-    reasons += [
-        f"WHEN NOT coalesce(regexp_full_match(s.{name}, '-?[0-9]+'), {not is_required}) THEN '{name}: wrong'"
-        for is_required in (True, False)
-        for name in _named(entity, Type.INTEGER, required=is_required)
-    ]
-    texts = _named(entity, Type.TEXT, required=True)
-    paths = ", ".join(f"'$.{text}'" for text in texts)
-    is_here = f"strftime(s.{entity.occurred}, '%Y-%m-%d %H') = '{DT} {hour}'"
-    return f"""CASE WHEN s IS NULL THEN 'not JSON' {" ".join(reasons)}
-        WHEN json_type(line, [{paths}]) <> [{", ".join(["'VARCHAR'"] * len(texts))}] THEN 'no text'
-        WHEN s.dt IS DISTINCT FROM '{DT}' OR s.hour IS DISTINCT FROM '{hour}' OR NOT {is_here}
-        THEN 'other partition' END"""
 
 
 def with_duckdb(folder: Path, name: str, hour: str) -> None:
+    """Curate an hour with DuckDB: parse, refuse with reasons, keep the newest version of each key, write."""
     import duckdb
 
     entity = ENTITIES[name]
     curated, quarantine = outputs(folder, "duckdb", hour)
-    db = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    kinds = {field.name: DUCKDB[field.type] for field in entity.fields} | {"dt": "VARCHAR", "hour": "VARCHAR"}
-    shape = "{" + ", ".join(f'"{each}": "{kind}"' for each, kind in kinds.items()) + "}"
-    db.execute(f"""
-        CREATE TABLE parsed AS
-        SELECT s, filename, reason, CASE WHEN reason IS NOT NULL THEN line END AS line FROM (
-            SELECT *, {_duckdb_reason(entity, hour)} AS reason FROM (
-                SELECT line, filename, CASE WHEN json_valid(line) THEN from_json(line, '{shape}') END AS s
-                FROM read_csv('{inputs(folder, name, hour)}', columns = {{'line': 'VARCHAR'}}, header = false,
-                    delim = '\x01', quote = '', escape = '', auto_detect = false, filename = true)))
-    """)
-    db.execute(
-        f"COPY (SELECT filename AS file, reason, line FROM parsed WHERE reason IS NOT NULL) TO '{quarantine}'"
-    )
-    listed = ", ".join(
-        f"TRY_CAST(s.{field.name} AS BIGINT) AS {field.name}"
+    column_types = {field.name: DUCKDB_TYPES[field.type] for field in entity.fields}
+    column_types |= {"dt": "VARCHAR", "hour": "VARCHAR"}
+    json_schema = "{" + ", ".join(f'"{column}": "{kind}"' for column, kind in column_types.items()) + "}"
+    columns = ", ".join(
+        f"TRY_CAST(fields.{field.name} AS BIGINT) AS {field.name}"
         if field.type is Type.INTEGER
-        else f"s.{field.name}"
+        else f"fields.{field.name}"
         for field in entity.fields
     )
-    newest = f"arg_max(rowid, TRY_CAST(s.{entity.version} AS BIGINT))" if entity.version else "min(rowid)"
-    if entity.version and entity.field(entity.version).type is not Type.INTEGER:
-        newest = f"arg_max(rowid, s.{entity.version})"
-    keys = ", ".join(f"s.{each}" for each in entity.key)
-    db.execute(f"""
-        COPY (SELECT {listed}, NULL::VARCHAR AS extra FROM parsed
-              WHERE rowid IN (SELECT {newest} FROM parsed WHERE reason IS NULL GROUP BY {keys})
-              ORDER BY {", ".join(f"s.{each}" for each in entity.key)})
-        TO '{curated}' (
-            FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
-    """)
-    db.close()
+    texts = {
+        "reason": _duckdb_reason(entity, hour),
+        "json_schema": json_schema,
+        "folder": raw_folder(folder, name, hour),
+        "quarantine": quarantine,
+        "columns": columns,
+        "newest": _duckdb_newest(entity),
+        "keys": ", ".join(f"fields.{column}" for column in entity.key),
+        "curated": curated,
+        "level": ZSTD_LEVEL,
+        "row_group": ROW_GROUP,
+    }
+    with duckdb.connect(config={"threads": 1, "preserve_insertion_order": False}) as db:
+        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        for statement in (DUCKDB_PARSE, DUCKDB_REFUSE, DUCKDB_WRITE):
+            db.execute(statement.format(**texts))
+
+
+def _duckdb_reason(entity: Entity, hour: str) -> str:
+    """Return the expression for the reason why a line is refused, NULL if it is a row."""
+    missing = [
+        f"WHEN fields.{field.name} IS NULL THEN '{field.name}: missing or wrong'"
+        for field in entity.fields
+        if field.required
+    ]
+    wrong_integers = [
+        # An optional field may be missing, a required one not.
+        f"WHEN NOT coalesce(regexp_full_match(fields.{name}, '-?[0-9]+'), {not is_required})"
+        f" THEN '{name}: wrong'"
+        for is_required in (True, False)
+        for name in _names(entity, Type.INTEGER, is_required=is_required)
+    ]
+    texts = _names(entity, Type.TEXT, is_required=True)
+    paths = ", ".join(f"'$.{text}'" for text in texts)
+    json_types = ", ".join(["'VARCHAR'"] * len(texts))
+    is_of_this_hour = f"strftime(fields.{entity.occurred}, '%Y-%m-%d %H') = '{DATE} {hour}'"
+    return f"""CASE WHEN fields IS NULL THEN 'not JSON' {" ".join(missing + wrong_integers)}
+        WHEN json_type(line, [{paths}]) <> [{json_types}] THEN 'no text'
+        WHEN fields.dt IS DISTINCT FROM '{DATE}' OR fields.hour IS DISTINCT FROM '{hour}'
+          OR NOT {is_of_this_hour} THEN 'other partition' END"""
+
+
+def _duckdb_newest(entity: Entity) -> str:
+    """Return the aggregate that gives the row id of a key's newest version."""
+    if not entity.version:
+        return "min(rowid)"
+    if entity.field(entity.version).type is Type.INTEGER:
+        return f"arg_max(rowid, TRY_CAST(fields.{entity.version} AS BIGINT))"
+    return f"arg_max(rowid, fields.{entity.version})"
 
 
 def with_polars(folder: Path, name: str, hour: str) -> None:
+    """Curate an hour with Polars: parse, refuse, keep the newest version of each key, write."""
     import polars as pl
 
     entity = ENTITIES[name]
     curated, quarantine = outputs(folder, "polars", hour)
-    shape = pl.Struct(
+    parsed = _polars_parse(entity, raw_folder(folder, name, hour), hour)
+    refused = parsed.filter(~pl.col("is_row"))
+    refused.select("file", "line", reason=pl.lit("no row")).write_ndjson(quarantine)
+    rows = parsed.filter("is_row").drop("line", "file", "is_row", "dt", "hour")
+    del parsed  # the sort needs its memory
+    has_version = entity.version and entity.version not in entity.key
+    sort_columns = [*entity.key, *([entity.version] if has_version else [])]
+    # Versions descend, so the first row of each key is its newest.
+    descending = [column not in entity.key for column in sort_columns]
+    newest = rows.sort(sort_columns, descending=descending, maintain_order=True).unique(
+        list(entity.key), keep="first", maintain_order=True
+    )
+    newest.with_columns(extra=pl.lit(None, pl.String)).write_parquet(
+        curated, compression="zstd", compression_level=ZSTD_LEVEL, row_group_size=ROW_GROUP
+    )
+
+
+def _polars_parse(entity: Entity, folder: Path, hour: str) -> Any:
+    """Return a row for each line: its fields, `file`, `is_row`, and the `line` if it is no row."""
+    import polars as pl
+
+    row_schema = pl.Struct(
         {field.name: pl.Boolean if field.type is Type.BOOLEAN else pl.String for field in entity.fields}
         | {"dt": pl.String, "hour": pl.String}
     )
-    files = sorted(Path(inputs(folder, name, hour)).parent.glob("*.gz"))
+    files = sorted(folder.glob("*.gz"))
     lines = pl.concat(
         [pl.scan_lines(file, name="line").with_columns(file=pl.lit(file.name)) for file in files]
     )
-    # json_decode raises on a malformed line, accepts "5" for an integer, and turns other values into text. So
-    # regular expressions look for all three first.
-    checks = [pl.col("line").str.starts_with("{") & pl.col("line").str.ends_with("}")]
-    for kind, wrong in ((Type.INTEGER, "[^-0-9]"), (Type.TEXT, '[^"]')):
-        if names := _named(entity, kind, required=None if kind is Type.INTEGER else True):
-            checks.append(~pl.col("line").str.contains(rf'"(?:{"|".join(names)})":{wrong}'))
-    how: Any = {"format": "%Y-%m-%dT%H:%M:%S%.fZ", "time_unit": "us", "time_zone": "UTC", "strict": False}
-    cast = [pl.col(each).str.to_datetime(**how) for each in _named(entity, Type.TIMESTAMP)]
-    cast += [pl.col(each).str.to_date("%Y-%m-%d", strict=False) for each in _named(entity, Type.DATE)]
-    cast += [pl.col(each).cast(pl.Int64, strict=False) for each in _named(entity, Type.INTEGER)]
-    here = pl.col(entity.occurred).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d %H") == f"{DT} {hour}"
-    is_there = [pl.col(field.name).is_not_null() for field in entity.fields if field.required]
-    parsed = (
-        lines.with_columns(is_fine=pl.all_horizontal(checks))
-        .with_columns(row=pl.when("is_fine").then(pl.col("line")).str.json_decode(shape))
+    is_of_this_hour = (
+        pl.col(entity.occurred).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d %H") == f"{DATE} {hour}"
+    )
+    has_required = [pl.col(field.name).is_not_null() for field in entity.fields if field.required]
+    is_row = pl.all_horizontal(
+        pl.col("is_row"), *has_required, pl.col("dt") == DATE, pl.col("hour") == hour, is_of_this_hour
+    )
+    return (
+        lines.with_columns(is_row=pl.all_horizontal(_polars_checks(entity)))
+        .with_columns(row=pl.when("is_row").then(pl.col("line")).str.json_decode(row_schema))
         .unnest("row")
-        .with_columns(cast)
-        .with_columns(
-            is_fine=pl.all_horizontal(
-                pl.col("is_fine"), *is_there, pl.col("dt") == DT, pl.col("hour") == hour, here
-            ).fill_null(value=False)
-        )
-        .with_columns(line=pl.when(~pl.col("is_fine")).then(pl.col("line")))
+        .with_columns(_polars_casts(entity))
+        .with_columns(is_row=is_row.fill_null(value=False))
+        .with_columns(line=pl.when(~pl.col("is_row")).then(pl.col("line")))
         .collect(engine="streaming")
     )
-    refused = parsed.filter(~pl.col("is_fine"))
-    refused.select("file", "line", reason=pl.lit("no row")).write_ndjson(quarantine)
-    kept = parsed.filter("is_fine").drop("line", "file", "is_fine", "dt", "hour")
-    del parsed
-    by = [*entity.key, *([entity.version] if entity.version and entity.version not in entity.key else [])]
-    kept.sort(by, descending=[each not in entity.key for each in by], maintain_order=True).unique(
-        list(entity.key), keep="first", maintain_order=True
-    ).with_columns(extra=pl.lit(None, pl.String)).write_parquet(
-        curated, compression="zstd", compression_level=LEVEL, row_group_size=ROW_GROUP
-    )
 
 
-RIVALS: dict[str, Callable[[Path, str, str], None]] = {
-    "duckdb": with_duckdb,
-    "polars": with_polars,
-}
+def _polars_checks(entity: Entity) -> list[Any]:
+    """Return what must hold for a line before it is decoded.
+
+    json_decode raises on a malformed line, accepts "5" for an integer, and turns other values into text. So
+    regular expressions look for all three first.
+    """
+    import polars as pl
+
+    line = pl.col("line").str
+    checks = [line.starts_with("{") & line.ends_with("}")]
+    integers, texts = _names(entity, Type.INTEGER), _names(entity, Type.TEXT, is_required=True)
+    for names, wrong_start in ((integers, "[^-0-9]"), (texts, '[^"]')):
+        if names:
+            checks.append(~line.contains(rf'"(?:{"|".join(names)})":{wrong_start}'))
+    return checks
+
+
+def _polars_casts(entity: Entity) -> list[Any]:
+    """Return the columns of an entity whose texts are read as another type; null where they cannot be."""
+    import polars as pl
+
+    timestamp: Any = {"format": "%Y-%m-%dT%H:%M:%S%.fZ", "time_unit": "us", "time_zone": "UTC"}
+    casts = [
+        pl.col(name).str.to_datetime(**timestamp, strict=False) for name in _names(entity, Type.TIMESTAMP)
+    ]
+    casts += [pl.col(name).str.to_date("%Y-%m-%d", strict=False) for name in _names(entity, Type.DATE)]
+    casts += [pl.col(name).cast(pl.Int64, strict=False) for name in _names(entity, Type.INTEGER)]
+    return casts
+
+
+RIVALS: dict[str, Callable[[Path, str, str], None]] = {"duckdb": with_duckdb, "polars": with_polars}

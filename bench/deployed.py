@@ -1,4 +1,4 @@
-"""What the template deploys: its functions' handlers, and which changes of which table they are handed."""
+"""Reads from the template: the modules of handlers, and the functions that a table's changes go to."""
 
 import json
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from local.plan.standing import called
 
 @dataclass(frozen=True, slots=True)
 class StreamConsumer:
-    """A function that a table's changes are handed to. patterns: what filters them; none: all are handed."""
+    """A function that is handed a table's changes."""
 
     function: str
     table: str
-    patterns: tuple[str, ...]
+    patterns: tuple[str, ...]  # of its filter; none: it is handed all changes
 
-    def takes(self, record: Mapping[str, Any]) -> bool:
+    def wants(self, record: Mapping[str, Any]) -> bool:
         """Whether a record gets through the filter."""
         return not self.patterns or any(matches(json.loads(pattern), record) for pattern in self.patterns)
 
@@ -43,7 +43,7 @@ def handler_modules() -> dict[str, str]:
 
 @cache
 def consumers(table: str) -> tuple[StreamConsumer, ...]:
-    """Return the functions that a table's changes are handed to, but those that are off by default."""
+    """Return the functions that a table's changes are handed to, except those that are off by default."""
     mappings = (
         each["Properties"]
         for each in template()["Resources"].values()
@@ -53,7 +53,7 @@ def consumers(table: str) -> tuple[StreamConsumer, ...]:
         StreamConsumer(
             called(mapping["FunctionName"]),
             table,
-            tuple(one["Pattern"] for one in mapping.get("FilterCriteria", {}).get("Filters", ())),
+            tuple(each["Pattern"] for each in mapping.get("FilterCriteria", {}).get("Filters", ())),
         )
         for mapping in mappings
         if mapping["EventSourceArn"] == {"Fn::GetAtt": f"{table}.StreamArn"}

@@ -1,10 +1,10 @@
-"""What a user would write instead: one handler, boto3's resource layer, one write per record and table.
+"""The usual design, as a careful engineer would write it: boto3's resources, one write per record and table.
 
-It leaves out what is easily left out: it reads the profile only for the first event of a date. It can do less
-than ours: it knows no daily caps, freezes, late events, or repair after a crash.
+It saves what is easily saved: it reads the profile only for the first event of a date. It can do less than
+ours: it has no daily caps, freezes, late events, or repair after a crash.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,8 +20,8 @@ TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger")
 RETENTION = timedelta(days=90)
 
 
-def definitions(prefix: str) -> Iterable[Definition]:
-    """Return CreateTable's arguments, with keys and indexes as in template.yaml; indexes hold all."""
+def definitions(prefix: str) -> Iterator[Definition]:
+    """Yield CreateTable's arguments, with template.yaml's keys and indexes; indexes have all attributes."""
     for logical_id in TABLES:
         table = table_definition(logical_id, prefix + logical_id, CreateIdempotencyIndex="true")
         for index in table.get("GlobalSecondaryIndexes", ()):
@@ -30,16 +30,16 @@ def definitions(prefix: str) -> Iterable[Definition]:
 
 
 class Naive:
-    """The naive design over the tables with a prefix. dynamodb: boto3's resource."""
+    """The usual design's handler. dynamodb: boto3's resource. prefix: of its tables' names."""
 
-    def __init__(self, dynamodb: Any, prefix: str = "") -> None:
+    def __init__(self, dynamodb: Any, prefix: str) -> None:
         self._dynamodb = dynamodb
         self._profiles, self._events, self._days, self._ledger = (
             dynamodb.Table(prefix + logical_id) for logical_id in TABLES
         )
 
     def ingest(self, body: Body, now: datetime) -> str:
-        """Store an event unless it is there already; returns its event_id."""
+        """Store an event; returns its event_id."""
         occurred = datetime.fromisoformat(body["occurred_at"])
         event_id = f"{occurred.astimezone(UTC).isoformat()}#{uuid4()}"
         values = {
@@ -63,22 +63,22 @@ class Naive:
         return event_id
 
     def handler(self, event: Mapping[str, Any]) -> None:
-        """Lambda entry: applies a stream batch, record by record."""
-        read = TypeDeserializer().deserialize
+        """Apply a batch of the events' stream, record by record."""
+        deserialize = TypeDeserializer().deserialize
         for record in event["Records"]:
             image = record["dynamodb"]["NewImage"]
-            self._apply({name: read(value) for name, value in image.items()})
+            self._apply({name: deserialize(value) for name, value in image.items()})
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         now = datetime.now(UTC)
         self._earn(event, now)
-        if self._count(event, now) == 1:
+        if self._count_event(event, now) == 1:
             self._extend(event, now)
         else:
             self._add_points(event, now)
 
-    def _count(self, event: Mapping[str, Any], now: datetime) -> int:
-        """Count the event into its date; returns the date's events so far."""
+    def _count_event(self, event: Mapping[str, Any], now: datetime) -> int:
+        """Add an event to its date; returns the number of the date's events so far."""
         answer = self._days.update_item(
             Key={"user_id": event["user_id"], "activity_date": event["activity_date"]},
             UpdateExpression="SET first_event_id = if_not_exists(first_event_id, :event),"
@@ -98,8 +98,8 @@ class Naive:
         table, key = self._profiles, {"user_id": event["user_id"]}
         profile = table.get_item(Key=key, ConsistentRead=True).get("Item", {})
         yesterday = date.fromisoformat(event["activity_date"]) - timedelta(days=1)
-        goes_on = profile.get("last_activity_date") == yesterday.isoformat()
-        streak = int(profile.get("current_streak", 0)) + 1 if goes_on else 1
+        is_continued = profile.get("last_activity_date") == yesterday.isoformat()
+        streak = int(profile.get("current_streak", 0)) + 1 if is_continued else 1
         table.update_item(
             Key=key,
             UpdateExpression="SET current_streak = :streak, longest_streak = :longest,"
@@ -130,7 +130,7 @@ class Naive:
         )
 
     def _earn(self, event: Mapping[str, Any], now: datetime) -> None:
-        """Append one ledger entry: put the new head, deactivate the old, in one transaction."""
+        """Append a ledger entry: put the new head and deactivate the old one, in one transaction."""
         table, account = self._ledger, event["user_id"]
         newest = table.query(
             KeyConditionExpression=Key("account_id").eq(account),

@@ -1,9 +1,9 @@
-"""What a night costs on the same day's change, on a short, a longer and a long history of the lake.
+"""How the cost of a night grows with the history of the lake, if the change of the day stays the same.
 
-Each step runs in a fresh process: the plan of curation, then the recompute on what is settled. Printed is the
-exponent of seconds of CPU, bytes and requests: 0 if a step does not feel the history, 1 if it grows with it.
-HISTORIES (days) and USERS set the size. A night reads the last 17 days anew, so a history
-that is shorter has less to read.
+The steps are the plan of curation and the recompute. Each runs in a fresh process, on lakes of several ages.
+The figures are exponents of CPU seconds, bytes and requests: 0 if a step does not depend on the history, 1 if
+it grows with it. HISTORIES (days) and USERS set the size. A night reads the newest 17 days anew, so a shorter
+history has less to read.
 """
 
 import json
@@ -32,71 +32,108 @@ from rules.lake.entities import ENTITIES
 
 HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "20,60,240").split(","))
 USERS = int(os.environ.get("USERS", "20000"))
-OBJECTS_A_DAY = 6  # raw objects of an entity
-PAGE = 1000  # keys in an answer of S3
+STEPS: dict[str, Callable[[FolderObjects, date], object]] = {"plan": plan, "recompute": recompute}
+RAW_OBJECTS_A_DAY = 6  # of an entity
+LISTED_KEYS_MAX = 1000  # in one answer of S3
 EXPONENT_MAX = 0.05
 FIRST = date(2025, 1, 1)
-SHARE = 0.5  # of the dates: on so many each user is active
+ACTIVE_SHARE = 0.5  # of its dates, a user is active on so many
 POINTS = 5  # of an entry
 
 
 class CountedFolder(FolderObjects):
-    """A folder that counts requests, as S3 would be asked, and the bytes that were read."""
+    """A folder that counts the bytes that were read, and the requests that S3 would have got."""
 
-    spent: dict[str, int] = {"requests": 0, "bytes": 0}  # noqa: RUF012 (one a process)
+    counts: dict[str, int] = {"requests": 0, "bytes": 0}  # noqa: RUF012 (a step opens other folders, too)
 
-    def _note(self, requests: int, size: int = 0) -> None:
-        self.spent["requests"] += requests
-        self.spent["bytes"] += size
+    def _count(self, requests: int, size: int = 0) -> None:
+        self.counts["requests"] += requests
+        self.counts["bytes"] += size
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        found = list(super().list(prefix))
-        self._note(1 + len(found) // PAGE)
-        return iter(found)
+        objects = list(super().list(prefix))
+        self._count(1 + len(objects) // LISTED_KEYS_MAX)
+        return iter(objects)
 
     def below(self, folder: str) -> Iterator[str]:
-        found = list(super().below(folder))
-        self._note(1 + len(found) // PAGE)
-        return iter(found)
+        names = list(super().below(folder))
+        self._count(1 + len(names) // LISTED_KEYS_MAX)
+        return iter(names)
 
     def get(self, key: str) -> bytes:
         data = super().get(key)
-        self._note(1, len(data))
+        self._count(1, len(data))
         return data
 
     def save(self, key: str, path: Path) -> None:
         super().save(key, path)
-        self._note(1, path.stat().st_size)
+        self._count(1, path.stat().st_size)
 
 
-def write(folder: Path, days: int) -> None:
-    """Write a lake that was curated and settled every night but the last."""
-    write_curated(folder, days)
+def run() -> Iterator[Figure]:
+    """Yield the exponents of each step."""
+    costs: dict[str, dict[int, dict[str, float]]] = {step: {} for step in STEPS}
+    for days in HISTORIES:
+        with tempfile.TemporaryDirectory() as folder:
+            write_lake(Path(folder), days)
+            for step in STEPS:
+                command = [sys.executable, "-m", "bench.night_growth", step, folder, str(days)]
+                child = subprocess.run(command, check=True, capture_output=True, text=True)
+                costs[step][days] = json.loads(child.stdout.splitlines()[-1])
+    shortest, longest = HISTORIES[0], HISTORIES[-1]
+    for step, by_days in costs.items():
+        for unit in ("seconds", "bytes", "requests"):
+            growth = max(by_days[longest][unit], 1e-9) / max(by_days[shortest][unit], 1e-9)
+            exponent = math.log(growth) / math.log(longest / shortest)
+            detail = ", ".join(f"{days} days {cost[unit]:,.4g}" for days, cost in by_days.items())
+            yield Figure(f"night, {step}: growth of {unit}", exponent, "<=", EXPONENT_MAX, detail)
+
+
+def measure(step: str, folder: Path, days: int) -> None:
+    """Run one step of the last night in this process, and print its cost."""
+    start = time.process_time()
+    STEPS[step](CountedFolder(folder), _date(days - 1))
+    print(json.dumps({"seconds": time.process_time() - start, **CountedFolder.counts}))
+
+
+def write_lake(folder: Path, days: int) -> None:
+    """Write a lake of so many days that was curated and recomputed every night but the last."""
+    _write_curated(folder, days)
     objects = FolderObjects(folder)
-    for day in (FIRST + timedelta(days=number) for number in range(days)):
-        at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
-        for entity in ENTITIES:
-            for name in range(OBJECTS_A_DAY):
-                path = folder / f"raw/{entity}/arrived={day}/dt={day}/hour=12/{name}.gz"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
-                os.utime(path, (at, at))
-        if day == FIRST + timedelta(days=days - 2):
+    for day in map(_date, range(days)):
+        _touch_raw_objects(folder, day)
+        if day == _date(days - 2):
             write_plan(objects, "before", plan(objects, day))
             commit(objects, "before")
-    recompute(objects, FIRST + timedelta(days=days - 1))
+    recompute(objects, _date(days - 1))
 
 
-def write_curated(folder: Path, days: int) -> None:
-    """Write the ledger's entries, one for each active date of a user, and a profile of each user.
+def _date(number: int) -> date:
+    return FIRST + timedelta(days=number)
+
+
+def _touch_raw_objects(folder: Path, day: date) -> None:
+    """Create a day's raw objects, empty: the plan only lists them. They arrived at noon."""
+    noon = datetime.combine(day, time_of_day(12), UTC).timestamp()
+    for entity in ENTITIES:
+        hour = folder / f"raw/{entity}/arrived={day}/dt={day}/hour=12"
+        hour.mkdir(parents=True)
+        for number in range(RAW_OBJECTS_A_DAY):
+            path = hour / f"{number}.gz"
+            path.touch()
+            os.utime(path, (noon, noon))
+
+
+def _write_curated(folder: Path, days: int) -> None:
+    """Write a ledger entry for each active date of a user, and a profile of each user.
 
     Files are as curation leaves them: one a day, sorted by key, zstd. Ids are texts of 36 characters.
     """
-    chance = np.random.default_rng(1)
-    ids = pa.array(sorted(str(uuid.UUID(bytes=chance.bytes(16))) for _ in range(USERS)))
+    random = np.random.default_rng(1)
+    ids = pa.array(sorted(str(uuid.UUID(bytes=random.bytes(16))) for _ in range(USERS)))
     seq = np.full(USERS, -1)
-    for day in (FIRST + timedelta(days=number) for number in range(days)):
-        active = np.flatnonzero(chance.random(USERS) < SHARE)
+    for day in map(_date, range(days)):
+        active = np.flatnonzero(random.random(USERS) < ACTIVE_SHARE)
         seq[active] += 1
         noon = datetime.combine(day, time_of_day(12), UTC)
         entries = {
@@ -109,51 +146,14 @@ def write_curated(folder: Path, days: int) -> None:
             "balance": pa.array(POINTS * (seq[active] + 1)),
         }
         _write_file(folder, "ledger", day, entries)
-    versions, zones = pa.repeat(1, USERS), pa.repeat("UTC", USERS)
-    last = FIRST + timedelta(days=days - 1)
-    _write_file(folder, "streaks", last, {"user_id": ids, "version": versions, "timezone": zones})
+    profiles = {"user_id": ids, "version": pa.repeat(1, USERS), "timezone": pa.repeat("UTC", USERS)}
+    _write_file(folder, "streaks", _date(days - 1), profiles)
 
 
 def _write_file(folder: Path, entity: str, day: date, columns: dict[str, Any]) -> None:
     path = folder / f"curated/{entity}/dt={day}/day.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path, compression="zstd", compression_level=1, row_group_size=100_000)
-
-
-def steps(objects: FolderObjects, days: int) -> dict[str, Callable[[], Any]]:
-    """Return a night's steps, each without its input."""
-    today = FIRST + timedelta(days=days - 1)
-    return {
-        "plan": lambda: plan(objects, today),
-        "recompute": lambda: recompute(objects, today),
-    }
-
-
-def measure(step: str, folder: Path, days: int) -> None:
-    """Run one step in this process, and print what it took."""
-    act = steps(CountedFolder(folder), days)[step]
-    start = time.process_time()
-    act()
-    print(json.dumps({"seconds": time.process_time() - start, **CountedFolder.spent}))
-
-
-def run() -> Iterator[Figure]:
-    """Yield each step's exponents."""
-    took: dict[str, dict[int, dict[str, float]]] = {}
-    for days in HISTORIES:
-        with tempfile.TemporaryDirectory() as folder:
-            write(Path(folder), days)
-            for step in steps(FolderObjects(Path(folder)), days):
-                command = [sys.executable, "-m", "bench.night_growth", step, folder, str(days)]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-                took.setdefault(step, {})[days] = json.loads(done.stdout.splitlines()[-1])
-    for step, by_days in took.items():
-        few, many = by_days[HISTORIES[0]], by_days[HISTORIES[-1]]
-        for what in ("seconds", "bytes", "requests"):
-            growth = max(many[what], 1e-9) / max(few[what], 1e-9)
-            exponent = math.log(growth) / math.log(HISTORIES[-1] / HISTORIES[0])
-            detail = ", ".join(f"{days} days {each[what]:,.4g}" for days, each in by_days.items())
-            yield Figure(f"night, {step}: growth of {what}", exponent, "<=", EXPONENT_MAX, detail)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""CPU an event of the engagement processor, compared with the usual handler (bench/naive.py).
+"""CPU an event of the engagement processor, compared with the usual design (bench/naive.py).
 
-Batches of 100 stream records of users with open accounts and activity on the date already. Both get answers
-that were given before: they pay for building, signing and parsing requests, neither for network or engine.
+Batches have 100 stream records of users with open accounts and activity on the date already. Both designs get
+recorded answers: so they pay for building, signing and parsing requests, but not for network or engine.
 """
 
 import time
@@ -9,82 +9,83 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from importlib import import_module
 from statistics import median
-from typing import Any
 
 from bench.counting.desk import CONTEXT, Desk, desk
-from bench.counting.requests import bodies, logged
+from bench.counting.requests import bodies, captured_logs
 from bench.deployed import handler_modules
 from bench.figure import Figure, ratio
-from bench.units.engagement import DAY, USER_ID, post
-from bench.units.naive import naive_at, records_of
+from bench.units.engagement import DAY, USER_ID, apply_posted, post_events
+from bench.units.naive import ingest_as_records, naive_at
 
-BATCH = 100
+BATCH_EVENTS = 100
 BUDGETS = {5: 0.25, 20: 0.10}  # by events of a user in a batch
-ROUNDS, REPEAT = 5, 2
+ROUNDS, REPETITIONS = 5, 2
 HALF_HOUR = timedelta(minutes=30)
 
 
 def run() -> Iterator[Figure]:
-    """Yield the ratios."""
+    """Yield one ratio for each number of events of a user."""
     for per_user, budget in BUDGETS.items():
-        with desk() as made:
-            who = [USER_ID.format(number) for number in range(BATCH // per_user)]
-            ours, naive = _ours(made, who, per_user), _naive(made, who, per_user)
-            made.meter.is_paused = True
-            pairs = [(_cpu(ours), _cpu(naive)) for _ in range(ROUNDS + 1)][1:]
-        mine, theirs = [each for each, _ in pairs], [each for _, each in pairs]
-        detail = f"{median(mine) * 1e6:.0f} against {median(theirs) * 1e6:.0f} us an event"
+        with desk() as both:
+            users = [USER_ID.format(number) for number in range(BATCH_EVENTS // per_user)]
+            handle_ours, handle_naive = _ours(both, users, per_user), _naive(both, users, per_user)
+            both.meter.is_paused = True
+            rounds = [(_cpu_an_event(handle_ours), _cpu_an_event(handle_naive)) for _ in range(ROUNDS + 1)]
+        ours, naive = zip(*rounds[1:], strict=True)  # the first round fills caches
+        detail = f"{median(ours) * 1e6:.0f} against {median(naive) * 1e6:.0f} us an event"
         yield ratio(
-            f"processor CPU, {per_user} a user and batch, of naive", mine, theirs, "<=", budget, detail
+            f"processor CPU, {per_user} a user and batch, of naive", ours, naive, "<=", budget, detail
         )
 
 
-def _cpu(handler: Callable[[], Any]) -> float:
-    started = time.process_time()
-    for _ in range(REPEAT):
-        handler()
-    return (time.process_time() - started) / REPEAT / BATCH
+def _cpu_an_event(handle: Callable[[], None]) -> float:
+    """Return the CPU seconds an event of handling a batch."""
+    start = time.process_time()
+    for _ in range(REPETITIONS):
+        handle()
+    return (time.process_time() - start) / REPETITIONS / BATCH_EVENTS
 
 
-def _replayed(made: Desk, act: Callable[[], Any]) -> Callable[[], Any]:
-    """Do something once, on the engine; return what does it again with the same answers."""
-    made.services.kept = []
-    act()
-    answers, made.services.kept = made.services.kept, None
-
-    def again() -> None:
-        made.services.replayed = iter(answers)
-        act()
-        assert next(made.services.replayed, None) is None, "it makes the same requests"
-        made.services.replayed = None
-
-    return again
-
-
-def _ours(made: Desk, who: list[str], per_user: int) -> Callable[[], Any]:
+def _ours(desk: Desk, users: list[str], per_user: int) -> Callable[[], None]:
     """Return the processor's work on a batch of users who have checked in on the date."""
     module = import_module(handler_modules()["EngagementFunction"])
-    post(made, bodies(who, 1, made.now - HALF_HOUR))
-    made.tick(DAY)
-    post(made, bodies(who, 1, made.now - 4 * HALF_HOUR, "CHECK_IN"))
-    made.tick(HALF_HOUR)
-    post(made, bodies(who, per_user, made.now - HALF_HOUR), applies=False)
-    records = made.records("EngagementFunction", "BPEvents")
-    assert len(records) == BATCH
+    apply_posted(desk, bodies(users, 1, desk.now - HALF_HOUR))
+    desk.tick(DAY)
+    apply_posted(desk, bodies(users, 1, desk.now - 4 * HALF_HOUR, "CHECK_IN"))
+    desk.tick(HALF_HOUR)
+    post_events(desk, bodies(users, per_user, desk.now - HALF_HOUR))
+    records = desk.take_records("EngagementFunction", "BPEvents")
+    assert len(records) == BATCH_EVENTS
 
     def handle() -> None:
-        with logged(module):
+        with captured_logs(module):
             assert module.handler({"Records": records}, CONTEXT) == {"batchItemFailures": []}
 
-    return _replayed(made, handle)
+    return _with_recorded_answers(desk, handle)
 
 
-def _naive(made: Desk, who: list[str], per_user: int) -> Callable[[], Any]:
-    naive = naive_at(made)
-    for count in (1, per_user):
-        ids = [(body, naive.ingest(body, made.now)) for body in bodies(who, count, made.now - HALF_HOUR)]
-        event = {"Records": records_of(made, ids)}
-        if count == 1:
-            naive.handler(event)
-        made.tick(HALF_HOUR)
-    return _replayed(made, lambda: naive.handler(event))
+def _naive(desk: Desk, users: list[str], per_user: int) -> Callable[[], None]:
+    """Return the usual design's work on a batch of users with one event on the date."""
+    naive = naive_at(desk)
+    first = ingest_as_records(desk, naive, bodies(users, 1, desk.now - HALF_HOUR))
+    naive.handler({"Records": first})
+    desk.tick(HALF_HOUR)
+    batch = ingest_as_records(desk, naive, bodies(users, per_user, desk.now - HALF_HOUR))
+    desk.tick(HALF_HOUR)
+    return _with_recorded_answers(desk, lambda: naive.handler({"Records": batch}))
+
+
+def _with_recorded_answers(desk: Desk, handle: Callable[[], None]) -> Callable[[], None]:
+    """Handle a batch once on the engine; return what handles it again with the answers that it got."""
+    services = desk.services
+    services.recording = []
+    handle()
+    answers, services.recording = services.recording, None
+
+    def handle_again() -> None:
+        services.replay = iter(answers)
+        handle()
+        assert next(services.replay, None) is None, "it makes the same requests"
+        services.replay = None
+
+    return handle_again

@@ -18,8 +18,8 @@ from ingest.openapi import document
 from ingest.web.routes import DOCUMENT, REFERENCE
 
 ROOT = Path(__file__).parent.parent
-NODE = ROOT / "client" / "typescript"
-TYPESCRIPT = NODE / "src" / "generated" / "api.ts"
+TYPESCRIPT_CLIENT = ROOT / "client" / "typescript"
+TYPESCRIPT = TYPESCRIPT_CLIENT / "src" / "generated" / "api.ts"
 PYTHON = ROOT / "client" / "python" / "streakline_client" / "generated" / "api.py"
 GENERATE_SECONDS_MAX = 120
 MARK = "Made by `make clients` from the API with the digest "
@@ -76,7 +76,7 @@ def reference_page() -> str:
 def typescript() -> str:
     """Return the TypeScript types; needs node, and the packages of client/typescript."""
     types = _run(
-        [str(NODE / "node_modules" / ".bin" / "openapi-typescript")],
+        [str(TYPESCRIPT_CLIENT / "node_modules" / ".bin" / "openapi-typescript")],
         "--alphabetize",
         "--empty-objects-unknown",
         "-o",
@@ -86,26 +86,31 @@ def typescript() -> str:
 
 def python() -> str:
     """Return the Python types: typed dictionaries, which need no package at run time."""
+    options = {
+        "--input-file-type": "openapi",
+        "--output-model-type": "typing.TypedDict",
+        "--naming-strategy": "parent-prefixed",
+        "--target-python-version": "3.11",
+        "--formatters": "builtin",
+    }
     types = _run(
         [sys.executable, "-m", "datamodel_code_generator", "--input"],
-        *("--input-file-type", "openapi", "--output-model-type", "typing.TypedDict"),
-        *("--openapi-scopes", "schemas", "paths", "--use-operation-id-as-name"),
-        *(
-            "--naming-strategy",
-            "parent-prefixed",
-            "--target-python-version",
-            "3.11",
-            "--formatters",
-            "builtin",
-        ),
-        *("--disable-timestamp", "--use-double-quotes", "--output"),
+        *(word for option in options.items() for word in option),
+        *("--openapi-scopes", "schemas", "paths"),
+        "--use-operation-id-as-name",
+        "--disable-timestamp",
+        "--use-double-quotes",
+        "--output",
     )
     body = types[types.index("from __future__") :]
     return f'"""{MARK}{digest()}."""\n\n{body}'
 
 
 def _run(generator: list[str], *options: str) -> str:
-    """Run a generator on a file with the document; returns the text that it wrote."""
+    """Run a generator on a file with the document; returns the text that it wrote.
+
+    generator: its command, up to the file. options: those behind the file; the last one names the output.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "openapi.json", Path(folder) / "made"
         source.write_text(json.dumps(generator_document()))

@@ -273,10 +273,10 @@ def _sentence(error: Exception) -> str | None:
     """Return what went wrong, for an error that somebody can act on; None: the program is at fault."""
     from urllib3.exceptions import HTTPError
 
-    from local.stack import AwsError, sentence
+    from local.aws_errors import AWS_ERRORS, explain_error
 
-    if isinstance(error, (*AwsError, HTTPError)):
-        return sentence(error)
+    if isinstance(error, (*AWS_ERRORS, HTTPError)):
+        return explain_error(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) if isinstance(error, RuntimeError | OSError | ValueError) else None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 WIDTH = 110
+EMPTY_DEFAULT = '""'  # click shows an empty default so
 
 
 class Option(click.Option):
@@ -33,7 +34,7 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
-        elif not self.is_flag and not self.required and extra.get("default", '""') == '""':
+        elif not self.is_flag and not self.required and extra.get("default", EMPTY_DEFAULT) == EMPTY_DEFAULT:
             extra["default"] = "none"
         return extra
 

@@ -8,7 +8,7 @@ from typing import Any
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
-from local import replay, verify, verify_features
+from local import replay, verify
 from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
@@ -200,12 +200,12 @@ def _send_webhooks(stack: Stack, now: datetime) -> None:
         raise RuntimeError(f"webhooks were refused, the first: {outcome.refused[0]}")
     replay.send(stack, events[half:])
     patience.drain_leads(stack)
-    api, expected = Api(stack), verify_features.expect_features(events, datetime.now(UTC).date())
-    if wrong := verify_features.compare_features(api, expected):
+    api, expected = Api(stack), verify.expect_features(events, datetime.now(UTC).date())
+    if wrong := verify.compare_features(api, expected):
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
     seconds = time.monotonic() - began
     print(f"  {len(expected)} customers' features equal an independent count, after {seconds:.1f} s")
-    lead = api.get(verify_features.LEAD.format(ORGANIZATION, "000-0"))["lead_id"]
+    lead = api.get(verify.LEAD.format(ORGANIZATION, "000-0"))["lead_id"]
     features = api.get(f"/v1/leads/{lead}/features")["features"]
     print("  the first: " + ", ".join(f"{name} {value}" for name, value in features.items()))
 

@@ -1,6 +1,7 @@
-"""What the old writer's region has that the new writer never saw (rule 23).
+"""Finds what the old writer's region has that the new writer never saw (rule 23), by reading both regions.
 
-It is found by reading both regions. The old region is the one that returns; the new writer writes meanwhile.
+The *old region* is the one that returns. The *new writer* writes meanwhile. Tables are named as in the
+template.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,13 +23,12 @@ from rules.regions.standby import (
     UNSEEN_POLICIES,
     UnseenEntry,
     UnseenPolicy,
-    common_length,
     settings_unseen,
     tables_in_order,
     unseen_entries,
 )
 
-# Attributes that an item has of its region: that it was followed, and its position in the region's streams.
+# Attributes that only one region knows: by which change an item was followed, and its stream's position.
 REGIONAL_ATTRIBUTES = (FOLLOWED, "applied_through")
 PROFILES, CLAIMS, EVENTS = "UserStreaks", "IdempotencyKeys", "BPEvents"
 
@@ -46,15 +46,15 @@ class Side:
         """The ledger's store."""
         return LedgerStore(self.dynamodb, self.tables[LEDGER])
 
-    def table(self, name: str) -> ItemTable:
-        """Return a table to write to."""
-        return ItemTable(self.dynamodb, self.tables[name], KEYS[name])
+    def store(self, table: str) -> ItemTable:
+        """Return what writes to a table."""
+        return ItemTable(self.dynamodb, self.tables[table], KEYS[table])
 
-    def items(self, name: str) -> Iterator[Item]:
+    def items(self, table: str) -> Iterator[Item]:
         """Yield all items of a table, strongly consistent."""
-        return scan_all(self.dynamodb, TableName=self.tables[name], ConsistentRead=True)
+        return scan_all(self.dynamodb, TableName=self.tables[table], ConsistentRead=True)
 
-    def account(self, account_id: str) -> list[Item]:
+    def ledger_items(self, account_id: str) -> list[Item]:
         """Return the items of an account's ledger, oldest first, strongly consistent."""
         return list(
             query_all(
@@ -80,19 +80,20 @@ class Side:
         )
         return map(entry_from, items)
 
-    def with_counterparts(self, name: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
+    def with_counterparts(self, table: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
         """Yield each of the other side's items with the item that this side has under its key, or None."""
         for chunk in chunks(items, READ_MAX):
-            keys = (decode_item({key: item[key] for key in KEYS[name]}) for item in chunk)
-            stored = get_all(self.dynamodb, self.tables[name], keys)
-            item_by_key = {key_of(name, item): item for item in stored}
+            keys = (decode_item({name: item[name] for name in KEYS[table]}) for item in chunk)
+            item_by_key = {
+                key_of(table, item): item for item in get_all(self.dynamodb, self.tables[table], keys)
+            }
             for item in chunk:
-                yield item, item_by_key.get(key_of(name, item))
+                yield item, item_by_key.get(key_of(table, item))
 
 
-def key_of(name: str, stored: Item) -> tuple[str, ...]:
+def key_of(table: str, stored: Item) -> tuple[str, ...]:
     """Return the key of an item of a table: the texts of its key attributes."""
-    return tuple(str(next(iter(stored[key].values()))) for key in KEYS[name])
+    return tuple(str(next(iter(stored[name].values()))) for name in KEYS[table])
 
 
 def shared_fields(stored: Item | None) -> Item:
@@ -100,16 +101,16 @@ def shared_fields(stored: Item | None) -> Item:
     return {name: value for name, value in (stored or {}).items() if name not in REGIONAL_ATTRIBUTES}
 
 
-def is_mark(name: str, stored: Item) -> bool:
-    """Whether an item of the claims is the mark that a followed item was deleted: each region has its own."""
-    return name == CLAIMS and stored["user_id"]["S"].startswith(DELETED_PREFIX)
+def is_deletion_mark(table: str, stored: Item) -> bool:
+    """Whether an item notes that a followed item was deleted. Each region has its own, among the claims."""
+    return table == CLAIMS and stored["user_id"]["S"].startswith(DELETED_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedItem:
     """Something that somebody must decide about."""
 
-    store: str  # the table's name in the template
+    store: str  # its table
     key: str  # the item's key, or the user; never what the item holds
     reason: str
 
@@ -118,12 +119,11 @@ class Listed:
 class FoundUnseen:
     """What the old writer has that the new one never saw."""
 
-    # By account: how many entries both ledgers have in common, and the unseen ones behind them.
-    accounts: dict[str, tuple[int, list[UnseenEntry]]] = field(default_factory=dict)
-    # By table: items that the new writer gets unless their key is taken.
+    entries: dict[str, list[UnseenEntry]] = field(default_factory=dict)  # by account, oldest first
+    # By table: items that the new writer gets, except events whose key is in `taken_keys`.
     carried: dict[str, list[Item]] = field(default_factory=dict)
-    listed: list[Listed] = field(default_factory=list)
-    taken: set[tuple[str, ...]] = field(default_factory=set)  # keys that mean another thing in each region
+    listed: list[ListedItem] = field(default_factory=list)
+    taken_keys: set[tuple[str, ...]] = field(default_factory=set)  # claims that differ between the regions
 
     def compare_claims(self, old_item: Item, new_item: Item) -> None:
         """List a key whose claim stands for one thing in the old region, and for another in the new one."""
@@ -132,7 +132,7 @@ class FoundUnseen:
         if old_target == new_target:
             return
         # An event that is stored under both ids would count twice, also where its body is the same.
-        self.taken.add(key_of(CLAIMS, old_item))
+        self.taken_keys.add(key_of(CLAIMS, old_item))
         if old_claim.get("body_hash") != new_claim.get("body_hash"):
             reason = "another body in each region"
         elif "#" in str(old_target):
@@ -140,7 +140,7 @@ class FoundUnseen:
         else:
             reason = "carried out in both regions"
         reason += f": {old_target} and {new_target}"
-        self.listed.append(Listed(CLAIMS, _label(CLAIMS, old_item), reason))
+        self.listed.append(ListedItem(CLAIMS, _label(CLAIMS, old_item), reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,9 @@ class UnseenFinder:
         for account_id in self._diverged_accounts():
             old_entries, new_entries = self.old.entries(account_id), self.new.entries(account_id)
             unseen = unseen_entries(old_entries, new_entries, self._command_keys(account_id))
-            found.accounts[account_id] = (common_length(old_entries, new_entries), unseen)
-        for name in tables_in_order(self.old.tables.keys() & UNSEEN_POLICIES.keys()):
-            self._compare_items(name, found)
+            found.entries[account_id] = unseen
+        for table in tables_in_order(self.old.tables.keys() & UNSEEN_POLICIES.keys()):
+            self._compare_items(table, found)
         self._compare_settings(found)
         return found
 
@@ -190,31 +190,32 @@ class UnseenFinder:
                 keys[claim["target"]] = key
         return keys
 
-    def _compare_items(self, name: str, found: FoundUnseen) -> None:
+    def _compare_items(self, table: str, found: FoundUnseen) -> None:
         """Add a table's items to what is carried or listed, by the table's policy."""
-        policy = UNSEEN_POLICIES[name]
+        policy = UNSEEN_POLICIES[table]
         if policy is UnseenPolicy.DERIVED:
             return
-        for old_item, new_item in self.new.with_counterparts(name, self.old.items(name)):
-            if shared_fields(old_item) == shared_fields(new_item) or self._is_left_out(name, old_item):
+        for old_item, new_item in self.new.with_counterparts(table, self.old.items(table)):
+            if shared_fields(old_item) == shared_fields(new_item) or self._is_left_out(table, old_item):
                 continue
-            if name == CLAIMS and new_item is not None:
+            if table == CLAIMS and new_item is not None:
                 found.compare_claims(old_item, new_item)
             elif policy is UnseenPolicy.CARRIED and new_item is None:
-                if not _is_claim_of_unseen_entry(name, old_item, found):
-                    found.carried.setdefault(name, []).append(shared_fields(old_item))
+                if not _is_claim_of_unseen_entry(table, old_item, found):
+                    found.carried.setdefault(table, []).append(shared_fields(old_item))
+            # An item that was followed last has no change of the old region's own.
             elif policy is UnseenPolicy.LISTED and (new_item is None or FOLLOWED not in old_item):
                 reason = "the new writer lacks it" if new_item is None else "both regions have changed it"
-                found.listed.append(Listed(name, _label(name, old_item), reason))
+                found.listed.append(ListedItem(table, _label(table, old_item), reason))
 
-    def _is_left_out(self, name: str, old_item: Item) -> bool:
+    def _is_left_out(self, table: str, old_item: Item) -> bool:
         """Whether an item has expired, is a region's own mark, or is of a person who was erased."""
-        if is_mark(name, old_item):
+        if is_deletion_mark(table, old_item):
             return True
         expires = decode_item(old_item).get("ttl")
         if isinstance(expires, int) and expires <= self.now.timestamp():
             return True
-        subject = subject_of(old_item) if name != "Erasures" else None
+        subject = subject_of(old_item) if table != "Erasures" else None  # an erasure itself must not be lost
         return bool(subject and (erasure := self.erased.of(subject)) and erasure.stands)
 
     def _compare_settings(self, found: FoundUnseen) -> None:
@@ -222,23 +223,24 @@ class UnseenFinder:
         for old_item, new_item in self.new.with_counterparts(PROFILES, self.old.items(PROFILES)):
             if FOLLOWED in old_item or shared_fields(old_item) == shared_fields(new_item):
                 continue  # a profile that was followed last has no setting of the old region's own
-            names = settings_unseen(decode_item(old_item), decode_item(new_item or {}))
-            if names:
-                reason = f"{', '.join(names)}: other than the new writer has"
-                found.listed.append(Listed(PROFILES, old_item["user_id"]["S"], reason))
+            settings = settings_unseen(decode_item(old_item), decode_item(new_item or {}))
+            if settings:
+                reason = f"{', '.join(settings)}: other than the new writer has"
+                found.listed.append(ListedItem(PROFILES, old_item["user_id"]["S"], reason))
 
 
 def _head_key(entry: Entry) -> Item:
     return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
 
 
-def _label(name: str, stored: Item) -> str:
-    return "/".join(key_of(name, stored)).replace(COMMAND, "")
+def _label(table: str, stored: Item) -> str:
+    """Return an item's key as the report has it: a client's key without the prefix of commands."""
+    return "/".join(key_of(table, stored)).replace(COMMAND, "")
 
 
-def _is_claim_of_unseen_entry(name: str, old_item: Item, found: FoundUnseen) -> bool:
+def _is_claim_of_unseen_entry(table: str, old_item: Item, found: FoundUnseen) -> bool:
     """Whether an item is the claim of an unseen entry: it comes with the entry, if that is applied."""
-    if name != CLAIMS:
+    if table != CLAIMS:
         return False
-    _, unseen = found.accounts.get(old_item["user_id"]["S"], (0, []))
+    unseen = found.entries.get(old_item["user_id"]["S"], ())
     return old_item.get("target", {}).get("S") in {each.entry.created_at for each in unseen}

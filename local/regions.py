@@ -256,7 +256,7 @@ def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
     """Return the content of the report's file: every unseen entry, and all that is listed."""
     unseen = [
         {"account": account_id, **_entry_view(unseen_entry.entry), "fate": unseen_entry.fate.value}
-        for account_id, (_, unseen_entries) in sorted(found.accounts.items())
+        for account_id, unseen_entries in sorted(found.entries.items())
         for unseen_entry in unseen_entries
     ]
     return {
@@ -264,7 +264,7 @@ def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
         "fates": dict(Counter(entry["fate"] for entry in unseen)),
         "applied": dict(outcome.applied),
         "carried": dict(outcome.carried),
-        "listed": [asdict(thing) for thing in outcome.listed],
+        "listed": [asdict(item) for item in outcome.listed],
     }
 
 

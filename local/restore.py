@@ -1,6 +1,6 @@
-"""`streakline restore`: what the tables had before an instant, from the lake (rule 21).
+"""`streakline restore`: brings back from the lake what the tables had before an instant (rule 21).
 
-It writes what is missing, so it may be killed and run again.
+It writes only what is missing, so it may be killed and run again.
 """
 
 import json
@@ -34,8 +34,8 @@ from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS, PHONES
 from rules.leads.lead_events import SORT_KEY
 
-EVERY = 1000  # users between two lines of progress
-REASONS_SHOWN = 20
+PROGRESS_USERS = 1000  # users between two lines of progress
+REASONS_MAX = 20  # printed ones; the report has all
 RESTORABLE = (*RESTORED, PHONES)
 TABLE_KEYS = {
     **KEYS,
@@ -62,11 +62,11 @@ def table_copy(text: str) -> tuple[str, str]:
     return table, name
 
 
-def _tables_option(name: str, which: Sequence[str], text: str) -> Callable[[Function], Function]:
+def _tables_option(name: str, tables: Sequence[str], text: str) -> Callable[[Function], Function]:
     return option(
         name,
         multiple=True,
-        type=click.Choice(which),
+        type=click.Choice(tables),
         metavar="TABLE",
         help=f"{text}; repeatable",
     )
@@ -116,18 +116,21 @@ def restore(
     print(f"curated: {curate_new(lake, now)} partitions that no night has yet", flush=True)
     erased = tombstones_of(stack)
     for table, source in from_table:
-        put, refused = _copy(stack, table, source, erased)
-        print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
-    hot = timedelta(days=int(settings_of(stack.parameters.get("Settings", ""))["EventHotDays"]))  # rule 22
-    before = LakeBefore(lake, until, now, max(RETENTION, hot))
-    restorer = _restorer(stack, before, erased, (keep, replace))
-    result = restorer.run(now, _say)
-    # Phones come before questions: a question that comes back is told to them, unless it was told before.
+        item_count, erased_count = _copy(stack, table, source, erased)
+        print(
+            f"{table}: {item_count} items from {source}; {erased_count} of persons who were erased",
+            flush=True,
+        )
+    hot_days = int(settings_of(stack.parameters.get("Settings", ""))["EventHotDays"])
+    # Events that are older than both have left their table (rule 22).
+    before = LakeBefore(lake, until, now, max(RETENTION, timedelta(days=hot_days)))
+    result = _restorer(stack, before, erased, keep, replace).run(now, _print_progress)
+    # Phones come before questions, because a restored question is sent to phones that have not had it.
     phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
     PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
-    named = (*FROM_ROWS, "IdempotencyKeys")
-    EventsAndQuestionsRestorer(before, _tables(stack, named), erased, keep).run(result, now)
-    report = report_of(result, until, restorer.lake.later(), {table for table, _ in from_table})
+    row_tables = _tables(stack, (*FROM_ROWS, "IdempotencyKeys"))
+    EventsAndQuestionsRestorer(before, row_tables, erased, keep).run(result, now)
+    report = report_of(result, until, before.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
     if result.lacks:
@@ -145,7 +148,10 @@ def curate_new(lake: S3Objects, now: datetime) -> int:
 def report_of(
     result: RestoreReport, until: datetime, later: Mapping[str, int], copied_tables: set[str]
 ) -> dict[str, Any]:
-    """Return the content of the report's file: counts, each thing that lacks, and what no lake has."""
+    """Return the content of the report's file: counts, each missing thing, and what no lake has.
+
+    later: how many entries and profiles the lake has of `until` or later.
+    """
     return {
         "to": stamp(until),
         "users": result.users,
@@ -179,29 +185,21 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
             f"the lake has {report['rows_of_later']['ledger']} entries of later: while it has them, nights"
             " hold their accounts for review (docs/runbook.md, Bringing back)"
         )
-    counts = Counter((each["store"], each["reason"]) for each in report["lacks"])
-    for (store, reason), count in counts.most_common(REASONS_SHOWN):
+    counts = Counter((lack["store"], lack["reason"]) for lack in report["lacks"])
+    for (store, reason), count in counts.most_common(REASONS_MAX):
         yield f"lacking, {store}, {count} times: {reason}"
     yield "not from the lake: " + ", ".join(report["not_in_the_lake"])
 
 
 def _restorer(
-    stack: Stack, lake: LakeBefore, erased: Tombstones, keep_replace: tuple[Sequence[str], Sequence[str]]
+    stack: Stack, lake: LakeBefore, erased: Tombstones, keep: Sequence[str], replace: Sequence[str]
 ) -> Restorer:
     dynamodb, accounts, cache = stack.client("dynamodb"), accounts_of(stack), cache_of(stack)
     history = SettingsHistory(lake.objects)
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
-    return Restorer(
-        lake,
-        _tables(stack, RESTORED),
-        accounts,
-        Reconciler(
-            *(accounts, projections, cache, history, history.pauses), repair=True, books=books_of(stack).books
-        ),
-        cache,
-        erased,
-        *keep_replace,
-    )
+    books = books_of(stack).books
+    reconciler = Reconciler(accounts, projections, cache, history, history.pauses, repair=True, books=books)
+    return Restorer(lake, _tables(stack, RESTORED), accounts, reconciler, cache, erased, keep, replace)
 
 
 def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
@@ -210,7 +208,7 @@ def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
 
 
 def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:
-    """Fill a table from another one; returns how many items were put, and how many are of erased persons."""
+    """Fill a table from another one; returns how many items were put, and how many were of erased persons."""
     if table not in stack.tables:
         raise RuntimeError(f"--from-table: there is no table {table}, but {', '.join(sorted(stack.tables))}")
     dynamodb = stack.client("dynamodb")
@@ -222,6 +220,6 @@ def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[in
     )
 
 
-def _say(result: RestoreReport) -> None:
-    if result.users % EVERY == 0:
+def _print_progress(result: RestoreReport) -> None:
+    if result.users % PROGRESS_USERS == 0:
         print(f"{result.users} users", flush=True)

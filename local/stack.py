@@ -1,7 +1,4 @@
-"""A deployed stack, for the command line and the tests: the laptop's, or one on AWS, found by its name.
-
-It also turns the errors of AWS into sentences that say what to do.
-"""
+"""A deployed stack, for the command line and the tests: the laptop's, or one on AWS, found by its name."""
 
 import json
 import os
@@ -10,10 +7,8 @@ from functools import cache
 from typing import Any
 
 import boto3
-from botocore import exceptions
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from urllib3.exceptions import HTTPError
+from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.settings.choices import settings_of
@@ -22,45 +17,12 @@ from rules.regions.register import may_write
 
 REGION = "us-east-1"
 # The emulator's root credentials. They are valid nowhere else.
-KEY = SECRET = "test"
+EMULATOR_KEY = EMULATOR_SECRET = "test"
 # A client waits for an answer as long as a function may run.
 LAPTOP_SECONDS_MAX, AWS_SECONDS_MAX = 130, 910
-TABLE = "Table"
-REGISTER = "RegisterTableName"  # an output, in a deployment of two regions
+TABLE_SUFFIX = "Table"  # of the outputs that name tables
+REGISTER = "RegisterTableName"  # an output that only a deployment of two regions has
 UNKNOWN_STACK = "ValidationError"  # CloudFormation's code for a stack that is not there
-AwsError = (BotoCoreError, ClientError)
-CREDENTIALS = "set AWS_PROFILE or AWS_ACCESS_KEY_ID, or sign in with `aws sso login`"
-ERROR_TEXTS: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
-    (
-        (exceptions.NoCredentialsError, exceptions.PartialCredentialsError),
-        f"there are no credentials of AWS: {CREDENTIALS}",
-    ),
-    ((exceptions.NoRegionError,), "no region is known: say --region, or set AWS_REGION"),
-    ((exceptions.ProfileNotFound,), f"the profile is not there: {CREDENTIALS}"),
-    (
-        (
-            exceptions.SSOError,
-            exceptions.TokenRetrievalError,
-            exceptions.CredentialRetrievalError,
-        ),
-        f"the credentials cannot be had: {CREDENTIALS}",
-    ),
-    (
-        (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError, exceptions.InvalidRegionError),
-        "AWS cannot be reached: is the region's name right (--region), and the network there?",
-    ),
-)
-LOOPBACK = "127.0.0.1"  # stands in errors of the laptop cloud
-REFUSED_CREDENTIALS = frozenset(
-    {
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "InvalidClientTokenId",
-        "InvalidSignatureException",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +33,7 @@ class Stack:
     endpoint_url: str  # the emulator's; "" on AWS, where botocore finds endpoint and credentials
     region: str
     outputs: dict[str, str]
-    tables: dict[str, str]  # logical id -> name
+    tables: dict[str, str]  # names by logical id
     redis_url: str  # the laptop's; "" on AWS
     name: str = "streakline"
     parameters: dict[str, str] = field(default_factory=dict)  # on AWS; `****` where the template hides them
@@ -98,44 +60,51 @@ class Stack:
     def client(self, service: str, attempts: int = 4) -> Any:
         """Return a client of the emulator or of AWS; the same one for the same arguments.
 
-        In a deployment of two regions a client of DynamoDB writes only while its region is the writer (rule
-        23), and raises RegionFenced otherwise. attempts: how often a call is tried.
+        attempts: how often a call is tried. In a deployment of two regions a client of DynamoDB has a fence:
+        it writes only while its region is the writer (rule 23), and raises RegionFenced otherwise.
         """
         if service == "dynamodb" and REGISTER in self.outputs:
-            return _fenced_client(self.endpoint_url, self.region, attempts, self.outputs[REGISTER])
+            return _cached_fenced_client(self.endpoint_url, self.region, attempts, self.outputs[REGISTER])
         return self.free_client(service, attempts)
 
     def free_client(self, service: str, attempts: int = 4) -> Any:
-        """Return a client that no fence stops: for whoever promotes a region, or lets it return."""
-        return _client(self.endpoint_url, self.region, service, attempts)
+        """Return a client without a fence: to promote a region, or to let it return."""
+        return _cached_client(self.endpoint_url, self.region, service, attempts)
 
-    def output(self, name: str, what: str) -> str:
-        """Return an output; raises RuntimeError if there is none: the stack was deployed without `what`."""
+    def output(self, name: str, part: str) -> str:
+        """Return an output. part: the part of a deployment that has it, for the error.
+
+        Raises RuntimeError if the stack was deployed without that part.
+        """
         if name not in self.outputs:
-            raise RuntimeError(f"the stack {self.name} has no {what}: its outputs lack {name}")
+            raise RuntimeError(f"the stack {self.name} has no {part}: its outputs lack {name}")
         return self.outputs[name]
 
 
 @cache
-def _fenced_client(endpoint_url: str, region: str, attempts: int, register: str) -> Any:
-    registers = RegisterStore(_client(endpoint_url, region, "dynamodb", attempts), register)
+def _cached_fenced_client(endpoint_url: str, region: str, attempts: int, register: str) -> Any:
+    registers = RegisterStore(_cached_client(endpoint_url, region, "dynamodb", attempts), register)
     client = fresh_client(endpoint_url, region, "dynamodb", attempts)
     return guard_client(client, Fence(registers.read, region), may_write)
 
 
 @cache
-def _client(endpoint_url: str, region: str, service: str, attempts: int) -> Any:
+def _cached_client(endpoint_url: str, region: str, service: str, attempts: int) -> Any:
     return fresh_client(endpoint_url, region, service, attempts)
 
 
 def fresh_client(endpoint_url: str, region: str, service: str, attempts: int = 4) -> Any:
-    """Return a client that nobody else has. endpoint_url: "" for AWS."""
+    """Return a client that is not cached. endpoint_url: "" for AWS."""
     config = Config(
         read_timeout=LAPTOP_SECONDS_MAX if endpoint_url else AWS_SECONDS_MAX,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=80,
     )
-    emulator = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "endpoint_url": endpoint_url}
+    emulator = {
+        "aws_access_key_id": EMULATOR_KEY,
+        "aws_secret_access_key": EMULATOR_SECRET,
+        "endpoint_url": endpoint_url,
+    }
     return boto3.client(  # type: ignore[call-overload]  # the service is a parameter
         service, region_name=region or None, config=config, **(emulator if endpoint_url else {})
     )
@@ -143,7 +112,11 @@ def fresh_client(endpoint_url: str, region: str, service: str, attempts: int = 4
 
 def tables_in(outputs: dict[str, str]) -> dict[str, str]:
     """Return the tables that a stack's outputs name, by logical id."""
-    return {name.removesuffix(TABLE): value for name, value in outputs.items() if name.endswith(TABLE)}
+    return {
+        name.removesuffix(TABLE_SUFFIX): value
+        for name, value in outputs.items()
+        if name.endswith(TABLE_SUFFIX)
+    }
 
 
 def load() -> Stack:
@@ -165,7 +138,7 @@ def find(name: str, region: str | None = None) -> Stack:
     """Return a deployed stack on AWS.
 
     Credentials and region come from where botocore always takes them; AWS_REGION counts too, as in other
-    tools. Raises RuntimeError if there is no such stack or if it is not of this template, and AwsError.
+    tools. Raises RuntimeError if there is no such stack or if it is not of this template, and AWS_ERRORS.
     """
     client = fresh_client("", region or os.environ.get("AWS_REGION", ""), "cloudformation")
     region_name: str = client.meta.region_name
@@ -193,33 +166,13 @@ def _stack(description: dict[str, Any], name: str, region: str) -> Stack:
         parameter["ParameterKey"]: parameter.get("ParameterValue", "")
         for parameter in description.get("Parameters", ())
     }
-    api_url = outputs["ApiUrl"].rstrip("/")
-    return Stack(api_url, "", region, outputs, tables_in(outputs), "", name, parameters)
-
-
-def sentence(error: Exception) -> str:
-    """Return what went wrong, and what to do about it if that is known."""
-    if isinstance(error, ClientError):
-        return _client_error(error)
-    if LOOPBACK in str(error) or isinstance(error, HTTPError):
-        where = "laptop cloud" if LOOPBACK in str(error) else "service"
-        return f"the {where} does not answer: `streakline status` says why ({_cause(error)})"
-    for kinds, text in ERROR_TEXTS:
-        if isinstance(error, kinds):
-            return f"{text} ({error})"
-    return f"{error}" or type(error).__name__
-
-
-def _cause(error: Exception) -> str:
-    """Return an error's last part: urllib3 puts the connection before it, as `<...>: `."""
-    return str(error).rpartition(">: ")[2] or type(error).__name__
-
-
-def _client_error(error: ClientError) -> str:
-    reason = error.response.get("Error", {})
-    code, message = reason.get("Code", "unknown"), reason.get("Message", "")
-    if code in REFUSED_CREDENTIALS:
-        return f"AWS does not accept these credentials ({code}): {CREDENTIALS}"
-    if code.startswith("AccessDenied") or code == "UnauthorizedOperation":
-        return f"these credentials may not do {error.operation_name}: {message}"
-    return f"{error.operation_name}: {code}: {message}"
+    return Stack(
+        api_url=outputs["ApiUrl"].rstrip("/"),
+        endpoint_url="",
+        region=region,
+        outputs=outputs,
+        tables=tables_in(outputs),
+        redis_url="",
+        name=name,
+        parameters=parameters,
+    )

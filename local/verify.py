@@ -2,13 +2,14 @@
 
 The calculation takes the input alone. It shares the shipped book and the names of zones with the product, and
 nothing else: dates, runs and sums are counted by brute force over the whole history. It knows no freezes,
-pauses or skipped dates. The demo and tests/e2e use it too.
+pauses or skipped dates. The demo and tests/e2e use it too, and do the same with features of leads.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,6 +23,8 @@ from local.event_sources import Body, from_csv
 from local.stack import Stack
 from rules.days import UnknownZone
 from rules.zone_names import find_zone
+
+LEAD = "/v1/leads?organization_id={}&integration=ecommerce&external_event_id=order:{}"
 
 
 @command("events verify tests/data/commits.csv")
@@ -117,3 +120,40 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
             if answer[name] != value
         ]
     return differences
+
+
+def expect_features(webhooks: Iterable[Mapping[str, Any]], today: date) -> dict[str, dict[str, Any]]:
+    """Return what features say of each customer of a shop, by the path that finds the customer's lead.
+
+    webhooks: as they were sent, in any order and some of them twice; those of other sources count nothing.
+    """
+    orders: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for webhook in webhooks:
+        if webhook["source"] == "ecommerce":
+            order = webhook["payload"]
+            orders[webhook["organization_id"], order["customer"]["id"]][order["id"]] = order
+    return {
+        LEAD.format(organization, next(iter(by_id))): _count_orders(list(by_id.values()), today)
+        for (organization, _), by_id in orders.items()
+    }
+
+
+def _count_orders(orders: Sequence[Mapping[str, Any]], today: date) -> dict[str, Any]:
+    ages = [(today - datetime.fromisoformat(order["created_at"]).date()).days for order in orders]
+    return {
+        "has_purchased": True,
+        "monetary_total": float(sum((Decimal(order["total_price"]) for order in orders), Decimal())),
+        "frequency_purchases_90d": sum(age < 90 for age in ages),
+        "days_since_last_purchase": min(ages),
+    }
+
+
+def compare_features(api: Api, expected: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return every customer whose features are other than expected."""
+    wrong = []
+    for path, wanted in expected.items():
+        features = api.get(f"/v1/leads/{api.get(path)['lead_id']}/features")["features"]
+        got = {name: features.get(name) for name in wanted}
+        if got != wanted:
+            wrong.append({"lead": path, "got": got, "wanted": wanted})
+    return wrong

@@ -1,4 +1,4 @@
-"""What functions are handed: events as apps send them, requests of API Gateway, batches of queues."""
+"""What benchmarks hand to functions: events as apps send them, HTTP requests, batches of queues."""
 
 import io
 import json
@@ -11,14 +11,14 @@ from uuid import NAMESPACE_OID, uuid5
 USER = "user"
 ADMIN, AGENTS, LEADS = "[streakline/admin]", "[streakline/agents]", "[streakline/leads/acme]"
 FULFILMENT = "[streakline/fulfilment]"
-# Twenty events just reach the daily cap. The naive design does not know it: only so do results compare.
+# Twenty of these events just reach the daily cap. The usual design has no cap, so more would not compare.
 KIND, POINTS = "LESSON_COMPLETED", 10
 Body = dict[str, Any]
 Record = dict[str, Any]
 
 
-def bodies(who: Sequence[str], per_user: int, at: datetime, kind: str = KIND) -> list[Body]:
-    """Return events as an app sends them: user by user, a minute apart, from `at` on."""
+def bodies(users: Sequence[str], per_user: int, first: datetime, kind: str = KIND) -> list[Body]:
+    """Return events as an app sends them: user by user, a minute apart, from `first` on."""
     return [
         {
             "user_id": user,
@@ -29,8 +29,8 @@ def bodies(who: Sequence[str], per_user: int, at: datetime, kind: str = KIND) ->
             "source": "app",
             "properties": {"lesson": "geometry-12", "score": 87},
         }
-        for user in who
-        for occurred in (at + timedelta(minutes=number) for number in range(per_user))
+        for user in users
+        for occurred in (first + timedelta(minutes=number) for number in range(per_user))
     ]
 
 
@@ -59,15 +59,13 @@ def http(method: str, path: str, body: Any = None, *, sub: str = USER, groups: s
 
 def queue(bodies: Iterable[str]) -> dict[str, Any]:
     """Return a batch of an SQS queue."""
-    return {"Records": [{"messageId": str(at), "body": body} for at, body in enumerate(bodies)]}
+    return {"Records": [{"messageId": str(index), "body": body} for index, body in enumerate(bodies)]}
 
 
 @contextmanager
-def logged(module: Any) -> Iterator[io.StringIO]:
-    """Hold what a handler's module logs, at the level that functions have in the template.
-
-    The routes of the HTTP API have their logger in `app`.
-    """
+def captured_logs(module: Any) -> Iterator[io.StringIO]:
+    """Capture what a handler's module logs, at the level that functions have in the template."""
+    # The modules of the HTTP API have their logger in `app`.
     logger = module.app.logger if hasattr(module, "app") else module.logger
     (handler,), level, lines = logger.handlers, logger._logger.level, io.StringIO()
     stream = handler.setStream(lines)

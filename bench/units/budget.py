@@ -1,7 +1,7 @@
-"""Measures what every path costs, and holds that against the file: what has become dearer or cheaper."""
+"""Measures what all paths cost, and compares that with local/plan/units.json, which holds the code to it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.counting.desk import Units, desk
@@ -10,7 +10,7 @@ from bench.units.leads import lead_paths, lead_rows
 from bench.units.naive import naive_paths
 from bench.units.operators import operators_paths
 from bench.units.outgoing import outgoing_paths
-from bench.units.points import moving_paths, points_paths
+from bench.units.points import points_paths
 from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
 from bench.units.warehouse import statements_a_night
@@ -22,90 +22,97 @@ ABOUT = (
     "Written by `make units`: what each path costs in units that AWS counts, by function, and what stands in "
     "each size of the template. tests/integration/test_budget.py measures again and holds the code to it."
 )
-# Of the usual design's write units, for a user's next date, index filled.
-OF_NAIVE = {1: 1.0, 5: 0.5, 20: 0.41}
-Functions = Mapping[str, Mapping[str, float]]
-Paths = Mapping[str, Functions]
+# By events of a user in one request, on the user's next date: our write units, of the usual design's.
+NAIVE_BUDGETS = {1: 1.0, 5: 0.5, 20: 0.41}
+Costs = Mapping[str, Mapping[str, Units]]  # by path (or size) and function (or kind)
 
 
-def measured() -> dict[str, Any]:
-    """Measure all paths and sizes; returns what the file holds."""
+def measure_all() -> dict[str, Any]:
+    """Measure all paths and sizes; returns the content of units.json: "about", "paths", "sizes"."""
     paths: dict[str, dict[str, Units]] = {}
-    with desk() as crowded:  # The figures of boards depend on who else is there.
+    with desk() as crowded:  # a desk of its own: the figures of boards depend on who else is there
         paths |= board_paths(crowded)
-    with desk() as fresh:
-        rows = engagement_rows(fresh)
-        claims = rows["IdempotencyKeys"]  # a user's: of a lead's nothing is kept
+    with desk() as shared:
+        rows = engagement_rows(shared)
         for family in (event_paths, reading_paths, question_paths, lead_paths, naive_paths):
-            paths |= family(fresh)
-        rows |= lead_rows(fresh)
-        rows |= question_rows(fresh) | {"IdempotencyKeys": claims}
-        paths |= publishing_paths(fresh, rows)
-    for family in (points_paths, moving_paths, outgoing_paths):
-        with desk() as alone:
-            paths |= family(alone)
-    with desk(IDENTITY_URL="") as asked:  # PostgreSQL is not measured in units
-        paths |= operators_paths(asked)
-    whole = {path: {name: _plain(each) for name, each in found.items()} for path, found in paths.items()}
-    plain = {
-        size: {name: _plain(each) for name, each in found.items()}
-        for size, found in sizes(statements_a_night()).items()
-    }
-    return {"about": ABOUT, "paths": whole, "sizes": plain}
+            paths |= family(shared)
+        # A lead's claim is not published, but it is handed to the publisher: the row that counts is a user's.
+        claims = rows["IdempotencyKeys"]
+        rows |= lead_rows(shared) | question_rows(shared) | {"IdempotencyKeys": claims}
+        paths |= publishing_paths(shared, rows)
+    for family in (points_paths, outgoing_paths):
+        with desk() as own_desk:
+            paths |= family(own_desk)
+    with desk(IDENTITY_URL="") as without_postgresql:  # which is not measured in units
+        paths |= operators_paths(without_postgresql)
+    return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes(statements_a_night()))}
 
 
-def _plain(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return counts in order, with whole numbers as such, and without zeros."""
-    return {name: int(n) if n == int(n) else n for name, n in sorted(counts.items()) if n}
-
-
-def text_of(found: Mapping[str, Any]) -> str:
-    """Return the file's text: one function of a path a line, so that a change of it shows as one."""
-    parts = [f'"about": {json.dumps(found["about"])}']
-    for part in ("paths", "sizes"):
-        listed = (
-            f" {json.dumps(name)}: {{\n"
-            + ",\n".join(f"  {json.dumps(inner)}: {json.dumps(counts)}" for inner, counts in each.items())
-            + "\n }"
-            for name, each in found[part].items()
-        )
-        parts.append(f'"{part}": {{\n' + ",\n".join(listed) + "\n}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def differences(planned: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Return a line for each figure that has changed: path, function and unit, before and after."""
-    return [line for part in ("paths", "sizes") for line in _differences(planned[part], found[part])]
-
-
-def _differences(planned: Paths, found: Paths) -> Iterator[str]:
-    def flat(paths: Paths) -> dict[tuple[str, str, str], float]:
-        return {
-            (a, b, c): n for a, some in paths.items() for b, each in some.items() for c, n in each.items()
+def _rounded(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, Units]]:
+    """Return costs with units in order, whole numbers as such, and no zeros."""
+    return {
+        path: {
+            function: {name: int(n) if n == int(n) else n for name, n in sorted(units.items()) if n}
+            for function, units in functions.items()
         }
-
-    before, after = flat(planned), flat(found)
-    for key in sorted(before.keys() | after.keys()):
-        old, new = before.get(key, 0), after.get(key, 0)
-        if old != new:
-            path, function, name = key
-            sense = "dearer" if new > old else "cheaper"
-            yield f"  {path}, {function}: {name} was {old:g} and is {new:g} ({sense})"
+        for path, functions in costs.items()
+    }
 
 
-def message(lines: list[str]) -> str:
-    """Return what to say of the differences, with the command that accepts them."""
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return the text of units.json, with one function of a path a line, so that changes show as such."""
+    sections = [f'"about": {json.dumps(content["about"])}']
+    for section in ("paths", "sizes"):
+        paths = []
+        for path, functions in content[section].items():
+            lines = ",\n".join(
+                f"  {json.dumps(function)}: {json.dumps(units)}" for function, units in functions.items()
+            )
+            paths.append(f" {json.dumps(path)}: {{\n{lines}\n }}")
+        sections.append(f'"{section}": {{\n' + ",\n".join(paths) + "\n}")
+    return "{\n" + ",\n".join(sections) + "\n}\n"
+
+
+def differences(planned: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Return a line for each figure that has changed: path, function and unit, before and after."""
+    lines = []
+    for section in ("paths", "sizes"):
+        before, after = _by_unit(planned[section]), _by_unit(measured[section])
+        for key in sorted(before.keys() | after.keys()):
+            old, new = before.get(key, 0), after.get(key, 0)
+            if old != new:
+                path, function, unit = key
+                sense = "dearer" if new > old else "cheaper"
+                lines.append(f"  {path}, {function}: {unit} was {old:g} and is {new:g} ({sense})")
+    return lines
+
+
+def _by_unit(costs: Costs) -> dict[tuple[str, str, str], float]:
+    """Return the figures by path, function and unit."""
+    return {
+        (path, function, unit): figure
+        for path, functions in costs.items()
+        for function, units in functions.items()
+        for unit, figure in units.items()
+    }
+
+
+def message(lines: Iterable[str]) -> str:
+    """Return a text that tells the differences, and the command that accepts them."""
     return "\n".join(["a path's units have changed:", *lines, f"if that is meant: {ACCEPT}"])
 
 
-def of_naive(paths: Paths) -> dict[int, tuple[float, float]]:
-    """Return write units an event, ours and the usual design's, of a user's next date, by events at once."""
-    per_event = total(paths["naive.next.5"], "write") - total(paths["naive.next.1"], "write")
+def write_units_of_both(paths: Costs) -> dict[int, tuple[float, float]]:
+    """Return write units an event, ours and the usual design's, by events in one request.
+
+    The usual design was measured with one and with five events; each further event costs the same.
+    """
     first = total(paths["naive.next.1"], "write")
+    further = (total(paths["naive.next.5"], "write") - first) / 4
     return {
-        size: (
-            total(paths[f"events.next.{size}"], "write") / size,
-            (first + per_event / 4 * (size - 1)) / size,
+        count: (
+            total(paths[f"events.next.{count}"], "write") / count,
+            (first + further * (count - 1)) / count,
         )
-        for size in OF_NAIVE
+        for count in NAIVE_BUDGETS
     }

@@ -1,26 +1,96 @@
-"""The path of a webhook: door, identity, memory, features; the morning's refresh; what is read of a lead."""
+"""Measures the path of a webhook (door, identity, memory, features), the morning's refresh, and reads."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 from adapters.postgresql.postgres import Postgres
-from bench.counting.desk import Desk, Units
-from bench.counting.requests import LEADS, http, queue
+from bench.counting.desk import Desk, PathCosts, Units
+from bench.counting.requests import LEADS, Record, http, queue
 from bench.deployed import template
-from bench.units.publishing import PUBLISHER, rows_of
+from bench.units.publishing import PUBLISHER, newest_rows
 
-ORGANIZATION = "acme"
-HISTORY = 6  # events of a lead that is known
-REFRESHED = 4
+HISTORY_EVENTS = 6  # of a known lead
+REFRESHED_LEADS = 4
 SUBSCRIPTIONS = {"MemorySubscription": "MemoryFunction", "FeaturesSubscription": "FeaturesFunction"}
-Measured = Iterator[tuple[str, dict[str, Units]]]
 
 
-def webhook(number: int, lead: int, desk: Desk) -> dict[str, Any]:
+class _CountedRegistry:
+    """Stands for PostgreSQL. It knows every lead, and counts the statements."""
+
+    closed = False
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._identities = desk, list[tuple[str, str]]()
+
+    def execute(self, statement: str, values: list[Any]) -> "_CountedRegistry":
+        assert "identity.facts" in statement, f"the desk has no answer to {statement}"
+        self._desk.meter.counts["calls.postgres"] += 1
+        self._identities = list(zip(*values[1:3], strict=True))
+        return self
+
+    def fetchone(self) -> tuple[Any]:
+        """Return the facts about the identities: a lead's number is in its email address."""
+        text = "".join(external_id for _, external_id in self._identities)
+        number = int("".join(character for character in text if character.isdigit())[:6] or 0)
+        leaf = f"00000000-0000-4000-8000-{number:012}"
+        known = [[*identity, number, number, False, True, []] for identity in self._identities]
+        strong = [[number, *identity, True] for identity in self._identities]
+        resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
+        facts = {"known": known, "strong": strong, "apart": []}
+        return ({"facts": facts, "resolutions": {str(number): resolution}},)
+
+
+@contextmanager
+def _counted_registry(desk: Desk) -> Iterator[None]:
+    registry = _CountedRegistry(desk)
+    with patch.object(Postgres, "connection", lambda _: registry):
+        yield
+
+
+def lead_paths(desk: Desk) -> PathCosts:
+    """Yield a lead's first event, a later one, the refresh of some leads, and reads."""
+    with _counted_registry(desk):
+        yield "lead.first", _cost_of_webhook(desk, 0, 0)
+        for number in range(1, HISTORY_EVENTS):
+            _cost_of_webhook(desk, number, 0)
+        yield "lead.next", _cost_of_webhook(desk, HISTORY_EVENTS, 0)
+        yield from _reading_paths(desk)
+        for lead in range(1, REFRESHED_LEADS):
+            _cost_of_webhook(desk, HISTORY_EVENTS + lead, lead)
+    yield from _refresh_path(desk)
+
+
+def lead_rows(desk: Desk) -> dict[str, list[Record]]:
+    """Return the rows that a webhook leads to, the newest of each table."""
+    with _counted_registry(desk):
+        _cost_of_webhook(desk, 10**6, 0)
+    return newest_rows(desk)
+
+
+def _cost_of_webhook(desk: Desk, number: int, lead: int) -> dict[str, Units]:
+    """Send a webhook through all functions; returns what each has cost."""
+    desk.tick(timedelta(hours=7))
+    desk.start_path()
+    body = {"organization_id": "acme", "source": "ecommerce", "payload": _order(number, lead, desk)}
+    response = desk.call("LeadsApiFunction", http("POST", "/v1/leads/events", body, groups=LEADS))
+    assert response["statusCode"] == 202, response
+    ((_, message),) = desk.services.messages
+    _deliver(desk, "LeadsFunction", message)
+    desk.consume("LeadEventsFunction", "Event")
+    ((notification, attributes),) = desk.services.notifications
+    for subscription, function in SUBSCRIPTIONS.items():
+        policy = template()["Resources"][subscription]["Properties"]["FilterPolicy"]
+        if attributes["event_type"] in policy["event_type"]:
+            desk.add_cost(function, {"sqs.delivered": 1})
+            _deliver(desk, function, notification)
+    return desk.take_costs()
+
+
+def _order(number: int, lead: int, desk: Desk) -> dict[str, Any]:
     """Return an order of a shop's customer."""
     return {
         "id": 820982911946154508 + number,
@@ -32,104 +102,30 @@ def webhook(number: int, lead: int, desk: Desk) -> dict[str, Any]:
     }
 
 
-class _Registry:
-    """Stands for PostgreSQL: it knows every lead, and counts the statements."""
-
-    closed = False
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self._identities = desk, list[tuple[str, str]]()
-
-    def execute(self, statement: str, values: list[Any]) -> "_Registry":
-        assert "identity.facts" in statement, f"the desk has no answer to {statement}"
-        self._desk.meter.counts["calls.postgres"] += 1
-        self._identities = list(zip(*values[1:3], strict=True))
-        return self
-
-    def fetchone(self) -> tuple[Any]:
-        text = "".join(external_id for _, external_id in self._identities)
-        number = int("".join(each for each in text if each.isdigit())[:6] or 0)
-        leaf = f"00000000-0000-4000-8000-{number:012}"
-        known = [[*identity, number, number, False, True, []] for identity in self._identities]
-        strong = [[number, *identity, True] for identity in self._identities]
-        resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
-        facts = {"known": known, "strong": strong, "apart": []}
-        return ({"facts": facts, "resolutions": {str(number): resolution}},)
-
-
-@contextmanager
-def registry(desk: Desk) -> Iterator[None]:
-    """Let the lead consumer ask a PostgreSQL that knows every lead."""
-    known = _Registry(desk)
-    with patch.object(Postgres, "connection", lambda _: known):
-        yield
-
-
-def lead_paths(desk: Desk) -> Measured:
-    """Yield a lead's first event, a later one, the refresh of some leads, and reads."""
-    with registry(desk):
-        yield "lead.first", sent(desk, 0, 0)
-        for number in range(1, HISTORY):
-            sent(desk, number, 0)
-        yield "lead.next", sent(desk, HISTORY, 0)
-        yield from _reads(desk)
-        for lead in range(1, REFRESHED):
-            sent(desk, HISTORY + lead, lead)
-    yield from _refreshed(desk)
-
-
-def sent(desk: Desk, number: int, lead: int, *, after: timedelta = timedelta(hours=7)) -> dict[str, Units]:
-    """Send a webhook through all functions; returns what each has cost."""
-    desk.tick(after)
-    desk.forget()
-    body = {"organization_id": ORGANIZATION, "source": "ecommerce", "payload": webhook(number, lead, desk)}
-    answered = desk.call("LeadsApiFunction", http("POST", "/v1/leads/events", body, groups=LEADS))
-    assert answered["statusCode"] == 202, answered
-    ((_, message),) = desk.services.messages
-    serve(desk, "LeadsFunction", message)
-    desk.consume("LeadEventsFunction", "Event")
-    ((announced, attributes),) = desk.services.announced
-    for subscription, function in SUBSCRIPTIONS.items():
-        if attributes["event_type"] in _wanted(subscription):
-            desk.note(function, {"sqs.delivered": 1})
-            serve(desk, function, announced)
-    return desk.take()
-
-
-def lead_rows(desk: Desk) -> dict[str, list[Any]]:
-    """Return the rows that a webhook leads to, the last of each table."""
-    with registry(desk):
-        sent(desk, 10**6, 0)
-    return rows_of(desk)
-
-
-def serve(desk: Desk, function: str, message: str) -> None:
+def _deliver(desk: Desk, function: str, message: str) -> None:
     """Hand a message of its queue to a function."""
-    desk.note(function, {"sqs.messages": 1})
+    desk.add_cost(function, {"sqs.messages": 1})
     desk.call(function, queue([message]))
 
 
-def _wanted(subscription: str) -> list[str]:
-    wanted: list[str] = template()["Resources"][subscription]["Properties"]["FilterPolicy"]["event_type"]
-    return wanted
+def _reading_paths(desk: Desk) -> PathCosts:
+    """Yield reads of the lead whose event was stored last."""
+    event = desk.take_records(PUBLISHER, "Event")[-1]["dynamodb"]["NewImage"]
+    for resource in ("features", "memory", "events"):
+        path = f"/v1/leads/{event['lead_organization_id']['S']}/{resource}"
+        desk.start_path()
+        response = desk.call("LeadsApiFunction", http("GET", path, groups=LEADS))
+        assert response["statusCode"] == 200, response
+        yield f"lead.read.{resource}", desk.take_costs()
 
 
-def _reads(desk: Desk) -> Measured:
-    lead = desk.records(PUBLISHER, "Event")[-1]["dynamodb"]["NewImage"]["lead_organization_id"]["S"]
-    for what in ("features", "memory", "events"):
-        desk.forget()
-        answered = desk.call("LeadsApiFunction", http("GET", f"/v1/leads/{lead}/{what}", groups=LEADS))
-        assert answered["statusCode"] == 200, answered
-        yield f"lead.read.{what}", desk.take()
-
-
-def _refreshed(desk: Desk) -> Measured:
-    """Yield the morning's refresh of REFRESHED leads."""
+def _refresh_path(desk: Desk) -> PathCosts:
+    """Yield the morning's refresh of REFRESHED_LEADS leads."""
     desk.tick(timedelta(days=1))
-    desk.forget()
-    told: Mapping[str, Any] = desk.call("RefreshFunction", {"as_of": desk.now.isoformat()})
-    assert told["leads"] == REFRESHED, told
+    desk.start_path()
+    answer = desk.call("RefreshFunction", {"as_of": desk.now.isoformat()})
+    assert answer["leads"] == REFRESHED_LEADS, answer
     for _, message in list(desk.services.messages):
         assert "refresh" in json.loads(message)
-        serve(desk, "FeaturesFunction", message)
-    yield f"lead.refresh.{REFRESHED}", desk.take()
+        _deliver(desk, "FeaturesFunction", message)
+    yield f"lead.refresh.{REFRESHED_LEADS}", desk.take_costs()

@@ -1,65 +1,65 @@
-"""Outgoing webhooks: what a change costs that endpoints are told of, a delivery, and a minute's schedule."""
+"""Measures outgoing webhooks: a change that endpoints hear of, a delivery, a minute with nothing due."""
 
 import math
-from collections.abc import Iterator
 from unittest.mock import patch
 
-import processors.outgoing.notifications as telling
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_items import LANE_SHARDS, shard_of
 from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
-from bench.counting.desk import Desk, Units
-from bench.units.engagement import DAY, USER_ID, apply
+from bench.counting.desk import Desk, PathCosts, Units
+from bench.units.engagement import DAY, USER_ID, apply_events
+from processors.outgoing import notifications
 from rules.outgoing.notices import Endpoint
 
-ENDPOINTS = (1, 3)
-ENDPOINT = "{}{}" + "e" * 24
-Measured = Iterator[tuple[str, dict[str, Units]]]
+ENDPOINT_COUNTS = (1, 3)
 
 
-def outgoing_paths(desk: Desk) -> Measured:
-    """Yield a change told to some endpoints, its delivery to one of them, and a minute without anything due.
-
-    Each change is that of a user who was told of before, and extends the streak.
-    """
+def outgoing_paths(desk: Desk) -> PathCosts:
+    """Yield the paths of webhooks, with each number of endpoints."""
     store = EndpointStore(client("dynamodb"), "WebhookEndpoints")
-    for count in ENDPOINTS:
-        telling._parts.cache_clear()
+    for count in ENDPOINT_COUNTS:
+        notifications._parts.cache_clear()  # else the function still has the endpoints of the previous count
         for number in range(count):
             url = f"https://hooks{number}.example.com/streakline"
-            store.put(Endpoint(ENDPOINT.format(count, number), "acme", url, created_at="2026-03-01"))
-        with patch.object(endpoint_store, "FRESH_SECONDS", math.inf):  # by a clock that no test sets
-            yield from _measured(desk, count)
-        for each in store.all():
-            store.remove(each.endpoint_id)
+            store.put(Endpoint(_endpoint_id(count, number), "acme", url, created_at="2026-03-01"))
+        # Endpoints are re-read by the monotonic clock, which the desk cannot set: never here.
+        with patch.object(endpoint_store, "FRESH_SECONDS", math.inf):
+            yield from _paths_with_endpoints(desk, count)
+        for endpoint in store.all():
+            store.remove(endpoint.endpoint_id)
 
 
-def _measured(desk: Desk, count: int) -> Measured:
-    """Measure with so many endpoints, which are there."""
-    desk.forget()
-    desk.call("NotificationFunction", {})
-    yield f"webhook.swept.{count}", desk.take()
+def _endpoint_id(count: int, number: int) -> str:
+    return f"{count}{number}" + "e" * 24  # as long as a real id
+
+
+def _paths_with_endpoints(desk: Desk, count: int) -> PathCosts:
+    """Yield a minute with nothing due, a change, and its delivery, with `count` stored endpoints."""
+    desk.start_path()
+    desk.call("NotificationFunction", {})  # as its schedule does each minute
+    yield f"webhook.swept.{count}", desk.take_costs()
     user = USER_ID.format(count)
-    _changed(desk, user)
+    _cost_of_change(desk, user)  # the account's first change, which is no usual one
     desk.tick(DAY)
-    yield f"webhook.told.{count}", _changed(desk, user)
-    desk.forget()
-    endpoint, share = ENDPOINT.format(count, 0), shard_of(user, LANE_SHARDS)
-    # Its address leads nowhere: how long it takes to answer is a fact of the plan.
+    yield f"webhook.told.{count}", _cost_of_change(desk, user)
+    desk.start_path()
+    event = {"endpoint_id": _endpoint_id(count, 0), "share": shard_of(user, LANE_SHARDS)}
+    # No request leaves the machine. How long an endpoint takes to answer is an assumption of the plan.
     with patch.object(WebhookTransport, "send", lambda *_: SendAnswer(200)):
-        told = desk.call("WebhookDeliveryFunction", {"endpoint_id": endpoint, "share": share})
-    assert told == {"lanes": 1}, told
-    desk.note("WebhookDeliveryFunction", {"calls.webhook": 1})
-    yield f"webhook.delivered.{count}", desk.take()
+        answer = desk.call("WebhookDeliveryFunction", event)
+    assert answer == {"lanes": 1}, answer
+    desk.add_cost("WebhookDeliveryFunction", {"calls.webhook": 1})  # the meter cannot see it
+    yield f"webhook.delivered.{count}", desk.take_costs()
 
 
-def _changed(desk: Desk, user: str) -> dict[str, Units]:
-    """Let an event change a profile, and hand the record to the function that tells."""
-    desk.forget()
-    apply(desk, user, 1)
-    records = desk.records("PublisherFunction", "UserStreaks")
-    desk.forget()
+def _cost_of_change(desk: Desk, user: str) -> dict[str, Units]:
+    """Let an event change a profile; returns what it costs to notify the endpoints of that."""
+    desk.start_path()
+    apply_events(desk, user, 1)
+    # The function's own mapping is off by default, so no record waits for it. The publisher gets the same.
+    records = desk.take_records("PublisherFunction", "UserStreaks")
+    desk.start_path()
     desk.call("NotificationFunction", {"Records": records})
-    return desk.take()
+    return desk.take_costs()

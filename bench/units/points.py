@@ -1,131 +1,92 @@
-"""Points as money: what is held and captured, what rewards cost, what expires, and what moves in."""
+"""Measures points as money: holds, rewards, expiry and clawbacks."""
 
 import json
-from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from adapters.book import shipped_document
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.achievements import AchievementStore
-from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.aws import client
-from bench.counting.desk import Desk, Units
+from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import ADMIN, http
-from bench.units.engagement import DAY, USER_ID, apply, ask, redemption
-from local.move_in.positions import PositionImporter
-from rules.engagement.opening_positions import OpeningPosition
+from bench.units.engagement import DAY, REDEMPTION, USER_ID, apply_events, cost_of_request
 
-Measured = Iterator[tuple[str, dict[str, Units]]]
-EXPIRING = 10  # accounts of one sweep, which share its queries
-LASTS_DAYS = 30
-OPERATOR = "import"  # no function: `streakline events import` on the operator's machine
-REWARDS = {
-    "mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5},
-    "pin": {"price_points": 10, "brand": "acme", "stock": 0},
-}
+EXPIRING_ACCOUNTS = 10  # of one sweep, which share its queries
+EXPIRY_DAYS = 30
+REWARDS = {"mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5}}
 
 
-def points_paths(desk: Desk) -> Measured:
-    """Yield, under a book by which points expire: an event, holds and their ends, a sweep, and a clawback."""
-    book = shipped_document() | {"expiry": {"after_days": LASTS_DAYS}, "rewards": REWARDS}
-    _post(desk, "RulesApiFunction", "/v1/rules", {"book": book, "effective": "now"})
+def points_paths(desk: Desk) -> PathCosts:
+    """Yield, under a book by which points expire: an event, holds, rewards, a sweep, and a clawback."""
+    book = shipped_document() | {"expiry": {"after_days": EXPIRY_DAYS}, "rewards": REWARDS}
+    _post(desk, "/v1/rules", {"book": book, "effective": "now"}, function="RulesApiFunction")
     desk.tick(DAY)
-    users = [USER_ID.format(number) for number in range(EXPIRING)]
+    users = [USER_ID.format(number) for number in range(EXPIRING_ACCOUNTS)]
     for user in users:
-        apply(desk, user, 5)
+        apply_events(desk, user, 5)
     desk.tick(DAY)
-    desk.forget()
-    apply(desk, users[0], 1)
-    yield "event.expiring", desk.take()
-    path = f"/v1/users/{users[0]}/holds"
-    for key, end in (("k1", "capture"), ("k2", "release")):
-        desk.forget()
-        held = _post(desk, "UsersApiFunction", path, redemption() | {"idempotency_key": key})
-        if end == "capture":
-            yield "hold", desk.take()
-        desk.tick()
-        desk.forget()
-        _post(desk, "UsersApiFunction", f"{path}/{held['hold_id']}/{end}", None)
-        yield f"hold.{end}", desk.take()
+    desk.start_path()
+    apply_events(desk, users[0], 1)
+    yield "event.expiring", desk.take_costs()
+    yield from _hold_paths(desk, users[0])
     yield from _reward_paths(desk, users[1])
-    desk.tick(timedelta(days=LASTS_DAYS))
-    desk.forget()
-    told = desk.call("ExpiryFunction", {})
-    assert told == {"settled": EXPIRING, "failed": 0, "is_whole": True}, told
-    yield f"expiry.{EXPIRING}", desk.take()
-    other = USER_ID.format(EXPIRING)
-    apply(desk, other, 5)
-    events = desk.call("UsersApiFunction", http("GET", f"/v1/users/{other}/events", groups=ADMIN))
-    event_id = json.loads(events["body"])["events"][0]["event_id"]
-    body = {"event_id": event_id, "reason": "refunded", "idempotency_key": "k3"}
+    desk.tick(timedelta(days=EXPIRY_DAYS))
+    desk.start_path()
+    answer = desk.call("ExpiryFunction", {})
+    assert answer == {"settled": EXPIRING_ACCOUNTS, "failed": 0, "is_whole": True}, answer
+    yield f"expiry.{EXPIRING_ACCOUNTS}", desk.take_costs()
+    yield from _clawback_path(desk, USER_ID.format(EXPIRING_ACCOUNTS))
+
+
+def _hold_paths(desk: Desk, user: str) -> PathCosts:
+    """Yield a hold and its capture."""
+    path = f"/v1/users/{user}/holds"
+    desk.start_path()
+    hold = _post(desk, path, REDEMPTION | {"idempotency_key": "k1"})
+    yield "hold", desk.take_costs()
     desk.tick()
-    desk.forget()
-    _post(desk, "UsersApiFunction", f"/v1/users/{other}/clawbacks", body)
-    yield "clawback", desk.take()
+    desk.start_path()
+    _post(desk, f"{path}/{hold['hold_id']}/capture")
+    yield "hold.capture", desk.take_costs()
 
 
-def _reward_paths(desk: Desk, user: str) -> Measured:
+def _reward_paths(desk: Desk, user: str) -> PathCosts:
     """Yield a look at the catalogue, a redemption of a reward with stock and limit, and how it can end."""
     path = f"/v1/users/{user}/redemptions"
-    yield "read.rewards", ask(desk, "read.rewards", "/v1/rewards", user)
-    ends = []
-    for key in ("fulfilled", "failed"):
+    yield "read.rewards", cost_of_request(desk, user, "/v1/rewards")
+    entry_ids = {}
+    for end in ("fulfilled", "failed"):
         desk.tick()
-        desk.forget()
-        body = {"reward": "mug", "idempotency_key": key}
-        answered = desk.call("UsersApiFunction", http("POST", path, body, sub=user))
-        assert answered["statusCode"] == 201, answered
+        desk.start_path()
+        redemption = _post(desk, path, {"reward": "mug", "idempotency_key": end}, user=user)
         desk.consume("FulfilmentFunction", "Rewards")
-        ends.append((key, json.loads(answered["body"])["entry_id"]))
-        if key == "fulfilled":
-            yield "redeem.reward", desk.take()
+        entry_ids[end] = redemption["entry_id"]
+        if end == "fulfilled":
+            yield "redeem.reward", desk.take_costs()
+    for end, entry_id in entry_ids.items():
+        desk.tick()
+        desk.start_path()
+        _post(desk, f"{path}/{entry_id}/{end}")
+        desk.consume("FulfilmentFunction", "Rewards")
+        yield f"redemption.{end}", desk.take_costs()
+
+
+def _clawback_path(desk: Desk, user: str) -> PathCosts:
+    """Yield a clawback of an event's points."""
+    apply_events(desk, user, 5)
+    response = desk.call("UsersApiFunction", http("GET", f"/v1/users/{user}/events", groups=ADMIN))
+    event_id = json.loads(response["body"])["events"][0]["event_id"]
     desk.tick()
-    desk.forget()
-    body = {"reward": "pin", "idempotency_key": "pin"}
-    refused = desk.call("UsersApiFunction", http("POST", path, body, sub=user))
-    assert refused["statusCode"] == 409, refused
-    yield "redeem.sold_out", desk.take()
-    for what, entry in ends:
-        desk.tick()
-        desk.forget()
-        _post(desk, "UsersApiFunction", f"{path}/{entry}/{what}", None)
-        desk.consume("FulfilmentFunction", "Rewards")
-        yield f"redemption.{what}", desk.take()
+    desk.start_path()
+    body = {"event_id": event_id, "reason": "refunded", "idempotency_key": "k3"}
+    _post(desk, f"/v1/users/{user}/clawbacks", body)
+    yield "clawback", desk.take_costs()
 
 
-def _post(desk: Desk, function: str, path: str, body: Any) -> dict[str, Any]:
-    answered = desk.call(function, http("POST", path, body, groups=ADMIN))
-    assert answered["statusCode"] in (200, 201), answered
-    told: dict[str, Any] = json.loads(answered["body"])
-    return told
-
-
-def moving_paths(desk: Desk) -> Measured:
-    """Yield a position without points, one with a lot, one with three lots, and one of a user with events."""
-    day = desk.now.date()
-    several: list[dict[date | None, int]] = [{}, {None: 250}]
-    several.append({day + timedelta(days=30 * number): 80 for number in (1, 2, 3)})
-    for number, lots in enumerate(several):
-        _move(
-            desk, OpeningPosition(USER_ID.format(900 + number), day, day, 12, 40, 200, lots, 2 * bool(lots))
-        )
-        yield f"position.lots.{len(lots)}", desk.take()
-    user = USER_ID.format(910)
-    apply(desk, user, 3)
-    desk.tick(timedelta(days=1))
-    _move(desk, OpeningPosition(user, day, day, 12, 40, 200, {None: 250}))
-    yield "position.known", desk.take()
-
-
-def _move(desk: Desk, position: OpeningPosition) -> None:
-    desk.forget()
-    desk.meter.take()
-    dynamodb: Any = client("dynamodb")
-    ledger = LedgerStore(dynamodb, "RewardsLedger")
-    accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
-    mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(dynamodb, "DailyActivity"))
-    assert mover.move(position, desk.tick())
-    desk.meter.take_changes()
-    desk.note(OPERATOR, desk.meter.take())
+def _post(
+    desk: Desk, path: str, body: Any = None, *, user: str = "", function: str = "UsersApiFunction"
+) -> dict[str, Any]:
+    """Post as a user, or as an admin if none is given; returns the answer."""
+    event = http("POST", path, body, sub=user) if user else http("POST", path, body, groups=ADMIN)
+    response = desk.call(function, event)
+    assert response["statusCode"] in (200, 201), response
+    answer: dict[str, Any] = json.loads(response["body"])
+    return answer

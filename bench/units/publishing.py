@@ -1,65 +1,44 @@
-"""What the publisher makes of the rows of each table: records to Firehose, their bytes, and what is billed.
+"""Measures the publisher: its records to Firehose for rows of each table, their bytes, and the billed ones.
 
-The publisher is handed so many rows of one hour at once. So the figures follow however it puts rows into
-records: one each, or packed.
+The publisher is handed many rows of one hour at once, because it may put one or many of them into a record.
 """
 
-from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from itertools import cycle, islice
 from math import ceil
-from typing import Any
 
-from bench.counting.desk import Desk, Units
-from bench.units.engagement import apply
+from bench.counting.desk import Desk, PathCosts
+from bench.counting.requests import Record
+from bench.units.engagement import DAY, apply_events
 
 PUBLISHER = "PublisherFunction"
-FILLS = (1, 100)
-# Firehose bills each record in steps of so many bytes.
-BILLED_STEP_BYTES = 5120
-Record = dict[str, Any]
+ROW_COUNTS = (1, 100)
+BILLED_STEP_BYTES = 5120  # Firehose rounds each record up to these
 
 
-def billed_bytes(record: bytes) -> int:
-    """Return the bytes that Firehose bills for a record."""
-    return max(1, ceil(len(record) / BILLED_STEP_BYTES)) * BILLED_STEP_BYTES
-
-
-def publish(desk: Desk, records: list[Record]) -> None:
-    """Hand records of one table to the publisher; its records to Firehose are added to what it has cost."""
-    before = len(desk.services.delivered)
-    desk.call("PublisherFunction", {"Records": records})
-    put = [record for _, record in desk.services.delivered[before:]]
-    desk.note(
-        "PublisherFunction",
-        {
-            "firehose.records": len(put),
-            "firehose.bytes": sum(map(len, put)),
-            "firehose.billed_bytes": sum(map(billed_bytes, put)),
-        },
-    )
-
-
-def publishing_paths(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, dict[str, Units]]]:
-    """Yield, for each table, what so many of its rows cost. rows: by table, stream records of its items."""
+def publishing_paths(desk: Desk, rows: Mapping[str, list[Record]]) -> PathCosts:
+    """Yield, for each table, the cost of ROW_COUNTS of its rows. rows: stream records by table."""
     for table, records in sorted(rows.items()):
-        for fill in FILLS:
-            desk.forget()
-            publish(desk, list(islice(cycle(records), fill)))
-            yield f"publish.{table}.{fill}", desk.take()
+        for count in ROW_COUNTS:
+            desk.start_path()
+            desk.call(PUBLISHER, {"Records": list(islice(cycle(records), count))})
+            sizes = [len(row) for row in desk.services.rows]
+            billed = sum(max(1, ceil(size / BILLED_STEP_BYTES)) * BILLED_STEP_BYTES for size in sizes)
+            counts = {"records": len(sizes), "bytes": sum(sizes), "billed_bytes": billed}
+            desk.add_cost(PUBLISHER, {f"firehose.{name}": count for name, count in counts.items()})
+            yield f"publish.{table}.{count}", desk.take_costs()
 
 
 def engagement_rows(desk: Desk) -> dict[str, list[Record]]:
-    """Return a row of each table of engagement, as an ordinary event leads to it."""
-    user = "0d5f3c1e-7b0e-4f0f-8a43-000000000000"
-    apply(desk, user, 1)
-    desk.tick(timedelta(days=1))
-    desk.forget()
-    apply(desk, user, 2)
-    return rows_of(desk)
+    """Return a row of each table of engagement, after ordinary events."""
+    user = "0d5f3c1e-7b0e-4f0f-8a43-000000000000"  # of no other path
+    apply_events(desk, user, 1)
+    desk.tick(DAY)
+    desk.start_path()
+    apply_events(desk, user, 2)
+    return newest_rows(desk)
 
 
-def rows_of(desk: Desk) -> dict[str, list[Record]]:
-    """Return the last row that waits for the publisher, of each table that has one."""
-    waiting = {table: each for (function, table), each in desk.streams.items() if function == PUBLISHER}
-    return {table: each[-1:] for table, each in waiting.items()}
+def newest_rows(desk: Desk) -> dict[str, list[Record]]:
+    """Return the newest row that waits for the publisher, by table, as a list of one."""
+    return {table: rows[-1:] for (function, table), rows in desk.streams.items() if function == PUBLISHER}

@@ -1,4 +1,4 @@
-"""How many statements the nightly run sends to a warehouse that has built all models before."""
+"""Counts the statements that the nightly run sends to a warehouse that has built all models before."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,29 +10,31 @@ from analytics.warehouse import load
 from analytics.warehouse.models import check, fingerprint, models
 from rules.lake.entities import LOADED
 
-# Besides a load's merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
+# Of a load, besides its merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
 LOAD_STATEMENTS = 5
 
 
 class _CountingWarehouse:
-    """A warehouse that holds every model as it is declared now, and a new day of each entity; it counts."""
+    """A warehouse that has every model as it is declared now, and a new day of each entity."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.statement_count = 0
 
     def run(self, statements: Sequence[str]) -> None:
-        self.count += len(statements)
+        self.statement_count += len(statements)
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        self.count += 1
-        known = models()
+        self.statement_count += 1
+        declared = models()
         if sql == building._RELATIONS:
-            kinds = {"view": "VIEW"}
-            return [{"name": n, "kind": kinds.get(m.materialized, "BASE TABLE")} for n, m in known.items()]
+            return [
+                {"name": name, "kind": "VIEW" if model.materialized == "view" else "BASE TABLE"}
+                for name, model in declared.items()
+            ]
         if sql == building._BUILDS:
             return [
-                {"model": name, "fingerprint": fingerprint(each, known), "loads": "", "tested": None}
-                for name, each in known.items()
+                {"model": name, "fingerprint": fingerprint(model, declared), "loads": "", "tested": None}
+                for name, model in declared.items()
             ]
         if sql == building._LOADS:
             return [{"entity": name, "newest": 1} for name in LOADED]
@@ -43,9 +45,9 @@ class _CountingWarehouse:
 
 
 def statements_a_night() -> int:
-    """Return the statements of a night's load, models and tests in a warehouse that has built them before."""
+    """Return how many statements a night's load, models and tests take."""
     warehouse = _CountingWarehouse()
     building.build(warehouse)
     check(warehouse)
     loads = (LOAD_STATEMENTS + len(list(load.merge_statements(entity, [()]))) for entity in LOADED.values())
-    return warehouse.count + sum(loads)
+    return warehouse.statement_count + sum(loads)

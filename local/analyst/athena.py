@@ -17,8 +17,8 @@ import pyarrow as pa
 from awswrangler import exceptions
 
 from analytics.warehouse.translate import ATHENA, DUCKDB
-from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
-from local.stack import KEY, SECRET, Stack
+from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, refusal_text
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack
 
 ENGINE = "Athena"
 LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5  # the first pause, the longest, how they grow
@@ -62,7 +62,7 @@ class AthenaTarget:
         region = self.stack.region or None
         if not self.stack.is_laptop:
             return boto3.Session(region_name=region)
-        return boto3.Session(KEY, SECRET, region_name=region)
+        return boto3.Session(EMULATOR_KEY, EMULATOR_SECRET, region_name=region)
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def _start(lake: AthenaTarget, query: str, session: boto3.Session) -> str:
     try:
         return str(awswrangler.athena.start_query_execution(query, lake.database, **options))
     except exceptions.QueryFailed as error:
-        raise QueryFailed(sentence(ENGINE, error)) from error
+        raise QueryFailed(refusal_text(ENGINE, error)) from error
 
 
 def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
@@ -113,7 +113,7 @@ def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
         if state == "SUCCEEDED":
             return scanned
         if state in ENDED_BADLY:
-            raise QueryFailed(sentence(ENGINE, status.get("StateChangeReason") or state))
+            raise QueryFailed(refusal_text(ENGINE, status.get("StateChangeReason") or state))
         tell(f"{ENGINE}: {state.lower()}, {time.monotonic() - began:.0f} s, {scanned:,} bytes scanned")
         time.sleep(pause)
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)

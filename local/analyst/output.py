@@ -21,10 +21,11 @@ import pyarrow.parquet
 from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 
 DIGITS_MAX = 38  # of a decimal number, on every engine
+# Of a table on a terminal: rows, a cell's characters, the end of a longer cell, a NULL, what parts columns.
+ROWS_MAX, CELL_MAX = 40, 40
+CUT, NULL, GAP = "…", "NULL", "  "
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 Tell = Callable[[str], None]  # shows a line of progress
-ROWS_SHOWN, CELL_MAX = 40, 40  # on a terminal; CELL_MAX is in characters
-CUT, NULL, GAP = "…", "NULL", "  "  # the end of a cell that was cut, a NULL, what parts two columns
 WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
@@ -66,20 +67,22 @@ class Answer:
         return pa.Table.from_batches(list(self.batches), self.schema)
 
 
-def sentence(engine: str, reason: object) -> str:
+def refusal_text(engine: str, reason: object) -> str:
     """Return an engine's error as one line."""
     lines = [" ".join(line.split()) for line in str(reason).splitlines()]
     return f"{engine} refused the query: {' '.join(line for line in lines if line)}"
 
 
-def decimal_type(digits: int, scale: int, seen: Sequence[str | Decimal | None]) -> pa.DataType:
+def decimal_type(digits: int, scale: int, first_values: Sequence[str | Decimal | None]) -> pa.DataType:
     """Return the type of decimal numbers: as the engine declares it, or as the first values need it.
 
-    digits, scale: as declared; 0: not declared. seen: the first values.
+    digits, scale: as declared; 0: not declared.
 
     PostgreSQL and the laptop's Athena declare no digits or no scale for a computed number.
     """
-    needed = max((len(str(value).partition(".")[2]) for value in seen if value is not None), default=0)
+    needed = max(
+        (len(str(value).partition(".")[2]) for value in first_values if value is not None), default=0
+    )
     return pa.decimal128(digits or DIGITS_MAX, max(scale, needed))
 
 
@@ -199,28 +202,28 @@ def _replacement(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def first_rows(answer: Answer, count: int = ROWS_SHOWN) -> tuple[pa.Table, bool]:
+def first_rows(answer: Answer, count: int = ROWS_MAX) -> tuple[pa.Table, bool]:
     """Return the first rows, and whether there are more."""
-    batches, seen = [], 0
+    batches, rows_read = [], 0
     for batch in answer.batches:
         batches.append(batch)
-        seen += batch.num_rows
-        if seen > count:
+        rows_read += batch.num_rows
+        if rows_read > count:
             break
-    return pa.Table.from_batches(batches, answer.schema).slice(0, count), seen > count
+    return pa.Table.from_batches(batches, answer.schema).slice(0, count), rows_read > count
 
 
 def text_table(rows: pa.Table, width: int) -> str:
     """Return rows as lines of at most `width` characters. The last line names columns that do not fit."""
     columns = [_column(name, values) for name, values in zip(rows.column_names, rows.columns, strict=True)]
     sizes = [max(map(len, column)) for column in columns]
-    shown, used = 0, 0
-    while shown < len(columns) and (shown == 0 or used + len(GAP) + sizes[shown] <= width):
-        used += len(GAP) * (shown > 0) + sizes[shown]
-        shown += 1
-    lines = [GAP.join(cells).rstrip()[: max(width, 1)] for cells in zip(*columns[:shown], strict=True)]
-    if shown < len(columns):
-        lines.append(f"({', '.join(rows.column_names[shown:])}: no room here, --out FILE has them)")
+    column_count, line_size = 1, sum(sizes[:1])  # of the columns that fit; the first is cut if it does not
+    while column_count < len(columns) and line_size + len(GAP) + sizes[column_count] <= width:
+        line_size += len(GAP) + sizes[column_count]
+        column_count += 1
+    lines = [GAP.join(cells).rstrip()[: max(width, 1)] for cells in zip(*columns[:column_count], strict=True)]
+    if column_count < len(columns):
+        lines.append(f"({', '.join(rows.column_names[column_count:])}: no room here, --out FILE has them)")
     return "\n".join(lines)
 
 
@@ -233,8 +236,8 @@ def _column(name: str, values: pa.ChunkedArray) -> list[str]:
         or pa.types.is_decimal(values.type)
         or pa.types.is_floating(values.type)
     )
-    heading, *values_shown = [text.rjust(size) if is_number else text.ljust(size) for text in cells]
-    return [heading, "-" * size, *values_shown]
+    heading, *aligned = [text.rjust(size) if is_number else text.ljust(size) for text in cells]
+    return [heading, "-" * size, *aligned]
 
 
 def _cell(value: Any) -> str:

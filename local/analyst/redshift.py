@@ -19,7 +19,7 @@ from redshift_connector.utils.oids import RedshiftOID
 
 from analytics.warehouse.analyst_clients import PORT
 from analytics.warehouse.redshift_warehouse import ENDED_BADLY
-from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
+from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, refusal_text
 
 ENGINE = "Redshift"
 REACH_SECONDS_MAX = 1.0
@@ -86,7 +86,7 @@ def _wait(data_api: Any, statement: str, tell: Tell) -> None:
         if state["Status"] == "FINISHED":
             return
         if state["Status"] in ENDED_BADLY:
-            raise QueryFailed(sentence(ENGINE, state.get("Error") or state["Status"]))
+            raise QueryFailed(refusal_text(ENGINE, state.get("Error") or state["Status"]))
         tell(f"{ENGINE}: {state['Status'].lower()}, {time.monotonic() - began:.0f} s")
         time.sleep(pause)
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
@@ -135,7 +135,9 @@ def by_driver(connection: Any, query: str) -> Iterator[Answer]:
         yield _fetch(cursor)
     except Error as error:
         reason = error.args[0] if error.args else error
-        raise QueryFailed(sentence(ENGINE, reason["M"] if isinstance(reason, dict) else reason)) from error
+        raise QueryFailed(
+            refusal_text(ENGINE, reason["M"] if isinstance(reason, dict) else reason)
+        ) from error
     finally:
         connection.rollback()
 

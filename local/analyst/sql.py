@@ -20,7 +20,7 @@ import pyarrow as pa
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import catalog, output
-from local.analyst.output import Answer, QueryFailed, Tell, sentence
+from local.analyst.output import Answer, QueryFailed, Tell, refusal_text
 from local.analyst.read_only_sql import Value, over_files, read_only
 from local.analyst.shell import shell
 from local.command import FILE_OUT, command, option
@@ -45,7 +45,7 @@ def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
             with closing(reader):  # an open reader with unread rows would block the next query for ever
                 yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
-        raise QueryFailed(sentence(LAPTOP_ENGINE, error)) from error
+        raise QueryFailed(refusal_text(LAPTOP_ENGINE, error)) from error
 
 
 def frame(sql: str, **options: Any) -> Any:

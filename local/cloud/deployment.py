@@ -12,7 +12,7 @@ from local.cloud.emulator_template import as_json, emulator_template
 from local.cloud.processes import sam, uv
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.progress import working
-from local.stack import KEY, REGION, SECRET, Stack, tables_in
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, REGION, Stack, tables_in
 
 STACK_NAME = "streakline"
 ARTIFACTS = "streakline-artifacts"
@@ -79,8 +79,8 @@ def _sam(arguments: list[str], endpoint: str) -> None:
     env = {
         **os.environ,
         "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ACCESS_KEY_ID": EMULATOR_KEY,
+        "AWS_SECRET_ACCESS_KEY": EMULATOR_SECRET,
         "AWS_DEFAULT_REGION": REGION,
         "SAM_CLI_TELEMETRY": "0",
         "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five

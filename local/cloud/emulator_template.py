@@ -64,12 +64,6 @@ def as_json(built: str) -> str:
     return json.dumps(parse(built))
 
 
-def allowed_to_pages(template: str) -> dict[str, Any]:
-    """Return what the API allows to pages of other origins: its CorsConfiguration, without the origins."""
-    _, cors, _ = parse(template)["Resources"]["Api"]["Properties"]["CorsConfiguration"]["Fn::If"]
-    return {name: value for name, value in cors.items() if name != "AllowOrigins"}
-
-
 def _emulator_policies(value: Any, secrets: Collection[str]) -> Any:
     """Return a function's policies, or any value within them, with what the emulator asks for.
 

@@ -8,15 +8,16 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
+from infra.template_text import parse
 from local.cloud import embedded_postgres, processes
 from local.cloud.deployment import DEPLOYED, deploy, describe
-from local.cloud.emulator_template import allowed_to_pages
 from local.cloud.health import PORTS, STOPPED, is_healthy, known_ports, troubles
 from local.cloud.processes import emulator
 from local.command import command
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
-from local.stack import KEY, SECRET, Stack, load
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, load
 
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 # By table: the attribute that holds when an item expires.
@@ -140,18 +141,24 @@ def _start_ministack(port: int) -> None:
         "BIND_HOST": "127.0.0.1",
         "MINISTACK_HOST": "localhost",
         "AUTH": "true",
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ACCESS_KEY_ID": EMULATOR_KEY,
+        "AWS_SECRET_ACCESS_KEY": EMULATOR_SECRET,
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
         "IOT_MTLS_ENABLED": "false",  # it listens on all interfaces, on one port for all clouds
-        "LOOPBACK_CORS": json.dumps(allowed_to_pages((ROOT / "template.yaml").read_text())),
+        "LOOPBACK_CORS": json.dumps(cors_of_pages((ROOT / "template.yaml").read_text())),
         "SFN_WAIT_SCALE": "0.02",  # the state machine waits a fiftieth as long as on AWS
         "TMPDIR": str(_make_folder(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
     processes.start("ministack", command, env, lambda: is_healthy(port))
+
+
+def cors_of_pages(template: str) -> dict[str, Any]:
+    """Return what the API allows to pages of other origins: its CorsConfiguration, without the origins."""
+    _, cors, _ = parse(template)["Resources"]["Api"]["Properties"]["CorsConfiguration"]["Fn::If"]
+    return {name: value for name, value in cors.items() if name != "AllowOrigins"}
 
 
 def _make_folder(folder: Path) -> Path:

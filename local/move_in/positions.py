@@ -1,6 +1,6 @@
-"""Opening positions (rule 20): a row is what another system says of a user.
+"""Imports opening positions: what another system says of its users, a row for each (rule 20).
 
-Each is written to the user's account, and compared with what the account shows then.
+A position is written to the user's account, and compared with what the account shows then.
 """
 
 import csv
@@ -34,9 +34,9 @@ from rules.engagement.streak import shown_streak
 from rules.privacy.tombstones import user_subject
 
 READERS = 8
+# Outcomes of a comparison, besides ABSENT and SAME. A user has moved on by events of this system.
 SAME_AND_MOVED_ON, DIFFERS = "same, and moved on", "differs"
-# Of a position: streak, longest streak, last date, active days, balance, freezes
-Figures = tuple[int, int, date | None, int, int, int]
+Figures = tuple[int, int, date | None, int, int, int]  # a position's, in the order of FIELDS
 FIELDS = ("streak", "longest", "last_date", "active_days", "balance", "freezes")
 HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in ("told", "shown")), "outcome")
 
@@ -63,7 +63,7 @@ class PositionImporter:
             if account.pending:
                 self.accounts.finish_pending(user, now)
                 continue
-            decision = self.accounts.decision_of(account, lambda each: with_position(each, position, now))
+            decision = self.accounts.decision_of(account, lambda state: with_position(state, position, now))
             try:
                 self._commit(decision, position)
             except (HeadMoved, ProjectionMoved):
@@ -76,8 +76,10 @@ class PositionImporter:
         """Whether the user has all that the position brings along."""
         if not position.achievements:
             return True
-        shown = self.achievements.get(position.user_id).shown
-        return all(shown.get(name, "9") <= at for name, at in position.achievements.items())
+        shown_at = self.achievements.get(position.user_id).shown
+        return all(
+            name in shown_at and shown_at[name] <= instant for name, instant in position.achievements.items()
+        )
 
     def _commit(self, decision: Decision, position: OpeningPosition) -> None:
         actions = []
@@ -92,7 +94,10 @@ class PositionImporter:
     def _with_achievements(self, position: OpeningPosition) -> AchievementSnapshot:
         """Return the user's stored achievements with those of the position, as if they had been shown."""
         stored = self.achievements.get(position.user_id)
-        imported = {name: min(at, stored.shown.get(name, at)) for name, at in position.achievements.items()}
+        imported = {
+            name: min(instant, stored.shown.get(name, instant))
+            for name, instant in position.achievements.items()
+        }
         return replace(stored, shown={**stored.shown, **imported})
 
 
@@ -111,10 +116,10 @@ class PositionFiles:
             position = position_of(row.values, self.now().date(), USER_ID)
         except InputRefused as refused:
             return RefusedRow(row.line, refused.field, refused.reason, row.values)
-        if problem := self._unknown(position):
+        if problem := self._achievement_problem(position):
             return RefusedRow(row.line, "achievements", problem, row.values)
-        at = stamp(datetime.combine(position.as_of, time(), UTC))
-        if self.erased.forbids(user_subject(position.user_id), at):
+        midnight = stamp(datetime.combine(position.as_of, time(), UTC))
+        if self.erased.forbids(user_subject(position.user_id), midnight):
             return RefusedRow(row.line, "user_id", "was erased", row.values)
         return position
 
@@ -141,7 +146,7 @@ class PositionFiles:
                     lines.writerow(map(cell, (line, position.user_id, *figures, outcome)))
         return result
 
-    def _unknown(self, position: OpeningPosition) -> str:
+    def _achievement_problem(self, position: OpeningPosition) -> str:
         """Return why the position's achievements cannot be imported; "" if they can."""
         declared = declared_achievements(self.books, self.now()) if position.achievements else {}
         for name in position.achievements:

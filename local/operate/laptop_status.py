@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud import health, patience
 from local.cloud.poller import consumer_key, read_checkpoints
 from local.cloud.shards import iterator_of, shards_of
@@ -14,7 +15,7 @@ from local.cloud.streams import EventSourceMapping, function_name, mapping_of
 from local.operate.consumers import READERS, Unread, consumer_of_backlog, is_stream, mapping_trouble, unread
 from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
-from local.stack import AwsError, Stack, load, sentence
+from local.stack import Stack, load
 
 LAPTOP = "the laptop cloud"
 PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
@@ -52,8 +53,8 @@ def _laptop_backlog(stack: Stack) -> dict[str, Any]:
     ):
         try:
             fields[name] = read()
-        except AwsError as error:
-            fields["unseen"][name] = sentence(error)
+        except AWS_ERRORS as error:
+            fields["unseen"][name] = explain_error(error)
     return fields
 
 

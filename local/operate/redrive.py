@@ -16,11 +16,12 @@ from typing import Any
 import click
 from botocore.exceptions import ClientError
 
+from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud.shards import iterator_at, read_records
 from local.cloud.streams import Record, sequence_of
 from local.command import command, option, show
 from local.operate.functions import invoke, meant
-from local.stack import AwsError, Stack, sentence
+from local.stack import Stack
 
 RECEIVE_MAX = 10  # messages at once
 HIDDEN_SECONDS = 120  # from other readers
@@ -243,7 +244,7 @@ def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> di
             Body=json.dumps(discarded_message).encode(),
             ContentType="application/json",
         )
-    except AwsError:
+    except AWS_ERRORS:
         _unhide(stack, [message])
         raise
     url = stack.outputs[_queue(message.consumer)]
@@ -305,7 +306,7 @@ def _operator(stack: Stack) -> str:
     """Return who runs this, as AWS knows them; "" if AWS does not say."""
     try:
         return str(stack.client("sts").get_caller_identity()["Arn"])
-    except AwsError:
+    except AWS_ERRORS:
         return ""
 
 
@@ -329,8 +330,8 @@ def _send(stack: Stack, message: WaitingMessage) -> str | None:
         function = stack.outputs[_function(message.consumer)]
         reply = invoke(stack, function, {"Records": records, "streakline_redrive": True})
         return reply.failure()
-    except AwsError as error:
-        return sentence(error)
+    except AWS_ERRORS as error:
+        return explain_error(error)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         return f"the message cannot be read: {error!r}"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud import patience
 from local.cloud.emulator_template import ACCOUNT
 from local.cloud.shards import iterator_since, shards_of
@@ -24,7 +25,7 @@ from local.operate.consumers import (
 )
 from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
-from local.stack import AwsError, Stack, sentence
+from local.stack import Stack
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
@@ -68,8 +69,8 @@ def look_at_stack(stack: Stack) -> Deployment:
     ):
         try:
             results[name] = read()
-        except AwsError as error:
-            unseen[name] = sentence(error)
+        except AWS_ERRORS as error:
+            unseen[name] = explain_error(error)
     mappings = results.get("mappings", [])
     return Deployment(
         f"the stack {stack.name} in {stack.region}",
@@ -148,8 +149,8 @@ def _streams(stack: Stack, mappings: Iterable[MappingDescription], unseen: dict[
     try:
         with ThreadPoolExecutor(READERS) as pool:
             states = dict(zip(sources, pool.map(partial(_stream_state, stack), sources), strict=True))
-    except AwsError as error:
-        unseen["streams"] = sentence(error)
+    except AWS_ERRORS as error:
+        unseen["streams"] = explain_error(error)
         return []
     names = {physical: logical for logical, physical in stack.tables.items()}
     for source, state in states.items():
@@ -206,8 +207,8 @@ def _consumers(
     def read(name: str) -> Consumer | str:
         try:
             return _consumer(stack, name, mappings_of[name], now)
-        except AwsError as error:
-            return sentence(error)
+        except AWS_ERRORS as error:
+            return explain_error(error)
 
     names = [name for name in mappings_of if mappings_of[name]]
     with ThreadPoolExecutor(READERS) as pool:

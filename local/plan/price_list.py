@@ -34,12 +34,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """The prices of a region, by name: `dynamodb.write`. dated: when they were written down."""
+    """The prices of a region."""
 
     region: str
-    dated: str
+    dated: str  # when they were written down
     source: str
-    prices: Mapping[str, Price]
+    prices: Mapping[str, Price]  # by name, such as `dynamodb.write`
 
     def dollars(self, amounts: Amounts) -> dict[str, float]:
         """Return what amounts cost, by name; raises BadPriceList for a name that has no price."""
@@ -49,7 +49,7 @@ class PriceList:
 
 
 def regions() -> list[str]:
-    """Return the regions that there is a price list of."""
+    """Return the regions with a price list."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
@@ -62,19 +62,19 @@ def prices_of(region: str, file: Path | None = None) -> PriceList:
             f"--region: no prices of {region} (there are {known}); give yours with --prices FILE"
         )
     try:
-        found = json.loads(path.read_text())
-        prices = {name: _price(name, each) for name, each in found["prices"].items()}
-        return PriceList(found["region"], found["dated"], found["source"], prices)
+        content = json.loads(path.read_text())
+        prices = {name: _price(name, price) for name, price in content["prices"].items()}
+        return PriceList(content["region"], content["dated"], content["source"], prices)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise BadPriceList(f"--prices: {path}: {type(error).__name__}: {error}") from None
 
 
-def _price(name: str, given: Mapping[str, Any]) -> Price:
+def _price(name: str, content: Mapping[str, Any]) -> Price:
     price = Price(
-        float(given["dollars"]),
-        float(given["per"]),
-        str(given["unit"]),
-        float(given.get("free", 0)),
+        dollars=float(content["dollars"]),
+        per=float(content["per"]),
+        unit=str(content["unit"]),
+        free=float(content.get("free", 0)),
     )
     if price.per <= 0 or price.dollars < 0:
         raise BadPriceList(f"{name}: dollars must not be below 0, per must be above 0")
@@ -84,7 +84,7 @@ def _price(name: str, given: Mapping[str, Any]) -> Price:
 @cache
 def facts() -> Mapping[str, float]:
     """Return the figures of facts.json by name."""
-    return {name: float(each["value"]) for name, each in json.loads(FACTS.read_text())["facts"].items()}
+    return {name: float(content["value"]) for name, content in json.loads(FACTS.read_text())["facts"].items()}
 
 
 def fact(name: str) -> float:

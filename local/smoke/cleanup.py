@@ -1,8 +1,7 @@
 """The last step of a smoke test: removes what the other steps made.
 
-It finds items by their keys, never by a scan. It looks again until nothing is left, because an effect may
-come late. Rows in the lake and in the warehouse stay. Each of them has the test's name, and nights leave
-users with such names out.
+It finds items by their keys, never by a scan. It sweeps until nothing is left, because an effect may come
+late. Rows in the lake and in the warehouse stay: each has the test's name, and nights leave such users out.
 """
 
 import time
@@ -34,79 +33,84 @@ LEAD_TABLES: Keys = {
 }
 QUESTION_TABLES: Keys = {"Questions": ("question_id",), "Responses": ("question_id", "response_id")}
 # The agent's count of open questions. The counters of minutes expire by themselves.
-OPEN_QUESTIONS: Keys = {"Limits": ("counter",)}
-STATS: Keys = {"UserStats": ("fingerprint_hash",)}
-CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
-POINTER = "raw_payload_ref"  # the URL of an object that an item would be too small for
+OPEN_QUESTION_TABLES: Keys = {"Limits": ("counter",)}
+STATISTICS_TABLES: Keys = {"UserStats": ("fingerprint_hash",)}
+CLAIM_TABLES: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}  # for the lead's event
+PAYLOAD_URL = "raw_payload_ref"  # the attribute with the URL of a payload that is too large for an item
 SWEEPS_MAX = 10
-LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0
-STAY = "stay, marked by the name: rows in the lake and the warehouse"
+LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0  # between two sweeps
 
 
 def clean_up(subject: Subject) -> str:
-    """Nothing is left but rows in the lake and the warehouse; raises StepFailed with what could not go."""
-    items, objects, troubles = 0, remove_run_files(subject), []
+    """Remove all that the test made, except rows in the lake and the warehouse; returns what was removed.
+
+    Raises StepFailed with what could not be removed.
+    """
+    item_count, object_count, troubles = 0, remove_run_files(subject), []
     for sweep in range(SWEEPS_MAX):
         items_removed, objects_removed = remove_items(subject)
-        items, objects = items + items_removed, objects + objects_removed
-        if sweep and not items_removed:
+        item_count += items_removed
+        object_count += objects_removed
+        if sweep > 0 and not items_removed:  # never after the first sweep: effects may come late
             break
         time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
     else:
         troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
     if trouble := _forget_leads(subject):
         troubles.append(trouble)
-    users = users_of(subject.stack) if not subject.stack.is_laptop else None
-    if users:
-        users.remove(subject.name)
+    user_pool = users_of(subject.stack) if not subject.stack.is_laptop else None
+    if user_pool:
+        user_pool.remove(subject.name)
     if troubles:
-        raise StepFailed(f"{items} items removed; " + "; ".join(troubles))
-    return f"{items} items and {objects} objects removed, leads forgotten; {STAY} {subject.name}"
+        raise StepFailed(f"{item_count} items removed; " + "; ".join(troubles))
+    return (
+        f"{item_count} items and {object_count} objects removed, leads forgotten; "
+        f"rows in the lake and the warehouse stay, marked by the name {subject.name}"
+    )
 
 
 def remove_items(subject: Subject) -> tuple[int, int]:
-    """Delete all items that are there now; returns how many items and how many objects they pointed to.
+    """Delete the items that are there now, and the objects that they point to; returns how many of each.
 
-    Partitions that an earlier sweep has found are looked at again: the item that led to them is gone by then.
+    Partitions of an earlier sweep are looked at again, although the item that led to them is gone.
     """
-    items = objects = 0
+    item_count = object_count = 0
     subject.partitions |= {(table, key): names for table, names, key in _partitions(subject)}
     for (table, key), names in subject.partitions.items():
         for item in _items(subject, table, names[0], key):
-            objects += _remove_object(subject, item.get(POINTER, {}).get("S", ""))
+            object_count += _remove_object(subject, item.get(PAYLOAD_URL, {}).get("S", ""))
             subject.stack.client("dynamodb").delete_item(
                 TableName=subject.stack.tables[table], Key={name: item[name] for name in names}
             )
-            items += 1
-    return items, objects
+            item_count += 1
+    return item_count, object_count
 
 
 def _partitions(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield table, names of its key, and partition key of all that the test may have written.
+    """Yield each partition that the test may have written to: table, names of its key, partition key.
 
-    An item that leads to others comes after these: it is removed last.
+    An item that leads to other partitions comes after these, so it is removed last.
     """
     lead_claim = f"{parts.source(subject)}#{parts.EXTERNAL_ID}"
     lead = _lead(subject, lead_claim)
     groups = [(LEAD_TABLES, lead)] if lead else []
     if subject.api is not None:
         question = question_id(subject)
-        people: set[str] = set()
-        for response in _items(subject, "Responses", "question_id", question):
-            answer = decode_item(response)
-            people |= {answer["response_id"], *answer.get("older_hashes", ())}
-        groups += [(STATS, person) for person in sorted(people)]
-        groups += [(QUESTION_TABLES, question), (OPEN_QUESTIONS, open_questions_key(subject.agent))]
-    groups += [(CLAIMS, lead_claim), (USER_TABLES, subject.name), (USER_TABLES, subject.second_user)]
+        fingerprints: set[str] = set()
+        for response in map(decode_item, _items(subject, "Responses", "question_id", question)):
+            fingerprints |= {response["response_id"], *response.get("older_hashes", ())}
+        groups += [(STATISTICS_TABLES, fingerprint) for fingerprint in sorted(fingerprints)]
+        groups += [(QUESTION_TABLES, question), (OPEN_QUESTION_TABLES, open_questions_key(subject.agent))]
+    groups += [(CLAIM_TABLES, lead_claim), (USER_TABLES, subject.name), (USER_TABLES, subject.second_user)]
     for tables, key in groups:
         for table, names in tables.items():
             yield table, names, key
 
 
 def _lead(subject: Subject, claim: str) -> str | None:
-    """Return the order's lead, None before its event is stored. The event's claim names the lead.
+    """Return the lead of the test's order, which the event's claim names; None before the event is stored.
 
-    The claim of an order names it in `leaf`, that of any other event in `target`.
+    The claim of an order names the lead in `leaf`, that of any other event in `target`.
     """
     answer = subject.stack.client("dynamodb").get_item(
         TableName=subject.stack.tables["IdempotencyKeys"],
@@ -133,7 +137,7 @@ def _items(subject: Subject, table: str, name: str, key: str) -> list[Item]:
 
 
 def _remove_object(subject: Subject, url: str) -> int:
-    """Delete the object of a URL ("": there is none); returns how many that were."""
+    """Delete the object of a URL, if there is one; returns how many were deleted: 0 or 1."""
     bucket, _, key = url.removeprefix("s3://").partition("/")
     if not key:
         return 0

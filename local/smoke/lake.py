@@ -15,19 +15,20 @@ from local.stores import lake_of, warehouse_of
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
-COPIED = "COPY reads Parquet of zstd"  # shown if the step `warehouse` finds rows on Redshift
+# What the step `warehouse` shows when it finds rows on Redshift. DuckDB loads without COPY.
+COPY_ASSUMPTION = "COPY reads Parquet of zstd"
 EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AND activity_date = '{day}'"
 
 
 def rows_arrive(subject: Subject) -> str:
     """The oldest day's event comes through the publisher and Firehose."""
     day = subject.days[0].isoformat()
-    what = f"the event is in the lake, for {NOON} h of {day} (on AWS Firehose gathers rows for 5 minutes)"
-    return f"found as {subject.until(lambda: _object_with(subject, day), what, 'lake')}"
+    text = f"the event is in the lake, for {NOON} h of {day} (on AWS Firehose gathers rows for 5 minutes)"
+    return f"found as {subject.until(lambda: _find_object(subject, day), text, 'lake')}"
 
 
-def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
-    """Return the new object that has this test's event; and how many new ones there are."""
+def _find_object(subject: Subject, day: str) -> tuple[str | None, Any]:
+    """Return the key of the new object that has this test's event, or None; and what was seen instead."""
     objects, count = lake_of(subject.stack), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
     for raw_object in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
@@ -35,7 +36,7 @@ def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
             continue
         count += 1
         if f'"{subject.name}"'.encode() in readable_text(objects.get(raw_object.key)):
-            return raw_object.key, count
+            return raw_object.key, None
     return None, f"{count} new objects without it"
 
 
@@ -69,7 +70,8 @@ def redshift(subject: Subject) -> str:
     holding, wrong = check_assumptions(warehouse)
     must(not wrong, "an answer as documented", wrong)
     if not isinstance(warehouse, DuckWarehouse):
-        holding.append(COPIED)
-    unanswered = [name for name in (*(each.name for each in ASSUMPTIONS), COPIED) if name not in holding]
-    rest = f"; DuckDB cannot say whether {', '.join(unanswered)}" if unanswered else ""
-    return f"{len(holding)} hold{rest}"
+        holding.append(COPY_ASSUMPTION)
+    names = [*(assumption.name for assumption in ASSUMPTIONS), COPY_ASSUMPTION]
+    unanswered = [name for name in names if name not in holding]
+    doubt = f"; DuckDB cannot say whether {', '.join(unanswered)}" if unanswered else ""
+    return f"{len(holding)} hold{doubt}"

@@ -12,8 +12,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from local.api import Api
+from local.aws_errors import explain_error
 from local.sign_in import subject as subject_of
-from local.stack import Stack, sentence
+from local.stack import Stack
 from rules.smoke_names import smoke_name
 
 DAYS = 5
@@ -153,7 +154,7 @@ def run_step(step: SmokeStep, subject: Subject) -> StepResult:
     except StepFailed as reason:
         outcome, seen = StepOutcome.FAILED, str(reason)
     except Exception as error:
-        outcome, seen = StepOutcome.FAILED, f"{type(error).__name__}: {sentence(error)}"
+        outcome, seen = StepOutcome.FAILED, f"{type(error).__name__}: {explain_error(error)}"
     return StepResult(step, outcome, time.monotonic() - began, seen[:SEEN_MAX])
 
 

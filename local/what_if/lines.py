@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from analytics.what_if.summary import Json
 
-IMPOSSIBLE_SHOWN = 10
-REASONS_SHOWN = 3
+IMPOSSIBLE_MAX = 10  # lines of what would not have been possible
+REASONS_MAX = 3  # of one user's change
 
 
 def lines(figures: Json) -> Iterator[str]:
@@ -14,16 +14,16 @@ def lines(figures: Json) -> Iterator[str]:
     as_of = f"as of {figures['as_of'][:19]}Z"
     yield f"{figures['book']} {_span(figures)}, {as_of}: {figures['entries']:,} ledger entries"
     yield ""
-    moved = f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}"
-    yield f"users       {users['all']:>14,}   {moved}"
-    for name, title in (("points", "points"), ("liability", "liability")):
-        yield f"{title:<11} {_change(figures[name])}"
+    counts = f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}"
+    yield f"users       {users['all']:>14,}   {counts}"
+    for name in ("points", "liability"):
+        yield f"{name:<11} {_change(figures[name])}"
     yield from _streaks(figures["streaks"])
     yield from _goals(figures["goals"])
     yield from _types(figures)
     yield from _refused(figures["refused"])
     yield from _impossible(figures["impossible"])
-    yield from _top(figures["largest_changes"])
+    yield from _largest_changes(figures["largest_changes"])
 
 
 def _span(figures: Json) -> str:
@@ -35,44 +35,44 @@ def _span(figures: Json) -> str:
 
 def _change(pair: Json) -> str:
     before, after = pair["before"], pair["after"]
-    part = f" ({(after - before) / abs(before):+.1%})" if before else ""
-    return f"{before:>14,} -> {after:>14,}   {after - before:+,}{part}"
+    percent = f" ({(after - before) / abs(before):+.1%})" if before else ""
+    return f"{before:>14,} -> {after:>14,}   {after - before:+,}{percent}"
 
 
 def _streaks(figures: Json) -> Iterator[str]:
     current, longest = figures["current"], figures["longest"]
-    moved = f"longer {current['longer']:,}, shorter {current['shorter']:,}"
+    counts = f"longer {current['longer']:,}, shorter {current['shorter']:,}"
     yield f"alive       {_change(figures['alive'])}"
-    yield f"days now    {_change(current)}   {moved}"
+    yield f"days now    {_change(current)}   {counts}"
     yield f"longest     {_change(longest)}   longer {longest['longer']:,}, shorter {longest['shorter']:,}"
     yield ""
     yield "of all runs of active dates, this share reaches"
-    for each in figures["survival"]:
-        yield f"  {each['days']:>4} days   {each['before']:>7.1%} -> {each['after']:>7.1%}"
+    for share in figures["survival"]:
+        yield f"  {share['days']:>4} days   {share['before']:>7.1%} -> {share['after']:>7.1%}"
 
 
 def _goals(figures: Json) -> Iterator[str]:
     if figures["streaks"]:
         yield ""
         yield "streaks that differ: users who ever reached a period, users who have it now, the longest"
-    for each in figures["streaks"]:
+    for streak in figures["streaks"]:
         changes = ", ".join(
-            f"{word} {each['before'][name]:,} -> {each['after'][name]:,}"
+            f"{word} {streak['before'][name]:,} -> {streak['after'][name]:,}"
             for name, word in (("reached", "reached"), ("current", "now"), ("longest", "longest"))
         )
-        yield f"  {each['name']:<22} {each['change']:<8} a {each['per']:<6} {changes}"
+        yield f"  {streak['name']:<22} {streak['change']:<8} a {streak['per']:<6} {changes}"
     if figures["achievements"]:
         yield ""
         yield "achievements that differ: users who have them"
-    for each in figures["achievements"]:
-        yield f"  {each['name']:<22} {each['change']:<8} {_change(each)}"
+    for achievement in figures["achievements"]:
+        yield f"  {achievement['name']:<22} {achievement['change']:<8} {_change(achievement)}"
 
 
 def _types(figures: Json) -> Iterator[str]:
     yield ""
     yield "points by event type"
-    for name, each in figures["by_type"].items():
-        yield f"  {name:<22} {_change(each)}"
+    for name, points in figures["by_type"].items():
+        yield f"  {name:<22} {_change(points)}"
 
 
 def _refused(figures: Json) -> Iterator[str]:
@@ -91,26 +91,25 @@ def _impossible(figures: Json) -> Iterator[str]:
         f"would not have been possible: {figures['all']:,} of {figures['points']:,} points ({kinds}); "
         f"{figures['redemptions']:,} redemptions in all"
     )
-    for each in figures["listed"][:IMPOSSIBLE_SHOWN]:
-        lacks = (
-            f"{each['missing']:,} of {each['points']:,} points missing" if each["missing"] else each["why"]
-        )
-        yield f"  {each['at'][:19]}  {each['user_id']}  {each['what']}: {lacks}"
+    for entry in figures["listed"][:IMPOSSIBLE_MAX]:
+        reason = entry["why"]
+        if entry["missing"]:
+            reason = f"{entry['missing']:,} of {entry['points']:,} points missing"
+        yield f"  {entry['at'][:19]}  {entry['user_id']}  {entry['what']}: {reason}"
 
 
-def _top(rows: list[Json]) -> Iterator[str]:
-    if not rows:
-        yield ""
+def _largest_changes(users: list[Json]) -> Iterator[str]:
+    yield ""
+    if not users:
         yield "nobody's points, balance or longest streak changes"
         return
-    yield ""
     yield "the largest changes"
-    for row in rows:
-        parts = [
-            f"{name} {row[f'{name}_before']:,} -> {row[f'{name}_after']:,}"
+    for user in users:
+        changes = [
+            f"{name} {user[f'{name}_before']:,} -> {user[f'{name}_after']:,}"
             for name in ("balance", "earned", "longest")
-            if row[f"{name}_before"] != row[f"{name}_after"]
+            if user[f"{name}_before"] != user[f"{name}_after"]
         ]
-        yield f"  {row['user_id']}  {', '.join(parts)}"
-        for each in [*row["why"][:REASONS_SHOWN], *row["impossible"][:1]]:
-            yield f"      {each}"
+        yield f"  {user['user_id']}  {', '.join(changes)}"
+        for reason in [*user["why"][:REASONS_MAX], *user["impossible"][:1]]:
+            yield f"      {reason}"

@@ -1,6 +1,7 @@
 """A prediction as one HTML file: plots as inline SVG, with the tables behind them. It has no script."""
 
 import html
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
@@ -11,23 +12,29 @@ from local.what_if.lines import lines
 from local.what_if.plots import Plot
 
 STYLE = ROOT / "local" / "what_if" / "page.css"
-IMPOSSIBLE_SHOWN = 100
-MONTHS_MAX = 24
+IMPOSSIBLE_MAX = 100  # rows of what would not have been possible
+MONTHS_MAX = 24  # with more months points are shown by year
+REASONS_MAX = 3  # of one user's change
 
 
 def page(figures: Json) -> str:
     """Return the page of a prediction. figures: see analytics.what_if.summary.summary."""
     title = f"What if {figures['book']} had been in force"
-    first = next(lines(figures))
-    body = "".join(_figure(plot) for plot in _plots(figures))
+    introduction = next(lines(figures))
+    parts = (
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(introduction)}</p>",
+        _table("Users, points and streaks", ("", "before", "after", "change"), _totals(figures)),
+        f"<p>{html.escape(_users(figures['users']))}</p>",
+        _goals(figures["goals"]),
+        *map(_figure, _plots(figures)),
+        _impossible(figures["impossible"]),
+        _largest_changes(figures["largest_changes"]),
+    )
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{THEME.read_text()}{STYLE.read_text()}</style>"
-        f"</head><body><main><h1>{html.escape(title)}</h1><p>{html.escape(first)}</p>"
-        f"{_table('Users, points and streaks', ('', 'before', 'after', 'change'), _totals(figures))}"
-        f"<p>{html.escape(_users(figures['users']))}</p>{_goals(figures['goals'])}{body}{_impossible(figures['impossible'])}"
-        f"{_top(figures['largest_changes'])}</main></body></html>\n"
+        f"</head><body><main>{''.join(parts)}</main></body></html>\n"
     )
 
 
@@ -55,66 +62,65 @@ def _totals(figures: Json) -> Iterator[Sequence[str]]:
 
 def _goals(figures: Json) -> str:
     """Return the tables of streaks and achievements that differ; nothing where none does."""
-    streaks = (
-        (
-            each["name"],
-            each["change"],
-            each["per"],
-            *(
-                f"{each['before'][name]:,} → {each['after'][name]:,}"
-                for name in ("reached", "current", "longest")
-            ),
-        )
-        for each in figures["streaks"]
-    )
-    achievements = (
-        (each["title"] or each["name"], each["change"], f"{each['before']:,}", f"{each['after']:,}")
-        for each in figures["achievements"]
-    )
     tables = ""
     if figures["streaks"]:
-        head = (
-            "streak",
-            "is",
-            "per",
-            "users who ever reached a period",
-            "users who have it now",
-            "longest",
-        )
-        tables += _table("Streaks of the book that differ", head, streaks)
+        heads = ("streak", "is", "per", "users who ever reached a period", "users who have it now", "longest")
+        rows = [
+            (
+                streak["name"],
+                streak["change"],
+                streak["per"],
+                *(
+                    _before_and_after(streak["before"][name], streak["after"][name])
+                    for name in ("reached", "current", "longest")
+                ),
+            )
+            for streak in figures["streaks"]
+        ]
+        tables += _table("Streaks of the book that differ", heads, rows)
     if figures["achievements"]:
-        heads = ("achievement", "is", "users who have it", "users who would")
-        tables += _table("Achievements that differ", heads, achievements)
+        rows = [
+            (
+                achievement["title"] or achievement["name"],
+                achievement["change"],
+                f"{achievement['before']:,}",
+                f"{achievement['after']:,}",
+            )
+            for achievement in figures["achievements"]
+        ]
+        tables += _table(
+            "Achievements that differ", ("achievement", "is", "users who have it", "users who would"), rows
+        )
     return tables
 
 
+def _before_and_after(before: int, after: int) -> str:
+    return f"{before:,} → {after:,}"
+
+
 def _plots(figures: Json) -> Iterator[Plot]:
-    classes = [(each["change"], None, float(each["users"])) for each in figures["users"]["by_change"]]
-    yield Plot("users", "Users by the change of their balance, in points", _largest_class(classes), classes)
-    types = [(name, each["before"], each["after"]) for name, each in figures["by_type"].items()]
+    changes = [(row["change"], None, float(row["users"])) for row in figures["users"]["by_change"]]
+    title = "Users by the change of their balance, in points"
+    change, _, users = max(changes, key=itemgetter(2))
+    yield Plot("users", title, f"The largest class is {change} with {users:,.0f} users.", changes)
+    types = [(name, points["before"], points["after"]) for name, points in figures["by_type"].items()]
     yield Plot("types", "Points by event type", f"{len(types)} event types, before and after.", types)
-    period, sums = _periods(figures["by_month"])
+    period, sums = _points_by_period(figures["by_month"])
     yield Plot("periods", f"Points by {period}", f"{len(sums)} {period}s, before and after.", sums)
-    rows = [(str(each["days"]), each["before"], each["after"]) for each in figures["streaks"]["survival"]]
+    shares = [(str(row["days"]), row["before"], row["after"]) for row in figures["streaks"]["survival"]]
     text = "The share of all runs of active dates that reach so many days, before and after."
-    yield Plot("survival", "Streaks that reach so many days", text, rows, "%", is_steps=True)
+    yield Plot("survival", "Streaks that reach so many days", text, shares, "%", is_steps=True)
 
 
-def _periods(by_month: Json) -> tuple[str, list[tuple[str, float, float]]]:
-    """Return points by month, or by year where there are many months."""
+def _points_by_period(by_month: Json) -> tuple[str, list[tuple[str, float, float]]]:
+    """Return `month` or, where there are many months, `year`; and (period, points before, points after)."""
     if len(by_month) <= MONTHS_MAX:
-        return "month", [(name, each["before"], each["after"]) for name, each in by_month.items()]
-    years: dict[str, list[float]] = {}
-    for month, each in by_month.items():
-        year = years.setdefault(month[:4], [0, 0])
-        year[0] += each["before"]
-        year[1] += each["after"]
-    return "year", [(name, before, after) for name, (before, after) in years.items()]
-
-
-def _largest_class(rows: Iterable[tuple[str, None, float]]) -> str:
-    name, _, users = max(rows, key=itemgetter(2))
-    return f"The largest class is {name} with {users:,.0f} users."
+        return "month", [(month, points["before"], points["after"]) for month, points in by_month.items()]
+    before, after = Counter[str](), Counter[str]()
+    for month, points in by_month.items():
+        before[month[:4]] += points["before"]
+        after[month[:4]] += points["after"]
+    return "year", [(year, before[year], after[year]) for year in before]
 
 
 def _figure(plot: Plot) -> str:
@@ -131,16 +137,16 @@ def _figure(plot: Plot) -> str:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], label: str = "") -> str:
-    """Return a table that scrolls by itself where it is too wide."""
+    """Return a table that scrolls by itself where it is too wide. label: its name, if it has no title."""
     name = html.escape(label or title)
     heading = f"<h2>{html.escape(title)}</h2>" if title else ""
-    first = "".join(f'<th scope="col">{html.escape(each)}</th>' if each else "<td></td>" for each in head)
+    heads = "".join(f'<th scope="col">{html.escape(text)}</th>' if text else "<td></td>" for text in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(each)}</td>" for each in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in rows
     )
     return (
         f'{heading}<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
-        f"<table><tr>{first}</tr>{body}</table></div>"
+        f"<table><tr>{heads}</tr>{body}</table></div>"
     )
 
 
@@ -149,30 +155,32 @@ def _impossible(figures: Json) -> str:
         return "<h2>Not possible</h2><p>All redemptions, freezes and pauses would have been possible.</p>"
     rows = (
         (
-            each["user_id"],
-            each["what"],
-            each["at"][:10],
-            f"{each['points']:,}",
-            f"{each['missing']:,}",
-            each["why"],
+            entry["user_id"],
+            entry["what"],
+            entry["at"][:10],
+            f"{entry['points']:,}",
+            f"{entry['missing']:,}",
+            entry["why"],
         )
-        for each in figures["listed"][:IMPOSSIBLE_SHOWN]
+        for entry in figures["listed"][:IMPOSSIBLE_MAX]
     )
-    head = ("user", "what", "date", "points", "missing", "why")
+    heads = ("user", "what", "date", "points", "missing", "why")
     title = f"Not possible: {figures['all']:,}, of {figures['points']:,} points"
-    return _table(title, head, rows)
+    return _table(title, heads, rows)
 
 
-def _top(rows: Sequence[Json]) -> str:
-    listed = (
+def _largest_changes(users: Sequence[Json]) -> str:
+    if not users:
+        return "<p>Nobody's points change.</p>"
+    rows = (
         (
-            row["user_id"],
-            f"{row['balance_before']:,} → {row['balance_after']:,}",
-            f"{row['earned_before']:,} → {row['earned_after']:,}",
-            f"{row['longest_before']:,} → {row['longest_after']:,}",
-            "; ".join([*row["why"][:3], *row["impossible"][:1]]),
+            user["user_id"],
+            *(
+                _before_and_after(user[f"{name}_before"], user[f"{name}_after"])
+                for name in ("balance", "earned", "longest")
+            ),
+            "; ".join([*user["why"][:REASONS_MAX], *user["impossible"][:1]]),
         )
-        for row in rows
+        for user in users
     )
-    head = ("user", "balance", "earned", "longest", "why")
-    return _table("The largest changes", head, listed) if rows else "<p>Nobody's points change.</p>"
+    return _table("The largest changes", ("user", "balance", "earned", "longest", "why"), rows)

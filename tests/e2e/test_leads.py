@@ -12,7 +12,7 @@ from local.cloud.patience import drain_leads
 from local.event_sources import Purchase, purchases
 from local.replay import shuffled
 from local.stack import Stack
-from local.verify_features import compare_features, expect_features
+from local.verify import compare_features, expect_features
 from tests.support.effort import effort
 from tests.support.lead_orders import Lead, bought, send
 from tests.support.real_input import PURCHASES

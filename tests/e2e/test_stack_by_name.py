@@ -29,7 +29,7 @@ from local.sign_in import PoolUsers, subject
 from local.smoke import cleanup, steps
 from local.smoke.smoke_command import failures, prove
 from local.smoke.steps import Subject
-from local.stack import KEY, SECRET, Stack, find
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, find
 from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
@@ -40,8 +40,8 @@ pytestmark = pytest.mark.xdist_group("cloud")
 def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     environment = {
         "AWS_ENDPOINT_URL": stack.endpoint_url,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ACCESS_KEY_ID": EMULATOR_KEY,
+        "AWS_SECRET_ACCESS_KEY": EMULATOR_SECRET,
         "AWS_REGION": stack.region,
         "AWS_DEFAULT_REGION": stack.region,
         "STREAKLINE_TOKEN": token(stack, "operator", ADMIN),
@@ -52,9 +52,9 @@ def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     monkeypatch.setattr(patience, "AWS_PAUSE_SECONDS", 0.1)
     monkeypatch.setattr(cleanup, "AWS_QUIET_SECONDS", 1)
     monkeypatch.setattr(steps, "AWS_PAUSE_SECONDS", 0.2)
-    stack_module._client.cache_clear()
+    stack_module._cached_client.cache_clear()
     yield replace(find(stack.name), api_url=stack.api_url)
-    stack_module._client.cache_clear()
+    stack_module._cached_client.cache_clear()
 
 
 def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -> None:

@@ -46,8 +46,8 @@ def nobody_waits_for_the_last_lease(patch: Patch) -> None:
 
 
 def a_double_spend_is_not_listed(patch: Patch) -> None:
-    real = RegionReturn._ask
-    patch.setattr(RegionReturn, "_ask", lambda *args: real(*args) and "")
+    real = RegionReturn._command
+    patch.setattr(RegionReturn, "_command", lambda *args: real(*args) and "")
 
 
 def the_returned_side_overwrites(patch: Patch) -> None:
@@ -56,7 +56,7 @@ def the_returned_side_overwrites(patch: Patch) -> None:
     def apply(self: Any, found: Any) -> Any:
         for name in ("UserStreaks", "DailyActivity"):
             for each in self.old.items(name):
-                self.new.table(name).put(each)
+                self.new.store(name).put(each)
         return real(self, found)
 
     patch.setattr(RegionReturn, "apply", apply)
@@ -67,7 +67,7 @@ def the_returned_ledger_is_merged(patch: Patch) -> None:
 
     def apply(self: Any, found: Any) -> Any:
         for each in self.old.items("RewardsLedger"):
-            self.new.table("RewardsLedger").put_missing([each])
+            self.new.store("RewardsLedger").put_missing([each])
         return real(self, found)
 
     patch.setattr(RegionReturn, "apply", apply)

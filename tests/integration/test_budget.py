@@ -10,14 +10,14 @@ import pytest
 
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
-from bench.units.budget import ACCEPT, OF_NAIVE, differences, measured, message, of_naive
+from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
 from bench.units.engagement import event_paths
 from local.plan.measured_units import UNITS
 
 
 @pytest.mark.xdist_group("units")
 def test_each_path_costs_what_the_file_says() -> None:
-    told = differences(json.loads(UNITS.read_text()), measured())
+    told = differences(json.loads(UNITS.read_text()), measure_all())
     assert not told, message(told)
 
 
@@ -27,12 +27,12 @@ def test_events_of_one_user_write_no_more_units_than_planned() -> None:
 
     The usual design (bench/naive.py) writes 10.0, 9.2 and 9.05 an event at 1, 5 and 20 of them.
     """
-    found = of_naive(json.loads(UNITS.read_text())["paths"])
+    found = write_units_of_both(json.loads(UNITS.read_text())["paths"])
     assert {size: round(size * ours) for size, (ours, _) in found.items()} == {
         n: 3 * n + 7 + (n - 1) // 8 for n in (1, 5, 20)
     }
     assert [naive for _, naive in found.values()] == [10.0, 9.2, 9.05]
-    assert all(ours / naive <= OF_NAIVE[size] for size, (ours, naive) in found.items())
+    assert all(ours / naive <= NAIVE_BUDGETS[size] for size, (ours, naive) in found.items())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.cloud.emulator_template import allowed_to_pages
+from local.cloud.laptop_cloud import cors_of_pages
 from tests.support.chromium import CHROMIUM, FLAGS
 from tests.support.chromium_tabs import app_server
 from tests.support.dynamodb_engine import Engine, served
@@ -24,7 +24,7 @@ OTHERS = (
     *("http://localhost:5173/", "http://localhost:5173@example.com", "file://localhost", "http://127.0.0.1:"),
     *("http://localhost:5173, https://example.com", "http://0.0.0.0:80", "http://localhost:1234567"),
 )
-ALLOWED = allowed_to_pages((ROOT / "template.yaml").read_text())
+ALLOWED = cors_of_pages((ROOT / "template.yaml").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -128,12 +128,12 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
         for name, engine in zip(("west", "east"), both, strict=True)
     )
     for name, example in ITEMS.items():
-        old.table(name).put(example)
+        old.store(name).put(example)
     expired = {**ITEMS["BPEvents"], "event_id": {"S": "2025#e"}, "ttl": {"N": "1"}}
-    old.table("BPEvents").put(expired)
-    new.table("Questions").put({"question_id": {"S": "q2"}, "text": {"S": "how"}})
-    new.table("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "here"}})
-    old.table("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "there"}})
+    old.store("BPEvents").put(expired)
+    new.store("Questions").put({"question_id": {"S": "q2"}, "text": {"S": "how"}})
+    new.store("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "here"}})
+    old.store("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "there"}})
     registers = register(both[0].client("dynamodb"), "returned")
     registers.change(None, Register(4, "east"))
     steps = RegionReturn(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
@@ -214,9 +214,9 @@ def test_a_key_stands_for_what_it_does_at_the_new_writer_also_if_it_came_during_
     def put(side: Side, target: str, digest: str) -> None:
         mine = {"user_id": {"S": user}, "idempotency_key": {"S": key}, "ttl": {"N": "9999999999"}}
         claim = {"target": {"S": target}, "body_hash": {"S": digest}}
-        side.table("IdempotencyKeys").put({**mine, **claim})
+        side.store("IdempotencyKeys").put({**mine, **claim})
         if "#" in target:
-            side.table("BPEvents").put({**mine, "event_id": {"S": target}})
+            side.store("BPEvents").put({**mine, "event_id": {"S": target}})
 
     put(old, theirs, "same")
     if not is_during:

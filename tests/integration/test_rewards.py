@@ -392,7 +392,7 @@ def test_each_redeemed_reward_comes_to_the_worker_and_nothing_else(api: Site, us
 
     def told() -> list[Any]:
         (consumer,) = consumers("Rewards")
-        taken = [each for each in stream.read() if consumer.takes(each)]
+        taken = [each for each in stream.read() if consumer.wants(each)]
         # It comes twice: nobody knows whether the first attempt got through.
         for _ in range(2):
             assert fulfilment.handler({"Records": taken}, CONTEXT) == {"batchItemFailures": []}

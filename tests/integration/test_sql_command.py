@@ -74,7 +74,7 @@ def test_many_rows_are_cut_and_it_says_so(
 ) -> None:
     assert typed(monkeypatch, "SELECT model FROM lake.builds WHERE fingerprint = 'x' ORDER BY model") == 0
     told = capsys.readouterr()
-    assert len(told.out.splitlines()) == 2 + output.ROWS_SHOWN
+    assert len(told.out.splitlines()) == 2 + output.ROWS_MAX
     assert "the first 40 rows: --out FILE has all" in told.err
 
 

@@ -8,7 +8,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local import cli
-from local.stack import find, sentence
+from local.aws_errors import explain_error
+from local.stack import find
 from tests.support.aws_stack import described, known
 
 OUTPUTS = {"ApiUrl": "https://api/", "BPEventsTable": "t", "EventsApiFunctionName": "f"}
@@ -106,6 +107,6 @@ def test_errors_are_sentences(monkeypatch: pytest.MonkeyPatch, error: Exception,
     def raised(*_: Any) -> None:
         raise error
 
-    assert text in sentence(error)
+    assert text in explain_error(error)
     monkeypatch.setattr("local.stack.find", raised)
     assert text in said(monkeypatch, "status", "--stack-name", "live")

@@ -6,14 +6,14 @@ from xml.etree import ElementTree as ET
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from local.operate.html_report import figures
+from local.operate.mart_plots import mart_plots
 from tests.sql.conftest import Lake
 
 TABLES_ALONE = {"Leaders of the month", "Rows that came in"}
 
 
 def test_every_mart_is_drawn(told: Lake) -> None:
-    drawn = figures(told.duck)
+    drawn = mart_plots(told.duck)
     assert len(drawn) == len({each.title for each in drawn}) == 10
     for each in drawn:
         assert each.sentence.endswith((".", "there.")), each.title
@@ -30,4 +30,4 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     warehouse = DuckWarehouse(tmp_path / "empty.duckdb")
     prepare(warehouse)
     build(warehouse)
-    assert figures(warehouse) == []
+    assert mart_plots(warehouse) == []

@@ -52,6 +52,6 @@ def known(monkeypatch: pytest.MonkeyPatch, name: str, found: dict[str, Any]) -> 
         return others(endpoint_url, region, service, *more)
 
     monkeypatch.setattr(stack, "fresh_client", fresh_client)
-    stack._client.cache_clear()
+    stack._cached_client.cache_clear()
     yield
-    stack._client.cache_clear()
+    stack._cached_client.cache_clear()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.paths import ROOT
-from local.stack import KEY, SECRET, Stack
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack
 from tests.support.documents import Block
 
 # The documents whose blocks of shell, SQL and Python are run. The tutorial publishes a book, so it comes first; while the
@@ -120,8 +120,8 @@ def run(text: str, folder: Path, stack: Stack, more: Mapping[str, str]) -> Outco
         **kept,
         "PATH": os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != own),
         "AWS_ENDPOINT_URL": stack.endpoint_url,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ACCESS_KEY_ID": EMULATOR_KEY,
+        "AWS_SECRET_ACCESS_KEY": EMULATOR_SECRET,
         "AWS_DEFAULT_REGION": stack.region,
         # `make up` is to set up this checkout: it would install the folder in its place.
         "UV_PROJECT": str(ROOT),

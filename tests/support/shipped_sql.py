@@ -16,7 +16,7 @@ from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
-from local.operate.html_report import figures
+from local.operate.mart_plots import mart_plots
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import LOADED
 
@@ -101,7 +101,7 @@ def _builder(kind: str, is_current: bool) -> Builder:
 
 def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
-    figures(recorder)
+    mart_plots(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
     for module in (run_report, warehouse_disagreements, smoke_lake, lead_items, lead_repair):
         for name, text in vars(module).items():

@@ -5,7 +5,7 @@ from typing import Any
 
 import boto3
 
-from local.stack import KEY, SECRET, Stack
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack
 
 Table = Callable[[str], Any]
 Items = list[dict[str, Any]]
@@ -17,8 +17,8 @@ def tables_of(stack: Stack) -> Table:
         "dynamodb",
         region_name=stack.region,
         endpoint_url=stack.endpoint_url,
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
+        aws_access_key_id=EMULATOR_KEY,
+        aws_secret_access_key=EMULATOR_SECRET,
     )
     return lambda name: resource.Table(stack.tables[name])
 

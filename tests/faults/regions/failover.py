@@ -39,7 +39,7 @@ from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 
 if TYPE_CHECKING:
-    from local.region_unseen import FoundUnseen, Listed
+    from local.region_unseen import FoundUnseen, ListedItem
 
 ACTORS_MAX = 4
 STEPS_MAX = 3_000  # a schedule that comes to an end takes some hundred
@@ -85,7 +85,7 @@ class Failover(Callers):
         self.tasks: list[Callable[[], bool]] = []
         self.operations: list[Callable[[], None]] = []
         self.found: list[FoundUnseen] = []
-        self.listed: list[Listed] = []
+        self.listed: list[ListedItem] = []
         self.wrong: list[str] = []
         self.places = WeakKeyDictionary[object, Region]()
         self.registers = Remembered(

@@ -52,8 +52,8 @@ def _lost(run: Failover) -> list[str]:
     found = {
         (user, each.entry.created_at)
         for some in run.found
-        for user, (_, beyond) in some.accounts.items()
-        for each in beyond
+        for user, unseen in some.entries.items()
+        for each in unseen
     }
     kept = {
         (user, each.created_at)
@@ -116,8 +116,8 @@ def _undone(run: Failover) -> set[str]:
     return {
         entry_id(each.entry.created_at)
         for some in run.found
-        for _, beyond in some.accounts.values()
-        for each in beyond
+        for unseen in some.entries.values()
+        for each in unseen
         if each.fate is UnseenFate.UNDONE
     }
 
@@ -127,8 +127,8 @@ def _reversals(run: Failover, user: str, reversed_ids: set[str]) -> list[str]:
     unseen = _undone(run) | {
         entry_id(each.entry.created_at)
         for some in run.found
-        for _, beyond in some.accounts.values()
-        for each in beyond
+        for unseen in some.entries.values()
+        for each in unseen
         if each.fate is UnseenFate.REDEEM
     }
     return [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import entry_from, entry_item
-from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
+from bench.counting.dynamodb_units import WRITE_UNIT_BYTES, item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.carriers import split_carriers

@@ -15,10 +15,10 @@ from local.operate.html_report import (
     _lengths,
     _page,
     _points,
-    draw_retention,
     last_night,
     night_html,
 )
+from local.operate.mart_plots import draw_retention
 from local.plots import bars, columns, grid, share
 
 TOLD: dict[str, Any] = {

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.items import Item, encode_item
-from bench.counting.item_sizes import item_bytes, read_units, value_bytes, write_units
-from bench.counting.table_shapes import Index, TableShape
+from bench.counting.dynamodb_units import Index, TableShape, item_bytes, read_units, value_bytes, write_units
 
 KEYED = Index("ByScore", ("board", "score"), frozenset({"board", "score", "user", "until"}))
 TABLE = TableShape("T", ("user",), (KEYED,), has_stream=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.book import shipped_document
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.stats_attributes import stats_attributes, stats_from
-from bench.counting.item_sizes import item_bytes
+from bench.counting.dynamodb_units import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
