@@ -196,7 +196,9 @@ def _restorer(
         _tables(stack, RESTORED),
         accounts,
         Reconciler(
-            *(accounts, projections, cache, history, history.pauses), repair=True, books=books_of(stack).books
+            *(accounts, projections, cache, history, history.pauses),
+            may_repair=True,
+            books=books_of(stack).books,
         ),
         cache,
         erased,

@@ -85,18 +85,18 @@ class ShareSteps:
         return collect(self.objects, plan, self._reconciler(event, plan), now, self.roots)
 
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
-        past, repair = SettingsHistory(self.objects), event.get("repair") is True
+        history, may_repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # they are read when the first user needs them
         return Reconciler(
             self.accounts,
             self.projections,
             self.redis,
-            past=past,
-            old_pauses=past.pauses,
-            repair=repair,
+            past_settings=history,
+            old_pauses=history.pauses,
+            may_repair=may_repair,
             books=books,
-            witness=PreviousTree(self.objects),
-            goals=GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None,
+            previous_tree=PreviousTree(self.objects),
+            goal_rows=GoalRows(self.objects, plan.run_id, plan.at, books) if may_repair else None,
         )
 
 
@@ -117,7 +117,7 @@ def collect(
     _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
     for users in (total.different, total.unrepaired, total.contended, total.frozen):
         users.sort()
-    if reconciler.repair:
+    if reconciler.may_repair:
         plan.note_compared(objects, given_up)
         # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
         if roots and Doubt.UNPROVEN not in total.spared:
@@ -135,7 +135,7 @@ def _freeze(
     """Freeze accounts. doubtful: user, what the lake says of the user, and the reasons."""
     for user_id, lake, reasons in doubtful:
         try:
-            if reconciler.repair:
+            if reconciler.may_repair:
                 reconciler.freeze(user_id, lake, reasons, now)
         except AccountContended:
             total.contended.append(user_id)
