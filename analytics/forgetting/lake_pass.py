@@ -140,7 +140,7 @@ class LakePass:
             if refused:
                 self._clean_sources(entity, place, book, _finder(entity, refused))
             if waiting or refused:
-                self.progress.changed(place)
+                self.progress.note_change(place)
                 counts = self._by_erasure(entity, names)
                 self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)

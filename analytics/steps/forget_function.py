@@ -63,12 +63,12 @@ class ForgetSteps:
             fresh = curated_tasks(self.objects, run_id, event["tasks_key"])
             lake_pass = LakePass(self.objects, everybody, progress, fresh, has_time)
             lake_pass.run(unstamp(progress.began))
-        if progress.is_done and not progress.phones:
+        if progress.is_done and not progress.are_phones_done:
             phones = GonePhones(self.objects, has_time)
-            progress.phones, rows = phones.run(now) if phones.is_due(now) else (True, 0)
+            progress.are_phones_done, rows = phones.run(now) if phones.is_due(now) else (True, 0)
             progress.save(self.objects)
             logger.info("phones that are gone", extra={"rows": rows})
-        return {"is_left": not progress.phones, "erasures": len(progress.due)}
+        return {"is_left": not progress.are_phones_done, "erasures": len(progress.due)}
 
     def _tombstones(self) -> Tombstones | None:
         """Return the tombstones; None if nobody was ever erased, so that no row is looked at."""
@@ -77,7 +77,7 @@ class ForgetSteps:
     def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """{"run_id"} -> {"passed"}: for how many erasures the night has passed over everything."""
         progress = Progress.read(self.objects, event["run_id"])
-        if progress is None or not (progress.is_done and progress.warehouse):
+        if progress is None or not (progress.is_done and progress.is_warehouse_done):
             # Either the lake or the warehouse may still have somebody, so the night does not count.
             return {"passed": 0}
         passed = 0

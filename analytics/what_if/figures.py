@@ -81,7 +81,7 @@ class GoalChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
+class ImpossibleAct:
     """Something that a user did and could not have done under the candidate."""
 
     user_id: str
@@ -100,7 +100,7 @@ class Figures:
     months: dict[str, list[int]] = field(default_factory=dict)  # YYYY-MM -> points before and after
     runs_before: RunLengths = field(default_factory=RunLengths)
     runs_after: RunLengths = field(default_factory=RunLengths)
-    impossible: list[Impossible] = field(default_factory=list)
+    impossible: list[ImpossibleAct] = field(default_factory=list)
     redemptions: int = 0
     entries: int = 0
     streaks: list[GoalChange] = field(default_factory=list)

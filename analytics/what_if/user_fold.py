@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from analytics.what_if.figures import Impossible
+from analytics.what_if.figures import ImpossibleAct
 from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
 from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
@@ -219,7 +219,7 @@ class UserFold:
         self.outcomes: list[Outcome] = []  # of the events
         # The CLAWBACK and RERATE entries that there would be; with their points alone where they stay.
         self.corrected: list[Draft] = []
-        self.impossible: list[Impossible] = []
+        self.impossible: list[ImpossibleAct] = []
         self.sum = 0  # the balance, with what has expired
         self.lots: dict[date, int] = defaultdict(int)  # points by the date on which they expire
         self.moves: dict[str, Spending] = {}  # by place: what was spent
@@ -446,9 +446,9 @@ class UserFold:
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
     def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
-        """Note that something would have been impossible. The arguments are the fields of Impossible."""
+        """Note that something would have been impossible. The arguments are the fields of ImpossibleAct."""
         at = stamp(row.counts_at)
-        self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
+        self.impossible.append(ImpossibleAct(self.user_id, what, at, price, missing, why))
         self._undone.add(row.place)
         self._differences[row.points, None] -= 1
 

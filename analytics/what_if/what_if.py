@@ -21,7 +21,7 @@ from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
-from analytics.what_if.figures import Figures, Impossible
+from analytics.what_if.figures import Figures, ImpossibleAct
 from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.sent_events import broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
@@ -207,9 +207,9 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
     return counted.answer()
 
 
-def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible]:
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
     for user, user_setting in settings.items():
         for first, last in user_setting.pauses:
             if (first, last) not in user_setting.pauses_after:
                 why = f"it would have been one of too many dates up to {last}"
-                yield Impossible(user, "pause", first.isoformat(), 0, 0, why)
+                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)

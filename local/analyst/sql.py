@@ -17,7 +17,7 @@ import click
 import duckdb
 import pyarrow as pa
 
-from analytics.warehouse import analyst_clients
+from analytics.warehouse import redshift_client
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import athena, catalog, output, redshift
@@ -120,7 +120,7 @@ def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
     if host and redshift.is_reachable(host):
-        session = analyst_clients.connect(host, database, workgroup=workgroup, region=stack.region)
+        session = redshift_client.connect(host, database, workgroup=workgroup, region=stack.region)
         with session as connection, redshift.by_driver(connection, query) as answer:
             yield answer
         return

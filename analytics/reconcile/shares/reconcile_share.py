@@ -77,8 +77,8 @@ class ShareReconciliation:
         """Compare a share of the tables with its recompute, and repair by the ledger.
 
         Returns the findings. If users are left for another call, their `after` is set. A share that is done
-        is not compared again. Users of smoke tests, and those who were erased, are left out: the lake has rows
-        of them, and the tables have no items. Raises NoObject if the recompute has left no result.
+        is not compared again. Users of smoke tests, and those who were erased, are left out: the lake has
+        rows of them, and the tables have no items. Raises NoObject if the recompute has left no result.
         """
         run_id = self.plan.run_id
         if result := Findings.of_share(self.objects, run_id, self.share):
@@ -122,8 +122,8 @@ class ShareReconciliation:
         lacks.
         """
         projections = self.reconciler.projections
-        # Each number, from 0 to 27, is used twice: as a slice of the users by hash, and as a segment of a scan
-        # of the table. A slice and a segment of the same number have different users.
+        # Each number, from 0 to 27, is used twice: as a slice of the users by hash, and as a segment of a
+        # scan of the table. A slice and a segment of the same number have different users.
         turns = slices_due(last_compared_at.date(), self.plan.at.date())
         having_turn = {user for user in lake.ids if slice_of(user) in turns}
         touched = lake.touched(last_compared_at - LAKE_LAG)
@@ -164,8 +164,8 @@ class ShareReconciliation:
     def _is_left_out(self, user_id: str) -> bool:
         """Whether lake and tables differ for a good reason: the user is of a smoke test, or was erased.
 
-        A user who has returned after an erasure is left out, too: the lake also has rows of the id from before
-        the erasure.
+        A user who has returned after an erasure is left out, too: the lake also has rows of the id from
+        before the erasure.
         """
         if is_smoke(user_id) or is_residue(user_id):
             return True
@@ -191,7 +191,7 @@ class ShareReconciliation:
         return True
 
     def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
-        """Look at one user. An error is returned, so that the results of the batch's others are not lost."""
+        """Look at one user. An error is returned, so that the results of the others are not lost."""
         lake = suspects.lake.user(user_id)
         if user_id in suspects.to_check and self._passes_check(user_id, lake):
             return LookResult()

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import special
 from analytics.warehouse.dialect.calls import MOMENTS, Call, moment, with_hyphens, zone
-from analytics.warehouse.dialect.formats import part_of, similar_to_regex
+from analytics.warehouse.dialect.formats import date_part, similar_to_regex
 from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
@@ -343,7 +343,7 @@ def _decode(node: exp.DecodeCase) -> str:
 
 def _extract(node: exp.Extract) -> str:
     start = moment(node.expression, _sql(node.expression), kind_of(node.expression))
-    return special.extract_part(part_of(node.this.name), start, kind_of(node.expression))
+    return special.extract_part(date_part(node.this.name), start, kind_of(node.expression))
 
 
 def _trim(node: exp.Trim) -> str:
@@ -375,7 +375,7 @@ def _check_blanks(node: Any) -> None:
 def _check_unit(node: exp.Interval) -> None:
     """Refuse an interval whose unit is no date part that is known here."""
     if node.args.get("unit") is not None:
-        part_of(node.args["unit"].name)
+        date_part(node.args["unit"].name)
 
 
 def _at_zone(node: exp.AtTimeZone) -> str:

@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.calls import Call, Function, zone
-from analytics.warehouse.dialect.formats import format_moment, part_of, read_format
+from analytics.warehouse.dialect.formats import date_part, strptime_format, to_char
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
@@ -88,7 +88,7 @@ def _datediff(call: Call) -> str:
 
 
 def _date_trunc(call: Call) -> str:
-    part, start = part_of(call.literal(0, "the date part")), call.moment(1)
+    part, start = date_part(call.literal(0, "the date part")), call.moment(1)
     if part in ("dow", "doy", "epoch"):
         raise NotAsRedshift(f"DATE_TRUNC to {part}")
     return f"date_trunc('{part}', {start})"
@@ -106,7 +106,7 @@ def _to_char(call: Call) -> str:
     if call.kinds[0] not in (DATE, TIMESTAMP, TIMESTAMPTZ):
         raise NotAsRedshift("TO_CHAR is translated for dates and timestamps: CAST it if it is one")
     start = call.moment(0)
-    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {format_moment(form, start)} END"
+    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {to_char(start, form)} END"
 
 
 def _to_date(call: Call) -> str:
@@ -119,7 +119,7 @@ def _to_timestamp(call: Call) -> str:
 
 def _strptime(call: Call) -> str:
     """Return the timestamp that a text has in a format."""
-    form = read_format(call.literal(1, "the format")).replace("'", "''")
+    form = strptime_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
 
