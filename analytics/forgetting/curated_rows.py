@@ -127,7 +127,7 @@ def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, se
     Only the columns that the entity's residues may share are read.
     """
     stored_names = set(pq.read_schema(path).names)
-    columns = [name for name in RESIDUES[entity].shared if name in stored_names] if entity in RESIDUES else []
+    columns = [name for name in RESIDUES[entity].words if name in stored_names] if entity in RESIDUES else []
     if not columns:
         return {}
     rows = pq.read_table(path, columns=[PERSONS[entity], *columns])

@@ -11,7 +11,7 @@ from datetime import datetime
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS as PERSON_COLUMNS
-from rules.lake.residue import ErasureNames, seals_of
+from rules.lake.residue import ErasureNames, chains_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
@@ -59,7 +59,7 @@ class AllErasees:
         in_lake = [erasure for erasure in erasures if erasure.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
-            names = ErasureNames(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
+            names = ErasureNames(erasure.salt, chains_of(erasure.known.get(SEALS, ())))
             waiting = Erasee(erasure.erasure_id, names)
             for kind, erasees in by_kind.items():
                 erasees.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))

@@ -24,7 +24,7 @@ from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild
 from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
-from rules.lake.table_items import OTHERS, item_of
+from rules.lake.table_items import NOT_IN_USER_IDS, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"
@@ -135,7 +135,7 @@ class Restorer:
         deleted = 0
         for item in self.tables[table].all_items():
             partition = self.tables[table].partition_of(item)
-            if partition not in partitions and OTHERS.isdisjoint(partition):
+            if partition not in partitions and NOT_IN_USER_IDS.isdisjoint(partition):
                 self.tables[table].delete(item)
                 deleted += 1
         return deleted

@@ -15,7 +15,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
 from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX
-from rules.lake.table_items import GONE, PHONES
+from rules.lake.table_items import PHONES, REMOVED
 from rules.questions.notifications import CLAIM_KEPT
 
 # ruff: noqa: S608 (names of tables are our own)
@@ -60,7 +60,7 @@ SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.message
             QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1
         ) GROUP BY phone
     ) AS received ON received.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
-    WHERE newest.item <> '{GONE}' ORDER BY newest.place"""
+    WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
 LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
     QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
 # Answers are counted by rows: those of persons who were erased are among them, under other names.
