@@ -1,4 +1,4 @@
-"""The lake's copies of table items: whether a copy is complete, and the item that it is a copy of (rule 22)."""
+"""The lake's copies of table items: whether a copy is complete, and the item made from a copy (rule 22)."""
 
 import json
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ ALL, ANY = "all", "any"  # the values of the column `combined`
 
 
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
-    """Yield the rows of a version's item of the table RuleBooks. Raises KeyError, ValueError for another item.
+    """Yield the rows of a version's item of the table RuleBooks. Raises KeyError, ValueError for others.
 
     A data contract is not in the lake: it says what senders promise, and no points follow from it.
     """
