@@ -86,7 +86,7 @@ def night(
     while steps.forget({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, at)["is_left"]:
         pass
     key = f"runs/{run_id}/forget.json"
-    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"warehouse": True}).encode())
+    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"is_warehouse_done": True}).encode())
     steps.finish({"run_id": run_id})
 
 
@@ -423,4 +423,4 @@ def test_a_model_that_was_not_built_is_awaited(tmp_path: Path) -> None:
         steps._note_forgotten(WarehouseNight("one", "", False, False, items))
         progress = Progress.read(lake, "one")
         assert progress
-        assert progress.warehouse is is_done
+        assert progress.is_warehouse_done is is_done
