@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import Outcome, UserFold, World
+from analytics.what_if.user_fold import Outcome, UserFold
+from analytics.what_if.user_history import World
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.engagement.events import instant_of

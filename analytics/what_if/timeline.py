@@ -238,22 +238,6 @@ class Timeline:
             return f"the reward {reward_id} would not have been offered then"
         return reward.price_points
 
-    @cached_property
-    def changes_freezes(self) -> bool:
-        """Whether freezes cost something else at any instant."""
-        return any(self.freezes(at) != self.real_at(at).freezes for at in self._instants)
-
-    @cached_property
-    def changes_pauses(self) -> bool:
-        """Whether another number of dates may be paused at any instant."""
-        return any(self.pauses(at) != self.real_at(at).pauses for at in self._instants)
-
-    @cached_property
-    def _instants(self) -> list[datetime]:
-        """The instants at which another book comes into force, or the candidate ends."""
-        begins = [max(version.effective_at, version.published_at) for version in self.real.versions]
-        return [FIRST_INSTANT, *begins, *(instant for instant in (self.since, self.until) if instant)]
-
 
 def _ruling_of(
     book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None

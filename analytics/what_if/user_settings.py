@@ -9,7 +9,7 @@ from analytics.lake.curated_files import table_of
 from analytics.lake.user_rows import small_database
 from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import UserSettings
+from analytics.what_if.user_history import UserSettings
 from rules.days import UnknownZone, today
 from rules.engagement.streak import YEAR, paused_dates_a_year
 

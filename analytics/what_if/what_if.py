@@ -25,7 +25,7 @@ from analytics.what_if.figures import Figures, ImpossibleAct
 from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.sent_events import broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import Row, UserSettings
+from analytics.what_if.user_history import Row, UserSettings
 from analytics.what_if.user_settings import user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
