@@ -167,7 +167,7 @@ class ItemWorker:
         if item.kind is Kind.MODEL:
             metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
         else:
-            item.found = self._test(builder, builder.known[item.name])
+            item.found = self._test(builder, builder.model_of[item.name])
         return True
 
     def _load(self, entity: str) -> bool:

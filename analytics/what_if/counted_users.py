@@ -196,7 +196,7 @@ class CountedUsers:
             return
         corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
         corrected_after = sum(draft.points for draft in user.corrected)
-        other_texts = other_reasons(*worlds, (corrected_before, corrected_after))
+        other_texts = other_reasons(*worlds, corrected_before, corrected_after)
         change = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
             "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
