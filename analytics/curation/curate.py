@@ -1,7 +1,7 @@
 """Curation: the raw objects of one entity's hour (or day) become one curated Parquet file.
 
-Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash.
-The order of writes makes it so:
+Rows in = curated + duplicates + quarantined. This holds even if rows arrive twice, in pieces, or after a
+crash. The order of writes makes it so:
 1. The quarantine files of refused lines. They can be written again.
 2. The curated file. Its footer names the raw objects that its rows are from, so one put changes data and
    bookkeeping together.

@@ -1,4 +1,4 @@
-"""Builders of the functions whose SQL of DuckDB depends on a unit, a format or a type."""
+"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type."""
 
 from sqlglot import exp
 
@@ -18,11 +18,14 @@ from analytics.warehouse.dialect.kinds import (
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
-_A_SUNDAY = "TIMESTAMP '0001-01-07'"
+_A_SUNDAY = "TIMESTAMP '0001-01-07'"  # weeks of DATEDIFF are counted from it
 
 
 def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
-    """Return a part of a moment, as EXTRACT or as DATE_PART gives it. Raises NotAsRedshift."""
+    """Return a date part of a timestamp, as EXTRACT gives it. Raises NotAsRedshift.
+
+    is_date_part: as DATE_PART gives it instead, which has fractions of seconds.
+    """
     if part == "epoch":
         return (
             f"epoch({text})"
@@ -46,7 +49,7 @@ def _date_part(call: Call) -> str:
     return extract_part(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
 
 
-# How many of which unit of DuckDB make a part.
+# The unit of DuckDB in which a date part is added, and how many of them it has.
 _STEPS = {
     "year": ("years", 1),
     "quarter": ("months", 3),
@@ -70,7 +73,7 @@ def _dateadd(call: Call) -> str:
     unit, times = _STEPS[part]
     size = "INTEGER" if unit in ("years", "months", "days") else "BIGINT"
     steps = f"to_{unit}(CAST({call.texts[1]} * {times} AS {size}))"
-    # 29 February and years are 1 March in a year without that day. With months they are 28 February.
+    # Redshift: 29 February plus years is 1 March in a year without that day; plus months it is 28 February.
     if unit == "years":
         is_later = f"CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)"
         return f"({start} + {steps} + to_days({is_later}))"
@@ -159,26 +162,26 @@ def _avg(call: Call) -> str:
     if kind.is_whole:
         return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
     if kind.is_exact:
-        whole = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
-        return f"CASE WHEN {count} > 0 THEN {whole} END"
+        average = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
+        return f"CASE WHEN {count} > 0 THEN {average} END"
     raise NotAsRedshift(
         "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
     )
 
 
 def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, scale: int) -> str:
-    """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
+    """Return the exact quotient of two decimals. It is cut off after `scale` digits behind the point.
 
     DuckDB would divide floating-point numbers. The manual leaves open whether Redshift cuts off or rounds.
     """
     shift = scale - left_kind.scale + right_kind.scale
-    top, below = _as_whole(left, left_kind.scale), _as_whole(right, right_kind.scale)
+    dividend, divisor = _as_whole(left, left_kind.scale), _as_whole(right, right_kind.scale)
     if shift >= 0:
-        top = f"{top} * CAST({10**shift} AS HUGEINT)"
+        dividend = f"{dividend} * CAST({10**shift} AS HUGEINT)"
     else:
-        below = f"{below} * CAST({10**-shift} AS HUGEINT)"
+        divisor = f"{divisor} * CAST({10**-shift} AS HUGEINT)"
     unit = "1" if scale == 0 else f"0.{'0' * (scale - 1)}1"
-    return f"CAST(CAST(({top}) // ({below}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
+    return f"CAST(CAST(({dividend}) // ({divisor}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
 
 
 def _as_whole(text: str, scale: int) -> str:
@@ -234,10 +237,11 @@ def substring(text: str, start: str, length: str | None) -> str:
     """Return a part of a text. A start below 1 lies to the left of the first character, which is at 1."""
     if length is None:
         return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
-    cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
-    whole = f"substring({text}, {start}, {length})"
-    part = f"CASE WHEN {start} >= 1 THEN {whole} WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
-    return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {part} END"
+    from_first = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
+    from_start = f"substring({text}, {start}, {length})"
+    cases = f"WHEN {start} >= 1 THEN {from_start} WHEN {start} < 1 AND {length} >= 0 THEN {from_first}"
+    refusal = "error('SUBSTRING takes no negative length')"
+    return f"CASE WHEN {length} < 0 THEN {refusal} ELSE CASE {cases} END END"
 
 
 def _substr(call: Call) -> str:
@@ -245,7 +249,7 @@ def _substr(call: Call) -> str:
 
 
 def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
-    """Return a pattern as RE2 takes it, and the call's flags. allowed: flags beside i and c.
+    """Return a pattern in RE2's syntax, and the call's flags. allowed: flags beside i and c.
 
     Raises NotAsRedshift.
     """
