@@ -113,7 +113,7 @@ class SettledUsers:
     def save(self, objects: Objects, share: UserShare = ALL) -> None:
         """Store the folds. Raises ValueError if no partition is settled."""
         if self.until is None:
-            raise ValueError("no partition is settled")
+            raise ValueError("nothing is settled")
         metadata = {"until": self.until.isoformat(), "files": self.digest, "form": _columns_digest()}
         table = self.table.replace_schema_metadata({b"settled": json.dumps(metadata).encode()})
         objects.put(share.state_key, parquet_bytes(table))
