@@ -1,6 +1,6 @@
-"""All copies of an account's ledger against each other, and against the last root (rule 19).
+"""Compares all copies of an account's ledger with each other, and with the last root (rule 19).
 
-Table, lake and warehouse have one each. They are compared account by account.
+Table, lake and warehouse have one copy each. They are compared account by account.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ Copies = dict[str, list[LedgerLink]]  # by account
 
 @dataclass(frozen=True, slots=True)
 class CopyFault:
-    """What is wrong with one copy of an account's ledger."""
+    """A fault of one copy of an account's ledger."""
 
     account: str
-    copy: str
+    copy: str  # table, lake or warehouse
     fault: LedgerFault
 
     @property
@@ -52,12 +52,12 @@ def copy_faults(
     leaf: TreeLeaf | None = None,
     until: Mapping[str, int] | None = None,
 ) -> Iterator[CopyFault]:
-    """Yield what is wrong with the copies of one account, and where.
+    """Yield the faults of the copies of one account.
 
     A copy is sound if its chain has no fault and leads to the leaf of the last root. The other copies are
     compared with the table's copy if it is sound, because only the table has hashes; otherwise with another
-    sound one. leaf: None: no root has the account. until: by copy, up to which seq it must be complete. Later
-    entries may be on their way.
+    sound one. leaf: of the account in the last root; None: no root has the account. until: the seq up to
+    which each copy must be complete, by copy. Later entries may be on their way to it.
     """
     names = sorted(copies, key=lambda name: name != TABLE)
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
@@ -74,7 +74,7 @@ def copy_faults(
 def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
-    """Yield how each copy contradicts itself, or the root, where no copy is sound."""
+    """Yield how each copy contradicts itself or the root, if no copy is sound."""
     for name, links in copies.items():
         faults = own_faults(account, links)
         yield from (CopyFault(account, name, fault) for fault in faults)
@@ -94,7 +94,7 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 
 
 def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
-    """Return a row of the lake or the warehouse."""
+    """Return the link of the chain that a row of the lake or the warehouse has."""
     seal_text, _, name = (row["seal"] or "").partition(" ")
     seal, is_erased = bytes.fromhex(seal_text), is_residue(row["account_id"])
     hidden = None if is_erased else encoded_fields(fields_of(row, HIDDEN_FIELDS))
@@ -108,7 +108,7 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
 def lake_copies(
     objects: Objects, accounts: Collection[str], files: Iterable[StoredObject] | None = None
 ) -> Copies:
-    """Return what the lake has of some accounts. files: to read; None: all of the ledger."""
+    """Return the lake's copies of some accounts. files: the files to read; None: all of the ledger."""
     wanted = pa.array(sorted(accounts), pa.string())
     rows: list[Mapping[str, Any]] = []
     if files is None:
@@ -119,7 +119,7 @@ def lake_copies(
 
 
 def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
-    """Return what the warehouse has of some accounts."""
+    """Return the warehouse's copies of some accounts."""
     rows = list[Mapping[str, Any]]()
     names = ", ".join(f'"{column}"' for column in COLUMNS)
     for ids in literal_lists(sorted(accounts)):
@@ -135,7 +135,10 @@ def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
 
 
 def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
-    """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
+    """Yield entries in the order of their places.
+
+    An opening entry may lie in two partitions. It is yielded once.
+    """
     last = None
     for link in sorted(links, key=lambda link: (link.place, link.seq)):
         if link.seq > 0 or link != last:

@@ -1,11 +1,12 @@
-"""Old things leave the tables: events, the raw payloads of leads' events, the words of answers (rule 22).
+"""Removes old data from the tables: events, raw payloads of leads' events, the words of answers (rule 22).
 
-A night's pass (RetentionPass) reads no table as a whole. It goes once through each partition of the lake that
-has become old enough, because its rows name the items. Rows that came late to it are too young then, and the
-state notes when to look again. A partition that a night has curated anew is looked at that night.
+A night's pass (RetentionPass) reads no table as a whole. It reads each partition of the lake once that has
+become old enough, because the partition's rows name the items. Rows that came late to the partition are too
+young then, and the state notes when to read it again. A partition that a night has curated again is read
+again in that night.
 
-Each rule (RetentionRule) looks at the items themselves before it changes them. So what the lake does not have
-stays in the table. Doing it again changes nothing.
+Each rule (RetentionRule) reads the items before it changes them. So an item that the lake does not have
+stays in its table. A repetition changes nothing.
 """
 
 import json
@@ -54,54 +55,54 @@ TTL_DAYS = 100
 
 @dataclass(frozen=True, slots=True)
 class RemovalCounts:
-    """How many items, or parts of items, have left a table."""
+    """How many items, or attributes of items, were removed."""
 
     left: int = 0
-    stayed: int = 0  # were to leave and did not: the lake holds them differently, or they have changed
+    stayed: int = 0  # these were old enough, but the lake has other values, or somebody has changed them
 
     def __add__(self, other: "RemovalCounts") -> "RemovalCounts":
-        """Return both together."""
+        """Return the sums of both."""
         return RemovalCounts(self.left + other.left, self.stayed + other.stayed)
 
 
 def _in_threads(
-    leave: Callable[[Sequence[ItemRow]], RemovalCounts], rows: Sequence[ItemRow]
+    remove: Callable[[Sequence[ItemRow]], RemovalCounts], rows: Sequence[ItemRow]
 ) -> RemovalCounts:
-    """Let the items of these rows leave, a hundred in a thread: most of the time is waiting for answers."""
+    """Remove the items of rows, a hundred at a time, in threads: most of the time is waiting for answers."""
     with ThreadPoolExecutor(THREADS) as pool:
-        return sum(pool.map(leave, chunks(rows, READ_AT_ONCE)), RemovalCounts())
+        return sum(pool.map(remove, chunks(rows, READ_AT_ONCE)), RemovalCounts())
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule(ABC):
-    """A kind of thing that leaves a table when it is old."""
+    """The rule for one kind of data that leaves a table when it is old."""
 
     items: AgedItems
     days: int  # the age at which it leaves; 0: never
     setting: ClassVar[str]  # the parameter of the stack that gives the days
-    name: ClassVar[str]  # of the state, see RetentionState
-    entity: ClassVar[str]  # whose rows name the items
-    age: ClassVar[str]  # the column that says since when items age
-    had_ttl: ClassVar[bool] = False  # items expired before there was a setting
+    name: ClassVar[str]  # of the rule's state (RetentionState)
+    entity: ClassVar[str]  # its rows in the lake name the items
+    age: ClassVar[str]  # the column with the instant from which the age counts
+    had_ttl: ClassVar[bool] = False  # the items had a time to live before there was a setting
 
     @abstractmethod
-    def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Let what these rows of the lake name leave the table. It is safe to repeat. Raises Unprocessed."""
+    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+        """Remove the data that these rows of the lake name. It is safe to repeat. Raises Unprocessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events(RetentionRule):
-    """Items of BPEvents leave once the lake holds them, value by value."""
+    """Removes items of BPEvents, once the lake has them value by value."""
 
     setting = "EventHotDays"
     name, entity, age = "events", "events", "created_at"
     had_ttl = True
 
-    def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         """Delete the items that the lake has value by value, on condition that nobody has changed them."""
-        return _in_threads(self._leave, [row for row in rows if not is_residue(row["user_id"])])
+        return _in_threads(self._remove, [row for row in rows if not is_residue(row["user_id"])])
 
-    def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+    def _remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         by_key = {(row["user_id"], row["event_id"]): row for row in rows}
         items = self.items.read({"user_id": user, "event_id": event} for user, event in by_key)
         in_lake = [item for item in items if self._is_in_lake(item, by_key)]
@@ -116,16 +117,16 @@ class Events(RetentionRule):
 
 @dataclass(frozen=True, slots=True)
 class RawPayloads(RetentionRule):
-    """Raw payloads of integrations leave the items of Event. What was read of them stays."""
+    """Removes raw payloads of integrations from items of Event. The values read from a payload stay."""
 
     setting = "PayloadRetentionDays"
     name, entity, age = "raw_payloads", "lead_events", "received_at"
 
-    def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Take the attribute out of the items that have it."""
-        return _in_threads(self._leave, rows)
+    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+        """Remove the attribute from the items that have it."""
+        return _in_threads(self._remove, rows)
 
-    def _leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+    def _remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         items = [item for item in self.items.read(map(_lead_key, rows)) if RAW_PAYLOAD in item]
         changed = self.items.remove(items, RAW_PAYLOAD)
         return RemovalCounts(len(items) - changed, changed)
@@ -138,19 +139,21 @@ def _lead_key(row: ItemRow) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts(RetentionRule):
-    """The words of answers leave Responses. Their length stays, which the lake has too."""
+    """Removes the words of answers from Responses. Their length stays, which the lake has, too."""
 
     setting = "AnswerTextRetentionDays"
     name, entity, age = "answer_texts", "questions", "closes_at"
 
-    def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         """Put the length in the place of the words, in the answers to these questions."""
-        answers = list(chain.from_iterable(self._of(row["question_id"], row["closes_at"]) for row in rows))
+        answers = list(
+            chain.from_iterable(self._answers_of(row["question_id"], row["closes_at"]) for row in rows)
+        )
         lengths = [("answer_characters", {"N": str(len(answer["answer"]["S"]))}) for answer in answers]
         changed = self.items.remove(answers, "answer", lengths)
         return RemovalCounts(len(answers) - changed, changed)
 
-    def _of(self, question_id: str, closes_at: datetime) -> list[Item]:
+    def _answers_of(self, question_id: str, closes_at: datetime) -> list[Item]:
         answers = query_all(
             self.items.dynamodb,
             TableName=self.items.table,
@@ -176,12 +179,13 @@ NOTHING_DONE = Resume("", "", 0)
 
 @dataclass(slots=True)
 class RetentionState:
-    """How far a rule is: state/retention/NAME.json. It has dates (YYYY-MM-DD) and names nobody."""
+    """The progress of a rule: state/retention/NAME.json. It has dates (YYYY-MM-DD), and names no person."""
 
     name: str
     began: str  # the date of the first night
-    through: str = ""  # up to this date all partitions were gone through
-    due: dict[str, str] = field(default_factory=dict)  # earlier partition to look at again -> date when
+    through: str = ""  # all partitions up to this date were read
+    # Earlier partitions to read again -> the date from which on
+    due: dict[str, str] = field(default_factory=dict)
     resume: Resume = NOTHING_DONE
     run_id: str = ""  # of the last night
 
@@ -195,25 +199,25 @@ class RetentionState:
         return cls(**{**fields, "resume": Resume(**fields["resume"])})
 
     def save(self, objects: Objects) -> None:
-        """Store it."""
+        """Store the state."""
         objects.put(f"{PREFIX}{self.name}.json", json.dumps(asdict(self)).encode())
 
-    def begin(self, run_id: str, grown: Collection[str], today: str) -> None:
-        """Note a night at its first call. grown: dates of partitions with new rows, which are due again."""
+    def begin(self, run_id: str, curated_dates: Collection[str], today: str) -> None:
+        """Note a night at its first call. curated_dates: their partitions may have new rows, so are due."""
         if self.run_id != run_id:
             self.run_id = run_id
-            self.due |= dict.fromkeys((dt for dt in grown if dt <= self.through), today)
+            self.due |= dict.fromkeys((dt for dt in curated_dates if dt <= self.through), today)
 
-    def done_in(self, key: str, etag: str) -> int:
+    def batches_done(self, key: str, etag: str) -> int:
         """Return how many batches of a file's rows are done."""
         return self.resume.batches if (self.resume.key, self.resume.etag) == (key, etag) else 0
 
-    def note_done(self, dt: str, again: str) -> None:
-        """Note that a partition is done. again: the date on which it is due once more; "" for never."""
+    def note_done(self, dt: str, due_again: str) -> None:
+        """Note that a partition is done. due_again: the date on which it is due once more; "" for never."""
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
-        if again:
-            self.due[dt] = again
+        if due_again:
+            self.due[dt] = due_again
         self.resume = NOTHING_DONE
 
 
@@ -227,10 +231,10 @@ class AgeSpan:
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Return the rows that are old enough."""
-        old = pc.less(rows[self.column], pa.scalar(self.until))
+        is_old = pc.less(rows[self.column], pa.scalar(self.until))
         if self.since is not None:
-            old = pc.and_(old, pc.greater_equal(rows[self.column], pa.scalar(self.since)))
-        return rows.filter(old)
+            is_old = pc.and_(is_old, pc.greater_equal(rows[self.column], pa.scalar(self.since)))
+        return rows.filter(is_old)
 
     def may_be_in(self, objects: Objects, stored: StoredObject) -> bool:
         """Whether a file may have such rows, by its footer alone. Raises NoObject."""
@@ -280,7 +284,7 @@ def first_after(
 
 
 class OutOfTime(Exception):
-    """The call has no more time. The next call goes on."""
+    """The call has no more time. The next call continues."""
 
 
 @dataclass(slots=True)
@@ -291,19 +295,19 @@ class RetentionPass:
     rule: RetentionRule
     run_id: str
     today: date
-    fresh: Collection[Place]  # the partitions that the night has curated
+    curated_tonight: Collection[Place]  # partitions
     has_time: Callable[[], bool] = lambda: True  # whether the call may go on
     removals: RemovalCounts = field(default_factory=RemovalCounts)  # of this call
 
     def run(self) -> bool:
-        """Go on where the last call has ended; returns whether all is done.
+        """Continue where the last call has ended; returns whether all is done.
 
         It is safe to repeat. Raises NoObject if somebody replaces a file while it is read.
         """
         today = self.today.isoformat()
         state = RetentionState.read(self.objects, self.rule.name, today)
-        grown = {place.dt for place in self.fresh if place.entity == self.rule.entity}
-        state.begin(self.run_id, grown, today)
+        curated_dates = {place.dt for place in self.curated_tonight if place.entity == self.rule.entity}
+        state.begin(self.run_id, curated_dates, today)
         state.save(self.objects)
         try:
             for dt in sorted(self._dates(state)):
@@ -313,39 +317,39 @@ class RetentionPass:
         return True
 
     def _dates(self, state: RetentionState) -> set[str]:
-        """Return the dates of the partitions to go through. All of them are old enough."""
-        last = (self._edge() - DAY).isoformat()
+        """Return the dates of the partitions to read. All of them are old enough."""
+        last = (self._first_young_date() - DAY).isoformat()
         dates = {dt for dt, due in state.due.items() if due <= self.today.isoformat() and dt <= last}
         since = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
         if since is None or since <= last:
             dates |= set(map(_date_of, layout.curated_files(self.objects, self.rule.entity, since, last)))
         return dates - {layout.NOWHERE}
 
-    def _edge(self) -> date:
-        """Return the first date of which nothing is old enough."""
+    def _first_young_date(self) -> date:
+        """Return the first date of which no row is old enough."""
         return self.today - timedelta(days=self.rule.days)
 
     def _process_date(self, state: RetentionState, dt: str) -> None:
-        """Let the old rows of a partition leave, and note when its younger rows are old enough."""
+        """Remove the data of a partition's old rows, and note when its younger rows are old enough."""
         files = layout.curated_files(self.objects, self.rule.entity, dt, dt)
         ages = self._ages(state)
         for stored in files:
             if state.resume.key <= stored.key:
                 self._process_file(state, stored, ages)
-        later = first_after(self.objects, self.rule.entity, files, ages)
-        again = later and (later.date() + timedelta(days=self.rule.days + 1)).isoformat()
-        state.note_done(dt, again or "")
+        young = first_after(self.objects, self.rule.entity, files, ages)
+        due_again = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
+        state.note_done(dt, due_again)
         state.save(self.objects)
 
     def _ages(self, state: RetentionState) -> AgeSpan:
-        """Return the span of ages at which rows leave tonight. Rows that had a TTL are gone already."""
+        """Return the span of the rows that are due. DynamoDB has deleted older items that had a TTL."""
         since = None
         if self.rule.had_ttl:
             since = _begin(date.fromisoformat(state.began) - timedelta(days=TTL_DAYS))
-        return AgeSpan(self.rule.age, since, _begin(self._edge()))
+        return AgeSpan(self.rule.age, since, _begin(self._first_young_date()))
 
     def _process_file(self, state: RetentionState, stored: StoredObject, ages: AgeSpan) -> None:
-        done = state.done_in(stored.key, stored.etag)
+        done = state.batches_done(stored.key, stored.etag)
         for number, rows in enumerate(old_rows(self.objects, self.rule.entity, stored, ages)):
             if number < done:
                 continue
@@ -353,7 +357,7 @@ class RetentionPass:
                 state.resume = Resume(stored.key, stored.etag, number)
                 state.save(self.objects)
                 raise OutOfTime
-            self.removals += self.rule.leave(rows)
+            self.removals += self.rule.remove(rows)
 
 
 def _date_of(stored: StoredObject) -> str:

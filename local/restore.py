@@ -25,7 +25,7 @@ from analytics.reconcile.settings_history import SettingsHistory
 from analytics.restore.events_and_questions import FROM_ROWS, EventsAndQuestionsRestorer
 from analytics.restore.phones import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
-from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
+from analytics.restore.user_rows import ENTITIES_READ, NOT_IN_THE_LAKE, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, lake_of, tombstones_of
@@ -139,7 +139,7 @@ def restore(
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
     """Curate what has arrived since the last night, as the next one would; returns how many partitions."""
-    tasks = [task for task in plan(lake, now.date()).tasks if task.entity in READ]
+    tasks = [task for task in plan(lake, now.date()).tasks if task.entity in ENTITIES_READ]
     for task in tasks:
         curate(lake, task)
     return len(tasks)
@@ -198,7 +198,9 @@ def _restorer(
     history = SettingsHistory(lake.objects)
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
     books = books_of(stack).books
-    reconciler = Reconciler(accounts, projections, cache, history, history.pauses, repair=True, books=books)
+    reconciler = Reconciler(
+        accounts, projections, cache, history, history.pauses, may_repair=True, books=books
+    )
     return Restorer(lake, _tables(stack, RESTORED), accounts, reconciler, cache, erased, keep, replace)
 
 

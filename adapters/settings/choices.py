@@ -302,8 +302,8 @@ _ALL = (
     _days(
         HOT_DAYS,
         "after how many days an event is deleted from DynamoDB, at the price of a write, if the lake has the "
-        f"same values; fewer than `{CURATED_DAYS}`. 0: events expire after 90 days, which costs nothing, even "
-        "if the lake lacks them",
+        f"same values; fewer than `{CURATED_DAYS}`. 0: events expire after 90 days, which costs nothing, "
+        "even if the lake lacks them",
         90,
     ),
     _days(

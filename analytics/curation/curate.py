@@ -1,7 +1,7 @@
 """Curation: the raw objects of one entity's hour (or day) become one curated Parquet file.
 
-Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash.
-The order of writes makes it so:
+Rows in = curated + duplicates + quarantined. This holds even if rows arrive twice, in pieces, or after a
+crash. The order of writes makes it so:
 1. The quarantine files of refused lines. They can be written again.
 2. The curated file. Its footer names the raw objects that its rows are from, so one put changes data and
    bookkeeping together.
@@ -24,7 +24,7 @@ from analytics.curation.refused_lines import (
     unreadable_objects,
 )
 from analytics.curation.row_staging import Staging
-from analytics.curation.seals import check_seals
+from analytics.curation.seals import is_any_broken
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of, merge_bookkeeping
 from analytics.lake.layout import Place
@@ -61,18 +61,19 @@ def curate(
     arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates.
     If the day has a file of its own, an hour is curated into that file.
 
-    Usually only raw objects that the file does not hold yet are read. With rebuild the file is made anew from
-    all raw objects, and lines that the schema now allows leave the quarantine. Raises RawGone if that would
-    lose rows. With without_raw the file is made anew from its own rows and the lines in quarantine instead.
-    A raw object that was replaced also has the file made anew, unless others are gone. A file from which
-    persons were erased is never made anew from raw objects: these lack the rows that stay of the erased.
+    Usually only raw objects that the file does not hold yet are read. rebuild: make the file anew from all
+    raw objects; lines that the schema now allows leave the quarantine. Raises RawGone if rows would be lost.
+    without_raw: make the file anew from its own rows and the lines in quarantine instead. If a raw object was
+    replaced, the file is made anew, too, unless others are gone. A file from which persons were erased is
+    never made anew from raw objects: they lack the rows that stay of the erased persons.
 
     Seals are checked before the file's rows are used, if raw objects are added to it, and also if arrived is
     None or empty. Rows that were changed by hand break the seal. Then the file is made anew from its raw
     objects, if arrived is None and none of them is gone. Otherwise BrokenSeal is raised.
 
-    A file is replaced on condition that it is the one that was read. If another writer was faster, all is
-    done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too often.
+    A file is replaced on condition that it is the one that was read. If another writer was faster, the whole
+    task is done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too
+    often.
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
@@ -91,26 +92,29 @@ def _curate_task(
     raw = raw_objects_of_place(objects, task, arrived)
     names = [layout.source_name(raw_object.key) for raw_object in raw]
     book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files)
-    new = [stored for stored, name in zip(raw, names, strict=True) if book.sources.get(name) != stored.etag]
-    is_replaced = any(layout.source_name(raw_object.key) in book.sources for raw_object in new)
+    to_read = [
+        stored for stored, name in zip(raw, names, strict=True) if book.sources.get(name) != stored.etag
+    ]
+    is_replaced = any(layout.source_name(raw_object.key) in book.sources for raw_object in to_read)
     if is_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
         return _curate_task(objects, task, rebuild, without_raw, None)
-    gone = book.sources.keys() - set(names)
-    lacks_raw = bool(gone or book.erased)  # the raw objects lack rows that the files have
+    missing_names = book.sources.keys() - set(names)
+    lacks_raw = bool(missing_names or book.erased)  # the raw objects lack rows that the files have
     if lacks_raw and rebuild and not without_raw:
-        raise RawGone(_reason(gone))
+        raise RawGone(_reason(missing_names))
     is_anew = not lacks_raw and (rebuild or is_replaced)
-    if not (is_anew or without_raw) and (new or not arrived):
-        is_anew = check_seals(objects, files, lacks_raw or arrived is not None)
+    if not (is_anew or without_raw) and (to_read or not arrived):
+        can_be_rebuilt = arrived is None and not lacks_raw
+        is_anew = is_any_broken(objects, files, can_be_rebuilt=can_be_rebuilt)
     if is_anew:
-        book, new = Bookkeeping(0, Counts()), raw
+        book, to_read = Bookkeeping(0, Counts()), raw
     counts, etags = book.counts, {file.key: file.etag for file in files}
     key = layout.curated_key(task)
     is_compaction = list(etags) not in ([], [key])  # the rows are in other files than the one to write
-    if new or (rebuild and files) or is_compaction:
+    if to_read or (rebuild and files) or is_compaction:
         refused_lines = RefusedLines() if rebuild and lacks_raw else None
         earlier = EarlierFiles(() if is_anew else tuple(etags), book, refused_lines)
-        counts, refused_keys = _replace_file(objects, task, earlier, new, etags.get(key))
+        counts, refused_keys = _replace_file(objects, task, earlier, to_read, etags.get(key))
         if is_anew:
             _clear_quarantine(objects, task, refused_keys)
         elif refused_lines:
@@ -121,9 +125,11 @@ def _curate_task(
     return counts
 
 
-def _reason(gone: Collection[str]) -> str:
-    """Return why a file cannot be made from raw objects. gone: the names of those that are missing."""
-    return f"{len(gone)} raw objects are gone, {min(gone)} first" if gone else "persons were erased"
+def _reason(missing_names: Collection[str]) -> str:
+    """Return why a file cannot be made from raw objects."""
+    if not missing_names:
+        return "persons were erased"
+    return f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
 
 
 def _check_neighbours(objects: Objects, task: Task, superfluous: Sequence[StoredObject]) -> None:

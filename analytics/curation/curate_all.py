@@ -25,8 +25,8 @@ def curate_all(
 ) -> dict[Task, Counts]:
     """Curate tasks of the lake at a URL (see objects_at); returns each one's counts.
 
-    progress: is called with how many tasks are done, and how many there are. Raises what a task raised, after
-    the others.
+    progress: is called with the number of tasks that are done, and of all. Raises a task's error, after the
+    other tasks have ended.
     """
     counts: dict[Task, Counts] = {}
     if processes <= 1 or len(tasks) <= 1:

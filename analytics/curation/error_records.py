@@ -1,4 +1,4 @@
-"""The records of Firehose's error objects, in whatever form they come."""
+"""The records of Firehose's error objects, in all of their forms."""
 
 import base64
 import json

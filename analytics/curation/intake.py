@@ -1,7 +1,7 @@
-"""Raw lines become staged rows or refused lines.
+"""Reads raw lines: each becomes a staged row or a refused line.
 
-The staging reads most lines by columns. The intake reads each of the others by itself. Refused lines are
-stored as soon as their batch of objects has been read.
+The staging reads most lines by columns. The intake reads the other lines one by one. Refused lines are stored
+as soon as their batch of objects has been read.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,8 +33,8 @@ class Intake:
 
     objects: Objects
     staging: Staging
-    # How many lines were read, without blank ones and the frames of records. An object's unreadable part
-    # counts as one line.
+    # The number of lines, without blank ones and the frames of records. An object's unreadable part counts as
+    # one line.
     lines_read: int = 0
     quarantined: int = 0  # how many of these lines were refused
     refused: list[str] = field(default_factory=list)  # the keys of raw objects with refused lines
@@ -51,7 +51,7 @@ class Intake:
             for batch in batches(self._texts(list(raw_of_place))):
                 blank_lines = self._take_batch(batch, place) if place else self._refuse_batch(batch)
                 self.lines_read += len(batch.lines) - int(batch.frame.sum()) - blank_lines
-                del batch  # its memory is given back before the next one's is taken
+                del batch  # so that its memory is free before the next one's is taken
                 self._store_refused()
         self._store_refused()
 

@@ -1,8 +1,8 @@
 """The plan of a nightly run: which hours and days are curated.
 
-The plan has the hours that new raw objects touch, small past days to compact, and tasks that failed before.
-Or it has all hours of a range of dates, if somebody asks for these. Raw objects that were stored up to the
-watermark are curated. The watermark moves when a run has done all of its plan.
+The plan has the hours of new raw objects, small past days to compact, and tasks that failed in an earlier
+run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
+to the watermark are curated. The watermark moves once a run has done all of its plan.
 """
 
 import json
@@ -25,16 +25,17 @@ from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
 from rules.turns import dates_due
 
-# For one call of the curating function: a backfill of years is thousands of hours with a row or two each. A
-# larger task goes to the large function.
+# What one call of the curating function gets. There are two limits, because a backfill of years has
+# thousands of hours with a row or two each. A larger task goes to the large function.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# An object may show up in listings after one that was finished later.
+# Listings may show an object after one that was stored later. So each plan lists an hour again.
 OVERLAP = timedelta(hours=1)
-# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
+# An object lies under the date on which its oldest row arrived, and Firehose retries a delivery for up to a
+# day.
 ARRIVAL_LAG = timedelta(days=2)
-COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
+COMPACTED_AFTER = timedelta(days=3)  # then a day is past: few events arrive over 72 h late
 LISTED_AT_ONCE = 16  # prefixes
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a day's hours, which become one file
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of a day's raw objects, zipped: the day gets one file at once
@@ -44,26 +45,25 @@ FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run has to do."""
+    """A run's work."""
 
     tasks: list[Task]
-    watermark: datetime  # from which the next plan may start, once all is done
+    watermark: datetime  # the next plan starts from it, once all tasks are done
     # Bytes that a task will read: new raw objects, zipped, and curated files
     sizes: Mapping[Task, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
     past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
-    checks: Mapping[Task, int] = field(
-        default_factory=dict
-    )  # files whose seals are checked, with their sizes
+    # Files whose seals are checked, with their sizes
+    checks: Mapping[Task, int] = field(default_factory=dict)
     failed: frozenset[Task] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
-        """Return the plan with those tasks alone that are of given dates (YYYY-MM-DD, by entity)."""
+        """Return the plan with only the tasks of given dates (YYYY-MM-DD, by entity)."""
         return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
 
     def is_large(self, task: Task) -> bool:
-        """Whether a task gets the large function at once."""
+        """Whether the large function does a task."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
     def batches(self) -> Iterator[list[Task]]:
@@ -85,7 +85,7 @@ class Plan:
 
 
 def read_watermark(objects: Objects) -> datetime:
-    """Return up to when raw objects are curated."""
+    """Return the watermark: all raw objects that were stored up to it are curated."""
     return read_state(objects)[0]
 
 
@@ -116,13 +116,14 @@ class RawSizes:
     sizes: Counter[Task] = field(default_factory=Counter)  # bytes by hour
     arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
     newest: datetime = BEGINNING  # when the newest one was stored
-    # The objects of the hours that have no object after the watermark: an earlier run may have read them all
-    seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
+    # The objects of OVERLAP, of hours that have no newer object: an earlier run may have read them all
+    overlapping: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
-    def arrived(cls, objects: Objects, mark: datetime) -> "RawSizes":
+    def since_mark(cls, objects: Objects, mark: datetime) -> "RawSizes":
         """List the raw objects that were stored since a watermark, or within OVERLAP before it."""
-        sizes, since, has_new = cls(), mark - OVERLAP, set[Task]()
+        sizes, since = cls(), mark - OVERLAP
+        places_of_new = set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
             for raw_object in raw_objects_since(objects, entity, first):
@@ -130,11 +131,11 @@ class RawSizes:
                     place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
                     sizes._add(raw_object, place)
                     if raw_object.modified > mark:
-                        has_new.add(place)
+                        places_of_new.add(place)
                     else:
-                        sizes.seen.setdefault(place, []).append(raw_object)
-        for place in has_new:
-            sizes.seen.pop(place, None)
+                        sizes.overlapping.setdefault(place, []).append(raw_object)
+        for place in places_of_new:
+            sizes.overlapping.pop(place, None)
         return sizes
 
     @classmethod
@@ -155,9 +156,9 @@ class RawSizes:
             self.arrivals.add(arrival)
 
     def leave_out(self, is_curated: Callable[[Task], bool]) -> None:
-        """Leave out the hours of `seen` whose curated files have all of these objects (is_curated)."""
+        """Leave out the hours of `overlapping` whose curated files have all of these objects (is_curated)."""
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-            for place, has_all in zip(self.seen, pool.map(is_curated, self.seen), strict=True):
+            for place, has_all in zip(self.overlapping, pool.map(is_curated, self.overlapping), strict=True):
                 if has_all:
                     del self.sizes[place]
 
@@ -172,7 +173,7 @@ def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[Sto
         return False
     try:
         sources = bookkeeping_of(objects, file.key).sources
-    except (NoObject, KeyError, ArrowInvalid):  # the file's task runs, and its error says what is wrong
+    except (NoObject, KeyError, ArrowInvalid):  # its task is planned, and fails with the reason
         return False
     return all(sources.get(layout.source_name(raw_object.key)) == raw_object.etag for raw_object in raw)
 
@@ -183,7 +184,7 @@ def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
     mark: the watermark. last: the first date (YYYY-MM-DD) that is not past yet.
     """
     if mark <= BEGINNING + OVERLAP:
-        return  # no run was before this one
+        return  # this is the first run
     first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
     for dt in layout.dates_between(first, last):
         yield from (Task(entity, dt, None) for entity in ENTITIES)
@@ -223,7 +224,7 @@ def _dates(folders: Iterable[str]) -> set[date]:
 
 
 def sort_key(task: Task) -> tuple[str, str, str]:
-    """Return what tasks are sorted by: entity, date, hour."""
+    """Return the sort key of tasks: entity, date, hour."""
     return task.entity, task.dt, task.hour or ""
 
 
@@ -246,9 +247,9 @@ def plan(
 ) -> Plan:
     """Return the plan of a run: for raw objects that came since the watermark, or for given dates.
 
-    since_dt, until_dt (YYYY-MM-DD, both included), entities: with any of these, their partitions are curated
-    and loaded whatever has changed, and the watermark stays. Without them, small past days are compacted too.
-    today: UTC. Raises NoEntity.
+    since_dt, until_dt: YYYY-MM-DD, both included. If these or entities are given, all of their partitions are
+    curated and loaded, even if they have not changed, and the watermark stays. If not, small past days are
+    compacted, too. today: UTC. Raises NoEntity.
     """
     if unknown := set(entities) - set(ENTITIES):
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
@@ -257,12 +258,14 @@ def plan(
         planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
         return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
     mark, past_days = read_state(objects)
-    raw = RawSizes.arrived(objects, mark)
+    raw = RawSizes.since_mark(objects, mark)
     files = curated_files_of(
         objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
     )
     raw.leave_out(
-        lambda place: has_all_lines(objects, files.get(day_of(place)) or files.get(place), raw.seen[place])
+        lambda place: has_all_lines(
+            objects, files.get(day_of(place)) or files.get(place), raw.overlapping[place]
+        )
     )
     planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
     repeated = run_notes.among_tasks(planned.tasks, failed)
@@ -271,7 +274,7 @@ def plan(
 
 
 def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
-    """Return the sizes of those files that no task reads."""
+    """Return the sizes of the files that no task reads: a task that reads a file checks its seal itself."""
     return {place: file.size for place, file in files.items() if not {place, day_of(place)} & tasks}
 
 
@@ -356,7 +359,7 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
     objects.put(key, json.dumps([asdict(task) for task in planned.tasks]).encode())
     batches = []
     for batch in planned.batches():
-        # The raw objects of a task that failed may have arrived some nights ago.
+        # A failed task's raw objects may have arrived some nights ago.
         arrived = None if planned.failed.intersection(batch) else planned.arrived
         batches.append(_batch(run_id, batch, planned, arrived, rebuild))
     checks = Plan(sorted(planned.checks, key=sort_key), planned.watermark, planned.checks)

@@ -1,6 +1,6 @@
-"""Raw objects are unzipped and split into lines, a batch of objects at a time.
+"""Unzips raw objects and splits them into lines, a batch of objects at a time.
 
-`unzip` reads any object that Firehose has written. No other code unzips one.
+`unzip` reads any object that Firehose has written. No other code unzips raw objects.
 """
 
 import gzip
@@ -19,11 +19,11 @@ from analytics.lake.arrow import Flags
 from rules.lake.packed_records import FOOTER, HEADER_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
-MEMBER = GZIP + b"\x08"  # with which a gzip member begins
-EXPANSION_MAX = 1032  # deflate makes at most so many bytes of one
+MEMBER = GZIP + b"\x08"  # a gzip member begins with these bytes
+EXPANSION_MAX = 1032  # one byte of deflate gives at most so many bytes of text
 BATCH_BYTES = 12 * 1024 * 1024
 NEWLINE = 10
-PIECE_BYTES = 256 * 1024  # stay in the processor's cache
+PIECE_BYTES = 256 * 1024  # so much stays in the processor's cache
 TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
 
 
@@ -75,7 +75,7 @@ def readable_text(data: bytes) -> bytes:
 
 
 def _unreadable(data: bytes) -> Unreadable:
-    """Return the error of an object with members that are not whole, with all that can be read of it."""
+    """Return the error of an object with members that are not whole. It has all text that can be read."""
     text, rest, seen = [], [], []
     at = 0
     while at < len(data):
@@ -107,7 +107,7 @@ def _member(data: bytes, start: int) -> tuple[bytes, int]:
         try:
             parts.append(stream.decompress(piece))
         except zlib.error:
-            with suppress(zlib.error):  # the text up to the very byte that is wrong
+            with suppress(zlib.error):  # byte by byte, to read the text up to the byte that is wrong
                 for index in range(len(piece)):
                     parts.append(before.decompress(piece[index : index + 1]))
             break
@@ -119,7 +119,7 @@ def _member(data: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _plain_lines(data: bytes) -> bytes:
-    """Return the text between or after an object's members as lines; "" for zeros, gzip's padding."""
+    """Return the text between or after an object's members as lines; b"" for zeros, gzip's padding."""
     return b"\n" + data + b"\n" if data.strip(b"\0") else b""
 
 
@@ -130,13 +130,14 @@ def zip_like(data: bytes, text: bytes) -> bytes:
 
 def _inflate(data: bytes) -> bytes:
     """Return the text of an object that begins with a gzip member. Raises as _inflate_members does."""
-    # An object of many members has these bytes again. An object of one member hardly ever does.
+    # An object of several members has these bytes again. An object of one member hardly ever has.
     if data.find(MEMBER, len(MEMBER)) >= 0:
         return _inflate_members(data)
     # The text's size is known beforehand: a buffer that has to grow costs as much again.
     check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
-    most = min(size, EXPANSION_MAX * len(data)) + 64
-    text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, most))
+    # A damaged size must not reserve more memory than the object can expand to.
+    buffer_bytes = min(size, EXPANSION_MAX * len(data)) + 64
+    text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, buffer_bytes))
     # If size and check are wrong, these were not the member's last bytes: something comes after it.
     is_whole = (len(text), isal_zlib.crc32(text)) == (size, check)
     return text if is_whole else _inflate_members(data)
@@ -172,7 +173,7 @@ def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) ->
         names.append(name)
         parts.append(text if text.endswith(b"\n") or not text else text + b"\n")
         size += len(text)
-        del text  # a batch's memory is given back before the next one's is taken
+        del text  # so that a batch's memory is free before the next one's is taken
         if size >= bytes_max:
             batch = _batch(names, parts)
             names, parts, size = [], [], 0
@@ -201,7 +202,7 @@ def _frame_flags(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
     """Return for each line whether it frames a packed record."""
     sizes = np.diff(offsets)
     flags = np.zeros(len(sizes), np.bool_)
-    # Few lines have such a length. Only these are looked at one by one.
+    # Few lines have such a length. Only these are compared one by one.
     for index in np.flatnonzero((sizes == HEADER_BYTES) | (sizes == len(FOOTER))).tolist():
         flags[index] = is_frame(text[offsets[index] : offsets[index + 1]])
     return flags

@@ -1,4 +1,4 @@
-"""Refused lines: the quarantine has each as it came, with the reason, in a file for each raw object.
+"""Stores refused lines in the quarantine, each unchanged and with the reason, in a file for each raw object.
 
 A rebuild for which raw objects are gone reads these lines again, with today's declarations.
 """
@@ -22,7 +22,7 @@ Entry = dict[str, Any]  # of a quarantine file: source, line, reason, and raw or
 
 @dataclass(slots=True)
 class RefusedLines:
-    """Lines that were refused before, and are read again."""
+    """Lines that were refused by an earlier run, and are read again."""
 
     # The entries of lines that are refused again, by the key of their quarantine file
     refused_again: dict[str, list[Entry]] = field(default_factory=dict)
@@ -32,10 +32,10 @@ class RefusedLines:
     ) -> Counts:
         """Stage the refused lines that are rows today. Returns the counts of the file with them.
 
-        in_: how many lines were read for the file before. quarantined: how many of them are still refused.
-        before: of the partition's file. fresh: the source names of raw objects that are read anew: their
-        lines are left alone. Lines that the quarantine no longer has are not counted as read. So the counts
-        are right even if an earlier rebuild crashed before `store`.
+        in_: the number of lines read for the earlier file. quarantined: how many of them are still refused.
+        before: the bookkeeping of the partition's file. fresh: the source names of raw objects that are read
+        again anyhow: their lines are left out. Lines that the quarantine no longer has are not counted as
+        read. So the counts are right even if an earlier rebuild crashed before `store`.
         """
         count = 0
         for key in quarantine_keys(objects, task):
@@ -64,7 +64,7 @@ class RefusedLines:
         return refused_again
 
     def store(self, objects: Objects) -> None:
-        """Bring the quarantine up to date, after the partition's file is written."""
+        """Update the quarantine. This comes after the partition's file is written."""
         objects.delete([key for key, entries in self.refused_again.items() if not entries])
         for key, entries in self.refused_again.items():
             if entries:

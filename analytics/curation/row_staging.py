@@ -1,6 +1,6 @@
-"""The rows of a task, until they are written as one file.
+"""Collects the rows of a task until they are written as one file.
 
-They are kept in memory. If they become too many, they are written to disk, where DuckDB sorts them.
+They stay in memory. If they become too many, they are written to disk, where DuckDB sorts them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,30 +24,30 @@ from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
 
-HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while their parts become one table
+MEMORY_BYTES_MAX = 96 * 2**20  # of rows; they take as much again while their parts become one table
 SORTED_BYTES = "300MB"  # of memory, in which DuckDB sorts the rows on disk
 FEW_LINES = 40  # fewer lines are read faster one by one than by columns
-# The number (`n`) of the first row that was curated before: such rows come ahead of all new ones.
+# The number (`n`) of the first row of an earlier file: such rows come before all new ones.
 FIRST_EARLIER = -(2**62)
 
 
 @dataclass(slots=True)
 class Staging:
-    """The rows of one task: the entity's columns, and `n`, a number that says in which order they came."""
+    """The rows of one task: the entity's columns, and `n`, a number by which rows have an order."""
 
     entity: Entity
     folder: Path  # for the rows that memory cannot hold
     _parts: list[pa.Table] = field(default_factory=list)  # rows in memory
     _bytes: int = 0  # of the rows in memory
-    _rows: int = 0  # how many are staged
-    _files: int = 0  # how many are on disk
+    _rows: int = 0  # the number of staged rows
+    _files: int = 0  # the number of files on disk
 
     def rows(self) -> int:
         """Return how many rows are staged."""
         return self._rows
 
     def add_curated(self, path: Path) -> None:
-        """Stage the rows of a curated file, of whatever older schema (see with_todays_columns)."""
+        """Stage the rows of a curated file. It may be of an older schema (see with_todays_columns)."""
         file = pq.ParquetFile(path)
         stored = set(file.schema_arrow.names)
         names = [name for name in self._schema.names if name in stored]
@@ -68,8 +68,8 @@ class Staging:
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
         """Stage those lines of a batch that can be read by columns.
 
-        first: the number of the batch's first line. Returns the indices of the other lines, ascending: each
-        of them has to be read by itself. Lines that only frame a record are not among them.
+        first: the number of the batch's first line. Returns the indices of the lines that have to be read one
+        by one, ascending. Lines that only frame a record are not among them.
         """
         is_unread = ~batch.frame
         if len(is_unread) >= FEW_LINES:
@@ -87,14 +87,14 @@ class Staging:
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
         self._parts.append(rows)
-        if self._bytes > HELD_BYTES_MAX:
+        if self._bytes > MEMORY_BYTES_MAX:
             self._spill()
 
     def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
-        """Write each key's newest row, among equals the one that came first, as a Parquet file sorted by key.
+        """Write the newest row of each key as a Parquet file, sorted by key; returns its bookkeeping.
 
-        book: returns the file's bookkeeping; it takes how many rows the file has. The result is the same
-        bookkeeping.
+        Of equally new rows, the one that came first is written. book: makes the bookkeeping of a file with a
+        number of rows.
         """
         count = 0
 
@@ -108,13 +108,13 @@ class Staging:
         return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
-        """Yield the rows that are kept, sorted, as row groups."""
+        """Yield the newest rows, sorted, as row groups."""
         rows = kept_rows.concat_tables(self._parts, self._schema)
         order = kept_rows.newest_versions(self.entity, rows)
         yield from row_groups.groups(rows.drop_columns(["n"]), order)
 
     def _newest_on_disk(self) -> Iterator[pa.Table]:
-        """Yield those of the rows on disk that are kept, batch by batch, as DuckDB has sorted them."""
+        """Yield the newest rows of those on disk, batch by batch, as DuckDB has sorted them."""
         self._spill()
         by = [f'"{name}"' for name in self.entity.key]
         by += [f'"{self.entity.version}" DESC'] if self.entity.version else []
@@ -123,7 +123,7 @@ class Staging:
         db.execute(f"SET memory_limit = '{SORTED_BYTES}'")
         db.execute("SET threads = 1")
         db.execute(f"SET temp_directory = '{self.folder / 'sorted'}'")
-        last = self._schema.empty_table()  # the last row of the batch before: the next may have its key
+        last = self._schema.empty_table()  # the last row of the previous batch: the next row may have its key
         for batch in db.sql(sql).to_arrow_reader(row_groups.ROW_GROUP_ROWS):
             rows = pa.concat_tables([last, pa.Table.from_batches([batch]).cast(self._schema)])
             is_first = kept_rows.begins_key(self.entity, rows)
@@ -149,8 +149,8 @@ class Staging:
 def with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
     """Return rows of a file with the columns and types that the entity declares now.
 
-    Types are widened. A field that was declared after the file was written comes out of `extra`, where its
-    values have waited, or is null.
+    Types are widened. The values of a field that was declared after the file was written are taken from
+    `extra`; without such a value the field is null.
     """
     schema = arrow_schema(entity)
     stored = set(batch.schema.names)

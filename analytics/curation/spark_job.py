@@ -1,7 +1,7 @@
 """Curation of a large night by Spark on Glue: the job's code in the lake bucket, its start, and its state.
 
-The night's functions go through all of its tasks afterwards. They find done what the job has curated, and do
-the rest. So a night is whole however its job ends.
+Afterwards the night's functions do all of its tasks. A task that the job has done leaves nothing for them to
+do. So the night is complete however its job ends.
 """
 
 import io
@@ -52,7 +52,7 @@ class SparkJob:
     name: str  # the job's
 
     def start(self, arguments: Mapping[str, str], **options: Any) -> str:
-        """Start a run of this version's code, and return its id; raises what Glue refuses.
+        """Start a run of this version's code, and return its id. Raises Glue's refusal.
 
         arguments: see analytics/steps/curate_spark.py. options: of StartJobRun, such as NumberOfWorkers.
         """
@@ -62,7 +62,7 @@ class SparkJob:
         return str(job_run["JobRunId"])
 
     def go_on(self, run_id: str) -> dict[str, Any]:
-        """Start a night's job, or look how far it is. Returns {"job_run", "state", "reason", "is_over"}."""
+        """Start a night's job, or ask for its state. Returns {"job_run", "state", "reason", "is_over"}."""
         note = read_job_note(self.objects, run_id)
         if note is None:
             note = self._start(run_id)
@@ -76,7 +76,7 @@ class SparkJob:
     def _start(self, run_id: str) -> dict[str, Any]:
         try:
             job_run = self.start({"run": run_id}, Timeout=NIGHT_MINUTES_MAX)
-        except ClientError as error:  # another run goes on, or the account has no more capacity
+        except ClientError as error:  # another run is under way, or the account has no more capacity
             return {"job_run": "", "state": REFUSED, "reason": str(error)}
         return {"job_run": job_run, "state": "STARTING", "reason": ""}
 

@@ -1,7 +1,8 @@
 """The SQL of the warehouse's feature models, made from the declaration in rules.leads.features.
 
-lead_features_recomputed has the features that follow from the lake's events, lead_quality compares them with
-the live ones. live_sql.py has the model of live features.
+- lead_features_live has the features that leads' items bring into the lake (live_sql.py writes it).
+- lead_features_recomputed has the features that follow from the lake's events.
+- lead_quality compares the two.
 """
 
 from collections.abc import Iterator
@@ -44,11 +45,11 @@ SELECT
     live.version,
     CASE WHEN arrivals.received_at > newest.settled_before THEN FALSE ELSE TRUE END AS is_settled,
     CAST(
-        {differ}
+        {different_count}
         AS BIGINT
     ) AS different_features,
     TRIM(
-        {named}
+        {different_names}
     ) AS different
 FROM marts.lead_features_live AS live
 INNER JOIN marts.lead_features_recomputed AS recomputed
@@ -63,35 +64,37 @@ _HEAD = """-- The features of each lead, computed from its events for the instan
 
 
 def quality_model() -> str:
-    """Return sql/models/marts/lead_quality.sql: live features against the recomputed ones."""
-    differ = "\n        + ".join(_differs(column_of(feature), "1", "0") for feature in FEATURES)
-    named = "\n        || ".join(
-        _differs(column_of(feature), f"'{feature.name} '", "''") for feature in FEATURES
+    """Return the text of sql/models/marts/lead_quality.sql."""
+    ones = (_if_different(feature, "1", "0") for feature in FEATURES)
+    names = (_if_different(feature, f"'{feature.name} '", "''") for feature in FEATURES)
+    return _QUALITY.format(
+        different_count="\n        + ".join(ones), different_names="\n        || ".join(names)
     )
-    return _QUALITY.format(differ=differ, named=named)
 
 
-def _differs(column: str, then: str, otherwise: str) -> str:
-    """Return the expression that is `then` if a feature differs, and `otherwise` if not."""
-    both = f"live.{column} = recomputed.{column}"
-    none = f"(live.{column} IS NULL AND recomputed.{column} IS NULL)"
-    return f"CASE WHEN {both} OR {none} THEN {otherwise} ELSE {then} END"
+def _if_different(feature: Feature, then: str, otherwise: str) -> str:
+    """Return the expression that is `then` if a feature's two values differ, and `otherwise` if not."""
+    column = column_of(feature)
+    are_equal = f"live.{column} = recomputed.{column}"
+    are_null = f"(live.{column} IS NULL AND recomputed.{column} IS NULL)"
+    return f"CASE WHEN {are_equal} OR {are_null} THEN {otherwise} ELSE {then} END"
 
 
 def recomputed_model() -> str:
     """Return the text of sql/models/marts/lead_features_recomputed.sql."""
-    moments = ",\n        ".join(map(as_of_column, Input))
-    inputs = ",\n".join([*map(_series, SERIES), _CAMPAIGNS])
-    columns = ",\n    ".join(_model_column(feature) for feature in FEATURES)
+    as_of_columns = ",\n        ".join(map(as_of_column, Input))
+    ctes = ",\n".join([*map(_series_ctes, SERIES), _campaign_ctes()])
+    columns = ",\n    ".join(map(_feature_column, FEATURES))
+    # The last CTE of each input has the input's name, and one row a lead.
     joins = "\n".join(f"LEFT JOIN {name} ON {name}.lead_id = leads.lead_id" for name in Input)
     return f"""{_HEAD}WITH leads AS (
     SELECT
         lead_organization_id AS lead_id,
         version,
-        {moments}
+        {as_of_columns}
     FROM marts.lead_features_live
 ),
-{inputs}
+{ctes}
 SELECT
     leads.lead_id AS lead_organization_id,
     leads.version,
@@ -101,10 +104,13 @@ FROM leads
 """  # noqa: S608 (our own declaration)
 
 
-def _series(input_: Input) -> str:
-    """Return the CTEs that end in one row a lead, named as the input, with the parts of its features."""
-    rows, moment = ROWS[input_], f"leads.{as_of_column(input_)}"
-    parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _model_parts(input_))
+def _series_ctes(input_: Input) -> str:
+    """Return the CTEs of a series. They go from its events to its dates, and from these to a row a lead.
+
+    The last one has the input's name. Its columns are the parts of the input's features (series_parts.py).
+    """
+    rows, as_of = ROWS[input_], f"leads.{as_of_column(input_)}"
+    parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _summed_parts(input_))
     return f"""{input_}_rows AS (
     SELECT
         lead_organization_id,
@@ -119,7 +125,7 @@ def _series(input_: Input) -> str:
 {input_}_dates AS (
     SELECT
         leads.lead_id,
-        CAST({moment} AS DATE) AS as_of_date,
+        CAST({as_of} AS DATE) AS as_of_date,
         found.event_date,
         SUM(found.counted) AS counted,
         SUM(found.{PRICED}) AS {PRICED},
@@ -127,8 +133,8 @@ def _series(input_: Input) -> str:
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN {input_}_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
-    WHERE found.occurred_at <= {moment}
-    GROUP BY leads.lead_id, CAST({moment} AS DATE), found.event_date
+    WHERE found.occurred_at <= {as_of}
+    GROUP BY leads.lead_id, CAST({as_of} AS DATE), found.event_date
 ),
 {input_} AS (
     SELECT
@@ -139,8 +145,8 @@ def _series(input_: Input) -> str:
 )"""  # noqa: S608
 
 
-def _model_parts(input_: Input) -> Iterator[tuple[str, str]]:
-    """Yield the name and the expression of each part of an input's features."""
+def _summed_parts(input_: Input) -> Iterator[tuple[str, str]]:
+    """Yield the name of each part of an input's features, and its expression over the rows of dates."""
     yield "first_day", "MIN(CASE WHEN counted > 0 THEN event_date END)"
     yield "last_day", "MAX(CASE WHEN counted > 0 THEN event_date END)"
     yield PRICED, f"CAST(SUM({PRICED}) AS BIGINT)"
@@ -151,27 +157,28 @@ def _model_parts(input_: Input) -> Iterator[tuple[str, str]]:
             yield name, f"CAST(SUM({summed}) AS BIGINT)"
 
 
-def _model_column(feature: Feature) -> str:
-    moment, name = f"leads.{as_of_column(feature.input)}", column_of(feature)
+def _feature_column(feature: Feature) -> str:
+    """Return a feature's column of the model. It is NULL if the live table has not computed the input."""
+    as_of = f"leads.{as_of_column(feature.input)}"
     if feature.aggregate is Aggregate.IGNORED:
-        value = f"COALESCE({feature.input}.{feature.name}, 0)"
+        value = f"COALESCE({feature.input}.{feature.name}, 0)"  # a lead without ignored campaigns has no row
     else:
-        value = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
+        value = value_sql(feature, f"CAST({as_of} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
     if feature.unit is not Unit.FLAG:
         value = f"CAST({value} AS BIGINT)"
-    return f"CASE WHEN {moment} IS NOT NULL THEN {value} END AS {name}"
+    return f"CASE WHEN {as_of} IS NOT NULL THEN {value} END AS {column_of(feature)}"
 
 
-def _campaigns() -> str:
-    """Return the CTEs that end in one row a lead: the campaigns that it has not reacted to."""
-    moment = f"leads.{as_of_column(Input.CAMPAIGNS)}"
+def _campaign_ctes() -> str:
+    """Return the CTEs that end in one row a lead: how many campaigns the lead has not reacted to."""
+    as_of = f"leads.{as_of_column(Input.CAMPAIGNS)}"
     (window,) = windows_of(Input.CAMPAIGNS)
     (feature,) = features_of(Input.CAMPAIGNS)
     return f"""contacts AS (
     SELECT
         leads.lead_id,
         found.campaign_id,
-        CAST({moment} AS DATE) AS as_of_date,
+        CAST({as_of} AS DATE) AS as_of_date,
         MAX(CASE WHEN found.event_type = '{CAMPAIGN_SENT}' THEN found.event_date END) AS sent_date,
         SUM(CASE WHEN found.event_type = '{CAMPAIGN_SENT}' THEN 0 ELSE 1 END) AS reactions
     FROM leads
@@ -179,8 +186,8 @@ def _campaigns() -> str:
     INNER JOIN facts.lead_events AS found ON found.lead_organization_id = leaves.lead_organization_id
     WHERE found.event_type IN ({sql_list(CAMPAIGN_TYPES)})
         AND found.campaign_id IS NOT NULL
-        AND found.occurred_at <= {moment}
-    GROUP BY leads.lead_id, found.campaign_id, CAST({moment} AS DATE)
+        AND found.occurred_at <= {as_of}
+    GROUP BY leads.lead_id, found.campaign_id, CAST({as_of} AS DATE)
 ),
 campaigns AS (
     SELECT
@@ -193,8 +200,6 @@ campaigns AS (
     GROUP BY lead_id
 )"""  # noqa: S608
 
-
-_CAMPAIGNS = _campaigns()
 
 GENERATED = {
     "lead_features_live": live_model,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from analytics.lake import curated_files, layout
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of
 from rules.days import stamp
-from rules.lake.entities import ENTITIES
-from rules.lake.residue import PERSONS, RESIDUES, SeqOf, residue_of
+from rules.lake.entities import ENTITIES, Entity
+from rules.lake.residue import PERSONS, RESIDUES, residue_of
 from rules.privacy.tombstones import Tombstone
 
 
@@ -28,7 +29,7 @@ class FilePersons:
     """The erased persons of whom a file has rows, by their names in it."""
 
     waiting: Mapping[str, Erasee]  # persons who are to leave the lake
-    refused: Mapping[str, Tombstone]  # persons who have left it, and of whom rows came again
+    refused: Mapping[str, Tombstone]  # persons who have left it, and of whom new rows have come
 
 
 def names_in(path: Path, entity: str) -> dict[str, int]:
@@ -71,17 +72,15 @@ def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, 
 
 
 def write_without(
-    objects: Objects, entity: str, stored: StoredObject, path: Path, goes_of: Callable[[pa.Table], pa.Array]
+    objects: Objects, entity: str, stored: StoredObject, path: Path, must_go: Callable[[pa.Table], pa.Array]
 ) -> None:
-    """Write a file without some of its rows. goes_of: returns for each row whether it goes.
+    """Write a file without some of its rows. must_go: returns for each row whether it is to be removed.
 
     path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
     """
-
-    def stage(staging: Staging, rows: pa.Table) -> None:
-        staging.add_earlier_table(rows.filter(pc.invert(goes_of(rows))))
-
-    _Replacement(objects, entity, stored, path).write(stage)
+    _Replacement(objects, entity, stored, path).write(
+        lambda staging, rows: staging.add_earlier_table(rows.filter(pc.invert(must_go(rows))))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +101,18 @@ class _Replacement:
         for batch in _batches(self.path, self.entity):
             stage(staging, batch)
 
-        def new_book(rows: int) -> Bookkeeping:
-            before = book.counts
-            # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
-            counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
-            return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *erasure_tags},))
-
-        staging.write(new_path, new_book)
+        staging.write(new_path, partial(_new_book, entity, book, rows_before, erasure_tags))
         self.objects.put_if(self.stored.key, new_path, self.stored.etag)
+
+
+def _new_book(
+    entity: Entity, book: Bookkeeping, rows_before: int, erasure_tags: Collection[str], rows: int
+) -> Bookkeeping:
+    """Return the bookkeeping of a new file with so many rows. book: of the file that it replaces."""
+    before = book.counts
+    # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
+    counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
+    return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *erasure_tags},))
 
 
 def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
@@ -127,7 +130,7 @@ def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, se
     Only the columns that the entity's residues may share are read.
     """
     stored_names = set(pq.read_schema(path).names)
-    columns = [name for name in RESIDUES[entity].shared if name in stored_names] if entity in RESIDUES else []
+    columns = [name for name in RESIDUES[entity].words if name in stored_names] if entity in RESIDUES else []
     if not columns:
         return {}
     rows = pq.read_table(path, columns=[PERSONS[entity], *columns])
@@ -147,40 +150,36 @@ def _stage(
     persons: FilePersons,
     shared_words: Mapping[str, set[str]],
 ) -> None:
-    """Stage the rows of other persons unchanged, and of erased persons what may stay.
+    """Stage the rows of other persons unchanged. Of erased persons, stage what may stay.
 
-    Of persons who are to leave, residues stay. Of persons who have left, only those rows stay that their
-    tombstone allows.
+    Of persons who wait, these are residues. Of persons who have left, these are the rows that their tombstone
+    allows.
     """
     entity = staging.entity.name
     is_erased = _are_of_persons(rows, entity, persons)
     staging.add_earlier_table(rows.filter(pc.invert(is_erased)))
-    kept = []
+    rows_to_stay = []
     for row in rows.filter(is_erased).to_pylist():
         person = row[PERSONS[entity]]
         if erasee := persons.waiting.get(person):
-            seq_of = ledger_seq_finder(objects, person)
+            seq_of = partial(_ledger_seq, objects, person)
             if residue := residue_of(entity, row, erasee.names, seq_of, shared_words):
-                kept.append(residue)
+                rows_to_stay.append(residue)
         elif not is_refused(entity, row, persons.refused[person]):
-            kept.append(row)
-    staging.add_earlier(kept)
+            rows_to_stay.append(row)
+    staging.add_earlier(rows_to_stay)
 
 
-def ledger_seq_finder(objects: Objects, account_id: str) -> SeqOf:
-    """Return a function that finds the seq of the account's entry that was created at an instant, or None.
+def _ledger_seq(objects: Objects, account_id: str, at: datetime) -> int | None:
+    """Return the seq of the account's entry that was created at an instant; None if it is not found.
 
-    It finds the entry only while the entry has its account_id. The entry that a reversal names still has it:
-    files are written anew from the last one to the first one, and a reversal comes after what it reverses.
+    The entry is found only while it has its account_id. The entry that a reversal names still has it: files
+    are written anew from the last one to the first one, and a reversal comes after what it reverses.
     """
-
-    def find(at: datetime) -> int | None:
-        day = f"{at:%Y-%m-%d}"
-        for file in layout.curated_files(objects, "ledger", day, day):
-            rows = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
-            is_entry = pc.and_(pc.equal(rows["account_id"], account_id), pc.equal(rows["created_at"], at))
-            for seq in rows.filter(is_entry)["seq"].to_pylist():
-                return int(seq)
-        return None
-
-    return find
+    day = f"{at:%Y-%m-%d}"
+    for file in layout.curated_files(objects, "ledger", day, day):
+        rows = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
+        is_entry = pc.and_(pc.equal(rows["account_id"], account_id), pc.equal(rows["created_at"], at))
+        for seq in rows.filter(is_entry)["seq"].to_pylist():
+            return int(seq)
+    return None

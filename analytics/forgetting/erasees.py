@@ -1,7 +1,7 @@
 """The persons whom the lake is to forget, by the names that they have in it.
 
-A person is waiting while the erasure is under way. After that, a tombstone refuses rows of the person that
-still come, such as those of a device that was offline.
+A person *waits* while the erasure is under way. After that, a tombstone refuses rows of the person that still
+come, for example from a device that was offline.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from datetime import datetime
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS as PERSON_COLUMNS
-from rules.lake.residue import ErasureNames, seals_of
+from rules.lake.residue import ErasureNames, chains_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
@@ -23,10 +23,10 @@ KINDS = {
     "person": PERSONS,
     "phone": PHONES,
 }
-# By kind of name: what is hashed of a name for a tombstone.
+# The function that makes a name the subject of a tombstone, by kind of name.
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# By entity: the column that says when a row was made, if that is not the entity's time. A lifted tombstone
-# refuses rows that were made before it was lifted. A day's date does not say when the day's row was made.
+# The column that says when a row was made, by entity, if that is not the entity's time. A lifted tombstone
+# refuses the rows that were made before it was lifted. A day's date does not say when the day's row was made.
 MOMENTS = {"daily_activity": "created_at"}
 
 
@@ -46,23 +46,22 @@ class AllErasees:
     due: frozenset[str]  # the ids of the erasures for which a pass over everything is due
     unfinished: frozenset[str] = frozenset()  # the ids of all erasures that are not finished
     tombstones: Tombstones | None = None
-    _refused: dict[str, Tombstone | None] = field(
-        default_factory=dict
-    )  # answers of tombstone_of, by name: a pass asks for each row
+    # The answers of tombstone_of, by name: a pass asks for each row
+    _tombstone_of: dict[str, Tombstone | None] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, unfinished: Iterable[Erasure], now: datetime, tombstones: Tombstones | None = None
     ) -> "AllErasees":
-        """Return who waits among the erasures that are not finished. now: when the pass begins."""
+        """Return the persons who wait. unfinished: all erasures under way. now: when the pass begins."""
         erasures = list(unfinished)
         in_lake = [erasure for erasure in erasures if erasure.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
-            names = ErasureNames(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
-            waiting = Erasee(erasure.erasure_id, names)
+            names = ErasureNames(erasure.salt, chains_of(erasure.known.get(SEALS, ())))
+            erasee = Erasee(erasure.erasure_id, names)
             for kind, erasees in by_kind.items():
-                erasees.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
+                erasees.update(dict.fromkeys(erasure.known.get(kind, ()), erasee))
         due = {erasure.erasure_id for erasure in in_lake if not erasure.is_done and erasure.is_due(now)}
         ids = {erasure.erasure_id for erasure in erasures}
         return cls(by_kind, frozenset(due), frozenset(ids), tombstones)
@@ -78,18 +77,18 @@ class AllErasees:
         return frozenset(erasee.erasure_id for erasee in erasees if erasee.names.tag() in tags)
 
     def tombstone_of(self, entity: str, name: str) -> Tombstone | None:
-        """Return the tombstone of somebody whose erasure is finished; None if the name has none.
+        """Return the tombstone of a person whose erasure is finished; None if there is none.
 
-        name: as rows of the entity have it.
+        name: the person's name in the entity's rows.
         """
         subject_of = SUBJECTS.get(KINDS[PERSON_COLUMNS[entity]])
         if self.tombstones is None or subject_of is None:
             return None
-        if name not in self._refused:
+        if name not in self._tombstone_of:
             tombstone = self.tombstones.of(subject_of(name))
             is_refused = tombstone is not None and tombstone.erasure_id not in self.unfinished
-            self._refused[name] = tombstone if is_refused else None
-        return self._refused[name]
+            self._tombstone_of[name] = tombstone if is_refused else None
+        return self._tombstone_of[name]
 
 
 def moment_of(entity: str) -> str:

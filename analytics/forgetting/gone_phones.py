@@ -1,9 +1,9 @@
-"""Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
+"""Removes rows of phones that are gone from the lake: a token must not outlive its phone there (rule 22).
 
 A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
 It reads the rows of phones in all files of table_items, and finds the phones that have been gone for long
-enough. Files that have earlier rows of these phones are written again without them. The row that says that a
-phone is gone stays, because it has only an id. So the next pass finds an earlier row that comes late.
+enough. Files that have earlier rows of these phones are written again without these rows. The row that says
+that a phone is gone stays: it has only an id, and by it the next pass finds an earlier row that arrives late.
 """
 
 import json
@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,14 +34,14 @@ from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
 from rules.privacy.retention import GONE_PHONES_STAY
 
-NAME = "gone_phones"
 ENTITY = TABLE_ITEMS.name
-COLUMNS = ["store", "place", "version", "changed_at", "item"]
-ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
-READERS = 16
-# A pass opens every file, and there is one more each day: the work of each night must not grow like that.
-EVERY = timedelta(days=6, hours=12)  # a week; some nights begin earlier than others
-LAST = run_key(NAME, "last.json")
+ITEM_COLUMNS = ["store", "place", "version", "changed_at", "item"]
+PHONE_ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
+READERS = 16  # threads, because reading a file is mostly waiting
+# A pass opens every file, and there is one more each day. So it is not made each night, but once a week:
+# half a day less, because some nights begin earlier than others.
+EVERY = timedelta(days=6, hours=12)
+LAST = run_key("gone_phones", "last.json")
 Ends = Mapping[str, str]  # the key of a phone's item -> the version by which the phone was gone
 
 
@@ -59,7 +60,7 @@ class GonePhones:
             return True
 
     def run(self, now: datetime) -> tuple[bool, int]:
-        """Do what the call's time allows; returns whether all is done, and how many rows have left.
+        """Do as much as the call has time for; returns whether all is done, and how many rows were removed.
 
         It is safe to repeat. If somebody else writes a file meanwhile, the next pass finds it.
         """
@@ -73,26 +74,27 @@ class GonePhones:
             raw.clean_errors(ENTITY, finder)
         total = 0
         for stored, phones in zip(files, phones_of_files, strict=True):
-            if not (gone := pc.sum(_gone_flags(phones, ends)).as_py()):
+            gone_count = pc.sum(_gone_flags(phones, ends)).as_py()
+            if not gone_count:
                 continue
             if total and not self.has_time():
                 return False, total
             with suppress(NoObject, ObjectChanged):
                 self._write_without(stored, ends)
-                total += gone
+                total += gone_count
         self.objects.put(LAST, json.dumps({"ended": stamp(now)}).encode())
         return True, total
 
     def _phones(self, stored: StoredObject) -> pa.Table:
-        """Return a file's rows of phones (ROWS). ended_at: when the phone was gone by that row, or null."""
+        """Return a file's rows of phones (PHONE_ROWS). ended_at: when the phone was gone; null: it is not."""
         tables = []
         with suppress(NoObject):
             file = pq.ParquetFile(pa.PythonFile(RangedFile(self.objects, stored), mode="r"))
             for group in range(file.num_row_groups):
-                if _may_have(file.metadata.row_group(group)):
-                    rows = file.read_row_group(group, COLUMNS, use_threads=False)
+                if _may_have_phones(file.metadata.row_group(group)):
+                    rows = file.read_row_group(group, ITEM_COLUMNS, use_threads=False)
                     tables.append(_phone_rows(rows.filter(pc.equal(rows["store"], PHONES))))
-        return pa.concat_tables(tables) if tables else ROWS.empty_table()
+        return pa.concat_tables(tables) if tables else PHONE_ROWS.empty_table()
 
     def _write_without(self, stored: StoredObject, ends: Ends) -> None:
         """Write a file again without earlier rows of phones that are gone.
@@ -110,21 +112,22 @@ class GonePhones:
         self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
 
     def _raw(self) -> RawObjects:
-        return RawObjects(self.objects, lambda _what, _gone: None)
+        return RawObjects(self.objects, lambda _what, _counts: None)
 
 
-def _may_have(group: pq.RowGroupMetaData) -> bool:
-    """Whether a group of rows may have phones, by the least and greatest name of a table in it."""
+def _may_have_phones(group: pq.RowGroupMetaData) -> bool:
+    """Whether a row group may have phones, by the least and greatest name of a table in it."""
     bounds = column_bounds(group, "store")
     return bounds is None or bounds.least <= PHONES <= bounds.greatest
 
 
 def _phone_rows(rows: pa.Table) -> pa.Table:
-    """Return rows of phones with the columns ROWS."""
+    """Return rows of phones with the columns PHONE_ROWS."""
     times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
     ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
     return pa.table(
-        [rows["place"], rows["version"], pa.array(ended, ROWS.field("ended_at").type)], schema=ROWS
+        [rows["place"], rows["version"], pa.array(ended, PHONE_ROWS.field("ended_at").type)],
+        schema=PHONE_ROWS,
     )
 
 
@@ -132,9 +135,8 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
     """Return the phones that have been gone for long enough, and the newest version that says so."""
     ends: dict[str, str] = {}
     for rows in tables:
-        for row in rows.filter(
-            pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
-        ).to_pylist():
+        is_end = pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
+        for row in rows.filter(is_end).to_pylist():
             ends[row["place"]] = max(row["version"], ends.get(row["place"], ""))
     return ends
 
@@ -155,11 +157,12 @@ def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
 
 
 def _finder(ends: Ends) -> Finder:
-    """Return what finds the raw lines of the rows that go. A line whose version cannot be read goes, too."""
+    """Return what finds the raw lines of the rows that are to be removed."""
+    return Finder(ENTITY, ends, partial(_is_before_end, ends), column="place")
 
-    def goes(row: Mapping[str, Any]) -> bool:
-        version = row.get("version")
-        is_before = not isinstance(version, str) or version < ends[row["place"]]
-        return row.get("store") == PHONES and is_before
 
-    return Finder(ENTITY, ends, goes, column="place")
+def _is_before_end(ends: Ends, row: Mapping[str, Any]) -> bool:
+    """Whether a row is from before its phone was gone. A row whose version cannot be read counts as one."""
+    version = row.get("version")
+    is_before = not isinstance(version, str) or version < ends[row["place"]]
+    return row.get("store") == PHONES and is_before

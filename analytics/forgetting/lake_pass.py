@@ -1,16 +1,18 @@
-"""One night's pass over the lake, which takes out all erased persons who wait. A call that dies is repeated.
+"""One night's pass over the lake, which takes out the erased persons who wait to leave it.
 
 1. Each curated file's footer is read. It has the least and the greatest name, and the marks of the erasures
    that have changed the file. If a person is in the file, the file is written again without the person. Then
-   the raw objects that its bookkeeping names are cleaned. After a crash the mark says that they still wait.
-2. A file that this night has curated is also searched for everybody who has a tombstone.
-3. At last come raw lines to which no curated file leads, Firehose's errors, and other objects.
+   the raw objects that the file's bookkeeping names are cleaned. If a call dies between the two, the mark in
+   the file tells the next call that its raw objects are still to be cleaned.
+2. A file that this night has curated is also searched for persons who have a tombstone.
+3. Last come raw lines to which no curated file leads, Firehose's errors, and other objects.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,9 +37,9 @@ from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS
 from rules.privacy.tombstones import Tombstone
 
-LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
+LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"  # names of stores in the counts
 ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # after that an upload is given up: Firehose tries a delivery so long
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long; an older upload is abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,13 @@ class LakePass:
     """Takes erased persons out of the lake."""
 
     objects: ForgettingObjects
-    everybody: AllErasees
+    erasees: AllErasees
     progress: Progress  # of this night
-    fresh: Collection[Place]  # the partitions that this night has curated
+    curated_tonight: Collection[Place]  # partitions
     has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
     def run(self, now: datetime) -> bool:
-        """Go on; returns whether all is done."""
+        """Do as much of the pass as the call has time for; returns whether all of it is done."""
         for entity in sorted(PERSONS):
             if entity in self.progress.entities:
                 continue
@@ -64,10 +66,10 @@ class LakePass:
             self.progress.save(self.objects)
         if self.progress.due:
             self._clean_errors_without_entity()
-            self._forget_former(now)
-            names = {kind: by_name.keys() for kind, by_name in self.everybody.by_kind.items()}
-            others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
-            self.progress.left = dict(self._of_others(others.clean()))
+            self._remove_former_versions(now)
+            names = {kind: by_name.keys() for kind, by_name in self.erasees.by_kind.items()}
+            other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
+            self.progress.left = dict(self._named_by_erasure(other_objects.clean()))
         self.progress.is_done = True
         self.progress.save(self.objects)
         return True
@@ -75,7 +77,7 @@ class LakePass:
     def _clean_curated(self, entity: str) -> bool:
         """Clean an entity's files, the last one first; returns whether there was time for all.
 
-        At least one file is cleaned, so that each call gets on.
+        At least one file is cleaned, so that each call gets further.
         """
         for number, stored in enumerate(self._files(entity)):
             if number and not self.has_time():
@@ -83,18 +85,21 @@ class LakePass:
                 return False
             self._clean_newest(entity, stored)
             self.progress.after = stored.key
+        # Others may have written files of rows that came during the pass.
         for stored in self._files(entity, since=unstamp(self.progress.began)):
             self._clean_newest(entity, stored)
         return True
 
     def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
         """Return the files to clean, the last one first. since: only those that others have written since."""
-        fresh = self._fresh_days(entity)
+        dates_of_tonight = self._dates_of_tonight(entity)
         changed = {tuple(place) for place in self.progress.places}
         files = []
-        for stored in self.objects.list(layout.curated_prefix(entity)) if fresh or self.progress.due else ():
+        for stored in (
+            self.objects.list(layout.curated_prefix(entity)) if dates_of_tonight or self.progress.due else ()
+        ):
             place = layout.curated_place(stored.key)
-            if place is None or not (self.progress.due or place.dt in fresh):
+            if place is None or not (self.progress.due or place.dt in dates_of_tonight):
                 continue
             if since:
                 is_waiting = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
@@ -104,9 +109,9 @@ class LakePass:
                 files.append(stored)
         return files[::-1]
 
-    def _fresh_days(self, entity: str) -> set[str]:
+    def _dates_of_tonight(self, entity: str) -> set[str]:
         """Return the dates of the entity's partitions that this night has curated."""
-        return {place.dt for place in self.fresh if place.entity == entity}
+        return {place.dt for place in self.curated_tonight if place.entity == entity}
 
     def _clean_newest(self, entity: str, stored: StoredObject) -> None:
         """Clean a file as it is now, and again if somebody writes it meanwhile; raises ObjectChanged."""
@@ -116,7 +121,7 @@ class LakePass:
                 if etag is not None:
                     self._clean_file(entity, StoredObject(stored.key, stored.size, etag, stored.modified))
                 return
-            except (NoObject, ObjectChanged):  # somebody curates it
+            except (NoObject, ObjectChanged):  # somebody else writes the file
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
 
@@ -126,36 +131,38 @@ class LakePass:
         assert place  # noqa: S101 (none else are listed)
         end = footer_of(self.objects, stored.key)
         metadata, book = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
-        everyone = self.everybody.in_entity(entity)
-        uncleaned = self.everybody.with_mark(book.erased)
-        is_fresh = place.dt in self._fresh_days(entity)
+        erasees_of_entity = self.erasees.in_entity(entity)
+        uncleaned = self.erasees.with_mark(book.erased)
+        is_of_tonight = place.dt in self._dates_of_tonight(entity)
         with TemporaryDirectory() as folder:
             path, names = Path(folder, "rows.parquet"), dict[str, int]()
-            if is_fresh or may_hold(metadata, entity, everyone):
+            if is_of_tonight or may_hold(metadata, entity, erasees_of_entity):
                 self.objects.save(stored.key, path)
                 names = names_in(path, entity)
-            waiting = {name: everyone[name] for name in names.keys() & everyone.keys()}
-            refused = self._tombstones_of(entity, names.keys() - everyone.keys()) if is_fresh else {}
-            # No row of them stays in the file. So nothing would lead to their raw lines after it is written.
+            waiting = {name: erasees_of_entity[name] for name in names.keys() & erasees_of_entity.keys()}
+            refused = (
+                self._tombstones_of(entity, names.keys() - erasees_of_entity.keys()) if is_of_tonight else {}
+            )
+            # Raw lines of the refused go first: once the file is written, no row in it leads to them.
             if refused:
                 self._clean_sources(entity, place, book, _finder(entity, refused))
             if waiting or refused:
-                self.progress.changed(place)
+                self.progress.note_change(place)
                 counts = self._by_erasure(entity, names)
                 self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
                 write_anew(self.objects, entity, stored, path, FilePersons(waiting, refused))
         if waiting or refused or uncleaned:
             ids = {erasee.erasure_id for erasee in waiting.values()} | uncleaned
-            persons = [name for name, erasee in everyone.items() if erasee.erasure_id in ids]
+            persons = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in ids]
             self._clean_sources(entity, place, book, Finder(entity, persons))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
-        # A refused line is in no row, so the names in the file do not tell whose it is.
+        # A line in quarantine has no row in the file, so the file's names do not tell whose line it is.
         if self.progress.due and book.counts.quarantined:
-            self._clean_sources(entity, place, book, Finder(entity, everyone))
+            self._clean_sources(entity, place, book, Finder(entity, erasees_of_entity))
 
     def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
-        tombstones = {name: self.everybody.tombstone_of(entity, name) for name in names}
+        tombstones = {name: self.erasees.tombstone_of(entity, name) for name in names}
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
@@ -165,7 +172,7 @@ class LakePass:
 
     def _clean_other_lines(self, entity: str) -> None:
         """Clean the raw objects, refused lines and errors of an entity to which no curated file leads."""
-        finder, raw = Finder(entity, self.everybody.in_entity(entity)), self._raw(entity)
+        finder, raw = Finder(entity, self.erasees.in_entity(entity)), self._raw(entity)
         failed = {*remembered_tasks(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
         raw.clean_loose(entity, finder, {task for task in failed if task.entity == entity})
         raw.clean_quarantine(entity, finder)
@@ -178,13 +185,13 @@ class LakePass:
             if prefix.split("/")[1] in ENTITIES:
                 continue
             for entity in entity_of_column.values():
-                finder = Finder(entity, self.everybody.in_entity(entity))
+                finder = Finder(entity, self.erasees.in_entity(entity))
                 self._raw(entity).clean_errors(prefix, finder)
 
-    def _forget_former(self, now: datetime) -> None:
-        """Remove former versions and unfinished uploads, which may name somebody.
+    def _remove_former_versions(self, now: datetime) -> None:
+        """Remove former versions and unfinished uploads, which may name an erased person.
 
-        Former versions of the raw and curated objects that this pass has changed are gone already.
+        Former versions of the raw and curated objects that this pass has changed are removed already.
         """
         for folder in (layout.RAW, layout.CURATED):
             self.objects.forget_former(folder, of_deleted=True)
@@ -193,27 +200,28 @@ class LakePass:
         self.objects.forget_unfinished(now - UNFINISHED_FOR)
 
     def _raw(self, entity: str) -> RawObjects:
-        def note(what: str, gone: Mapping[str, int]) -> None:
-            self.progress.note(self.objects, what, LINES, self._by_erasure(entity, gone))
+        return RawObjects(self.objects, partial(self._note_lines, entity))
 
-        return RawObjects(self.objects, note)
+    def _note_lines(self, entity: str, what: str, by_name: Mapping[str, int]) -> None:
+        self.progress.note(self.objects, what, LINES, self._by_erasure(entity, by_name))
 
-    def _by_erasure(self, entity: str, gone: Mapping[str, int]) -> Counter[str]:
-        """Return by erasure how many lines or rows there were. gone: how many each name had."""
+    def _by_erasure(self, entity: str, by_name: Mapping[str, int]) -> Counter[str]:
+        """Return numbers of lines or rows by erasure. by_name: by the name of the person."""
         counts: Counter[str] = Counter()
-        everyone = self.everybody.in_entity(entity)
-        for name, number in gone.items():
-            if erasee := everyone.get(name):
+        erasees_of_entity = self.erasees.in_entity(entity)
+        for name, number in by_name.items():
+            if erasee := erasees_of_entity.get(name):
                 counts[erasee.erasure_id] += number
         return counts
 
-    def _note_other(self, what: str, gone: Named) -> None:
-        self.progress.note(self.objects, what, OTHERS, self._of_others(gone))
+    def _note_other(self, what: str, named: Named) -> None:
+        self.progress.note(self.objects, what, OTHERS, self._named_by_erasure(named))
 
-    def _of_others(self, named: Named) -> Counter[str]:
+    def _named_by_erasure(self, named: Named) -> Counter[str]:
+        """Return by erasure how often other objects name its person."""
         counts: Counter[str] = Counter()
         for (kind, name), number in named.items():
-            counts[self.everybody.by_kind[kind][name].erasure_id] += number
+            counts[self.erasees.by_kind[kind][name].erasure_id] += number
         return counts
 
 

@@ -19,21 +19,21 @@ from analytics.lake import run_notes
 from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, report_key, run_of
 from rules.lake.entities import ENTITIES
 
-HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
+HEADS = "state/heads"  # digests, which name no person; without them nothing is proven (rule 19)
 FOLDERS = ("state/", RUNS, "reports/", "athena/", WHAT_IFS)
-LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
+LINE_FOLDERS = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, LakePass removes single lines
 OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
-# A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
-OVER = timedelta(hours=7)
+# A run takes at most six hours. Only the run reads its files, and its report is the last file that it writes.
+RUN_OVER_AFTER = timedelta(hours=7)
 PARQUET = b"PAR1"
-NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
+FOREIGN = "it names somebody who is to be forgotten, and is none of ours"
 Named = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
 Note = Callable[[str, Named], None]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherObjects:
-    """Deletes objects that name a person. The next night makes anew what it needs."""
+    """Deletes objects that name a person. The next night writes those that it needs again."""
 
     objects: ForgettingObjects
     run_id: str
@@ -44,8 +44,8 @@ class OtherObjects:
     def clean(self) -> Named:
         """Delete the objects that name a person, and their former versions.
 
-        Returns who is named by objects that stay: files of a run that may still go on, which a later night
-        deletes; and objects that this system has not written, which an operator must look at.
+        Returns the names in objects that stay. These are files of a run that may still be under way, which a
+        later night deletes; and objects that this system has not written, which an operator must look at.
         """
         left: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
@@ -56,7 +56,7 @@ class OtherObjects:
                     named = self._count_names(self.objects.get(stored.key))
                 except NoObject:
                     continue
-                if named and folder == RUNS and self._may_go_on(stored):
+                if named and folder == RUNS and self._may_be_in_use(stored):
                     left += named
                 elif named:
                     self.note(f"{stored.key} {stored.etag}", named)
@@ -65,29 +65,33 @@ class OtherObjects:
         for stored in self._foreign_objects():
             with suppress(NoObject):
                 if named := self._count_names(self.objects.get(stored.key)):
-                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
+                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, FOREIGN)
                     left += named
         return left
 
     def _foreign_objects(self) -> Iterator[StoredObject]:
         """Yield the objects that this system has not written."""
-        prefixes = [each for each in self.objects.below("") if not each.startswith(OWN_FOLDERS)]
+        prefixes = [prefix for prefix in self.objects.below("") if not prefix.startswith(OWN_FOLDERS)]
         for folder in LINE_FOLDERS:
-            prefixes += [each for each in self.objects.below(folder) if each.split("/")[1] not in ENTITIES]
+            below_folder = self.objects.below(folder)
+            prefixes += [prefix for prefix in below_folder if prefix.split("/")[1] not in ENTITIES]
         for prefix in prefixes:
             yield from self.objects.list(prefix)
 
-    def _may_go_on(self, stored: StoredObject) -> bool:
-        """Whether a file's run may still read it: it is this one, or young and has no report yet."""
+    def _may_be_in_use(self, stored: StoredObject) -> bool:
+        """Whether a file's run may still read it: it is this run, or a young one without a report."""
         run_id = run_of(stored.key)
         if run_id == self.run_id:
             return True
-        return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
+        return (
+            self.now - stored.modified < RUN_OVER_AFTER
+            and self.objects.etag(report_key(run_id, "json")) is None
+        )
 
     def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return whom an object's bytes name, and how often."""
+        """Return how often an object's bytes have each name."""
         if data.startswith(PARQUET):
-            return self._in_rows(data)
+            return self._count_in_rows(data)
         text = readable_text(data)
         counts: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
@@ -96,8 +100,8 @@ class OtherObjects:
                     counts[kind, name] += number
         return counts
 
-    def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return whom the rows of a Parquet file name, and how often."""
+    def _count_in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
+        """Return how often the rows of a Parquet file have each name."""
         file = pq.ParquetFile(pa.BufferReader(data))
         counts: Counter[tuple[str, str]] = Counter()
         for column in KINDS.keys() & set(file.schema_arrow.names):

@@ -1,4 +1,4 @@
-"""Finds the lines of some persons in texts of raw lines."""
+"""Finds and removes the lines of some persons in texts of raw lines."""
 
 import json
 import re
@@ -9,12 +9,12 @@ from typing import Any
 from rules.lake.packed_records import row_text
 from rules.lake.residue import PERSONS
 
-# Takes a row of one of the persons, and returns whether it leaves.
-Leaves = Callable[[Mapping[str, Any]], bool]
+# Takes a row of one of the persons, and returns whether it is to be removed.
+MustGo = Callable[[Mapping[str, Any]], bool]
 
 
 def every_row(_row: Mapping[str, Any]) -> bool:
-    """Return True: every row of the persons leaves."""
+    """Return True: every row of the persons is to be removed."""
     return True
 
 
@@ -22,36 +22,33 @@ class Finder:
     """Finds lines of an entity whose rows are of some persons."""
 
     def __init__(
-        self, entity: str, names: Collection[str], leaves: Leaves = every_row, column: str = ""
+        self, entity: str, names: Collection[str], must_go: MustGo = every_row, column: str = ""
     ) -> None:
         """Find lines of persons who have these names in a column of the entity's rows.
 
-        leaves: says which of their rows leave. column: "" stands for the column of PERSONS.
+        must_go: says which of their rows are to be removed. column: "" stands for the column of PERSONS.
         """
-        self._column, self._names, self._leaves = column or PERSONS[entity], frozenset(names), leaves
+        self._column, self._names, self._must_go = column or PERSONS[entity], frozenset(names), must_go
         self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have the name
         for name in names:
             for ascii_only in (True, False):
                 self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
         pattern = b"|".join(map(re.escape, sorted(self._name_of)))
-        self._pattern = re.compile(pattern) if pattern else None  # None: nobody is looked for
+        self._pattern = re.compile(pattern) if pattern else None  # None: no names
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether a text has any of the names."""
         return self._pattern is not None and self._pattern.search(text) is not None
 
-    def named(self, text: bytes) -> Counter[str]:
-        """Return the names of persons that a text has, each with how often it has it."""
-        return (
-            Counter(self._name_of[match] for match in self._pattern.findall(text))
-            if self._pattern
-            else Counter()
-        )
+    def count_names(self, text: bytes) -> Counter[str]:
+        """Return how often a text has each of the names."""
+        matches = self._pattern.findall(text) if self._pattern else ()
+        return Counter(self._name_of[match] for match in matches)
 
-    def whose(self, line: bytes) -> str | None:
-        """Return the person of a line that leaves; None for a line that stays.
+    def person_to_remove(self, line: bytes) -> str | None:
+        """Return the person whose line is to be removed; None for a line that stays.
 
-        A line that is no row of anybody leaves if it has one of the names in it.
+        A line that is not a row of any person is to be removed if it has one of the names in it.
         """
         match = self._pattern.search(line) if self._pattern else None
         if match is None:
@@ -63,12 +60,12 @@ class Finder:
         if not isinstance(row, dict) or not isinstance(row.get(self._column), str):
             return self._name_of[match[0]]
         person: str = row[self._column]
-        return person if person in self._names and self._leaves(row) else None
+        return person if person in self._names and self._must_go(row) else None
 
     def without(
         self, text: bytes, read: Callable[[bytes], bytes] | None = None
     ) -> tuple[bytes, Counter[str]]:
-        """Return a text without the lines that leave, and how many such lines each person had.
+        """Return a text without the lines that are to be removed, and how many of them each person had.
 
         read: returns the raw line that a line of the text holds; None: each line is a raw line itself.
         """
@@ -77,7 +74,7 @@ class Finder:
             return text, removed
         staying_lines = []
         for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
-            if person := self.whose(read(line) if read else line):
+            if person := self.person_to_remove(read(line) if read else line):
                 removed[person] += 1
             else:
                 staying_lines.append(line)

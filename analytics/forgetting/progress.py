@@ -1,4 +1,7 @@
-"""How far a night's pass is: runs/{run_id}/forget.json. It names erasures by their ids, and nobody."""
+"""The progress of a night that forgets persons: runs/{run_id}/forget.json.
+
+It names erasures by their ids, and no person.
+"""
 
 import json
 from collections.abc import Mapping
@@ -12,23 +15,24 @@ NAME = "forget.json"
 
 @dataclass(slots=True)
 class Progress:
-    """How far a pass over the lake is."""
+    """What a night has done so far in the lake and in the warehouse."""
 
     run_id: str
-    began: str  # when the pass began (a stamp)
-    due: list[str]  # ids of the erasures for which it is a pass over everything
-    entities: list[str] = field(default_factory=list)  # whose curated files and lines are done
+    began: str  # when the pass over the lake began (a stamp)
+    due: list[str]  # ids of the erasures for which the night searches everything
+    entities: list[str] = field(default_factory=list)  # those whose curated files and lines are done
     # The last file that is done, of the entity under way. Files are taken from the last key to the first.
     after: str = ""
-    # By erasure and store, how many rows or lines were found
+    # How many rows or lines were found, by erasure and store
     found: dict[str, dict[str, int]] = field(default_factory=dict)
-    # By erasure, how often objects that stay for a later night name the person
+    # How often objects that stay for a later night name the person, by erasure
     left: dict[str, int] = field(default_factory=dict)
     noted: str = ""  # key and version of the object that is counted, and perhaps not changed yet
-    places: list[list[str]] = field(default_factory=list)  # partitions whose files have changed
-    is_done: bool = False  # the pass over the lake for persons
-    phones: bool = False  # the pass for phones that are gone
-    warehouse: bool = False  # the pass over the warehouse
+    # Partitions whose files have changed: entity, dt, hour ("": a whole day)
+    places: list[list[str]] = field(default_factory=list)
+    is_done: bool = False  # the lake's files name no erased person any more
+    are_phones_done: bool = False  # the rows of phones that are gone are deleted
+    is_warehouse_done: bool = False  # no table of the warehouse names an erased person any more
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "Progress | None":
@@ -39,13 +43,14 @@ class Progress:
             return None
 
     def save(self, objects: Objects) -> None:
-        """Store it."""
+        """Store the progress."""
         objects.put(run_key(self.run_id, NAME), json.dumps(asdict(self)).encode())
 
     def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
-        """Store how many rows or lines of each erasure an object has that is changed next.
+        """Add how many rows or lines of each erasure an object has, before it is changed; and store the sums.
 
-        what: its key and version. If the call dies before the change, the next call does not count it again.
+        what: the object's key and version. If the call dies before the change, the next call does not count
+        the object again.
         """
         if self.noted == what or not counts:
             return
@@ -55,7 +60,7 @@ class Progress:
             of_store[store] = of_store.get(store, 0) + number
         self.save(objects)
 
-    def changed(self, place: Place) -> None:
+    def note_change(self, place: Place) -> None:
         """Remember a partition that the warehouse must load anew."""
         key = [place.entity, place.dt, place.hour or ""]
         if key not in self.places:

@@ -1,4 +1,4 @@
-"""Lines of persons are taken out of raw objects, the quarantine and Firehose's errors."""
+"""Takes lines of persons out of raw objects, the quarantine and Firehose's errors."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many lines of each were removed.
 RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
-FIRST, LAST = "0000", "9999"  # sort before and after all dates
+FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RawObjects:
     note: Note  # is called before each change
 
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
-        """Put raw objects again without some persons' lines. A second time it changes nothing."""
+        """Put raw objects again without some persons' lines. A repetition changes nothing."""
         for key in keys:
             self._clean(key, finder.without, finder)
 
@@ -44,14 +44,15 @@ class RawObjects:
         failed: partitions that could not be curated.
         """
         files = self.objects.list(curated_prefix(entity))
-        curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
-        days = {place.dt for place in curated if place.hour is None} - {place.dt for place in failed}
-        keys = [
-            raw_object.key
-            for raw_object in raw_objects_of_dates(self.objects, entity, FIRST, LAST)
-            if (place := raw_place(raw_object.key)) is None or (place not in curated and place.dt not in days)
-        ]
-        self.clean(keys, finder)
+        curated_places = {place for file in files if (place := curated_place(file.key))} - {*failed}
+        days_of_failed = {place.dt for place in failed}
+        curated_days = {place.dt for place in curated_places if place.hour is None} - days_of_failed
+        loose_keys = []
+        for raw_object in raw_objects_of_dates(self.objects, entity, FIRST_DATE, LAST_DATE):
+            place = raw_place(raw_object.key)
+            if place is None or (place not in curated_places and place.dt not in curated_days):
+                loose_keys.append(raw_object.key)
+        self.clean(loose_keys, finder)
 
     def clean_quarantine(self, entity: str, finder: Finder) -> None:
         """Clean the refused lines of an entity."""
@@ -83,8 +84,8 @@ class RawObjects:
 def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> tuple[bytes, Counter[str]]:
     """Return an object without some persons' lines, and how many lines of each were removed.
 
-    The object is b"" if no line stays. A part that cannot be unzipped is removed if it names one of the
-    persons. Then the other lines that can be read of it stay.
+    The object is b"" if no line stays. If a part cannot be unzipped, it is removed if it names one of the
+    persons. Then the lines that could still be read of it stay, but for those of the persons.
     """
     try:
         text, removed = remove_lines(unzip(data))
@@ -93,8 +94,9 @@ def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> t
         text, removed = remove_lines(error.text)
         unreadable = error.rest
         seen_text, removed_from_seen = remove_lines(error.seen)
-        if named := removed_from_seen or finder.named(unreadable):
-            text, removed = b"\n".join(lines for lines in (text, seen_text) if lines), removed + named
+        if removed_from_part := removed_from_seen or finder.count_names(unreadable):
+            text = b"\n".join(lines for lines in (text, seen_text) if lines)
+            removed += removed_from_part
             unreadable = b""
     return (zip_like(data, text) if text else b"") + unreadable, removed
 
@@ -124,23 +126,23 @@ def _without_rows(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[s
     Also returns how many rows of each were removed. A record without rows counts as one.
     """
     if record.data is None:
-        named = finder.named(record.text) + finder.named(b"\n".join(_decoded_runs(record.text)))
-        return b"" if named else record.text, Counter(named.keys())
+        names = finder.count_names(record.text) + finder.count_names(b"\n".join(_decoded_runs(record.text)))
+        return b"" if names else record.text, Counter(names.keys())
     text, removed_rows = finder.without(record.data)
-    fields, named = dict[str, Any](), Counter[str]()
-    for name, value in record.fields.items():
-        in_message = Counter[str]() if name == DATA else finder.named(_message(value))
-        named += in_message
-        if not in_message:
-            fields[name] = value
-    if not (removed_rows or named):
+    clean_fields, names_in_messages = dict[str, Any](), Counter[str]()
+    for field, value in record.fields.items():
+        names = Counter[str]() if field == DATA else finder.count_names(_message(value))
+        names_in_messages += names
+        if not names:
+            clean_fields[field] = value
+    if not (removed_rows or names_in_messages):
         return record.text, removed_rows
-    cleaned = ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
-    return cleaned, removed_rows or Counter(named.keys())
+    clean_record = ErrorRecord(b"", clean_fields).having(text) if row_texts(text) else b""
+    return clean_record, removed_rows or Counter(names_in_messages.keys())
 
 
 def _decoded_runs(text: bytes) -> Iterator[bytes]:
-    """Yield the bytes that a text may have in base64. In a record that was cut off, it may begin anywhere."""
+    """Yield the bytes that a text may have in base64. In a record that was cut, base64 may begin anywhere."""
     for run in _BASE64.findall(text.replace(b"\\/", b"/")):
         for start in range(4):
             part = run[start:]

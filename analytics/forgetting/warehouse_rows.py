@@ -1,7 +1,8 @@
-"""Rows of persons leave the warehouse's tables. What stays of them is loaded under other names.
+"""Deletes rows of persons from the warehouse's tables. Their residues are loaded under other names.
 
 This comes after the night's loads and before its models, so a model is built from tables that have each row
-once. Dates of rows that go are noted as a load notes them, so all models of these dates are made anew.
+once. The dates of deleted rows are noted as a load notes its dates, so all models of these dates are built
+anew.
 """
 
 # ruff: noqa: S608 (names of tables and columns are from the catalog and our declarations)
@@ -33,12 +34,12 @@ class WarehouseRows:
     """The rows of the persons who wait."""
 
     warehouse: Warehouse
-    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> who waits
+    by_kind: Mapping[str, Mapping[str, Erasee]]  # kind of name -> name -> the person who waits
 
     def count(self) -> Counter[str]:
-        """Return by erasure how many rows there are."""
+        """Return how many rows there are, by erasure."""
         counts: Counter[str] = Counter()
-        for table, column, condition in self._parts():
+        for table, column, condition in self._conditions():
             select = f"SELECT {column} AS person, COUNT(*) AS number FROM {table} WHERE {condition}"
             waiting = self.by_kind[KINDS[column]]
             for row in self.warehouse.rows(f"{select} GROUP BY {column}"):
@@ -46,15 +47,18 @@ class WarehouseRows:
         return counts
 
     def remove(self) -> None:
-        """Delete them, table by table. A second time it changes nothing."""
-        for table, _, condition in self._parts():
+        """Delete the rows, table by table. A repetition changes nothing."""
+        for table, _, condition in self._conditions():
             delete = f"DELETE FROM {table} WHERE {condition}"
             schema, _, name = table.partition(".")
             notes = [LOCK, _note_dates(name, condition)] if schema == "lake" and name in LOADED else []
             self.warehouse.run([*notes, delete])
 
-    def _parts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield a table, its column, and the condition that a row has one of some names, part by part."""
+    def _conditions(self) -> Iterator[tuple[str, str, str]]:
+        """Yield a table, its column, and the condition that a row's name is one of those to delete.
+
+        A table comes several times if there are more names than one statement takes.
+        """
         for row in self.warehouse.rows(TABLES):
             for names in literal_lists(sorted(self.by_kind[KINDS[row["col"]]])):
                 yield row["name"], row["col"], f"{row['col']} IN ({names})"
@@ -65,7 +69,7 @@ def _note_dates(entity: str, condition: str) -> str:
     occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (
-        f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, gone.dt FROM "
+        f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, deleted.dt FROM "
         f'(SELECT DISTINCT CAST("{occurred}" AS DATE) AS dt FROM lake.{entity} '
-        f"WHERE {condition}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
+        f"WHERE {condition}) AS deleted CROSS JOIN (SELECT {number} AS load_number) AS latest"
     )

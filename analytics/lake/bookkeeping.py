@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects, StoredObject
 
 FOOTER_KEY = "streakline"
-TAIL_BYTES = 64 * 1024  # which hold most footers
+TAIL_BYTES = 64 * 1024  # most footers are shorter
 LENGTH_BYTES = 8  # the footer's length and the magic bytes, at a Parquet file's end
-# Which Redshift type takes a Parquet column of an Arrow type. COPY converts nothing, so they must fit.
+# The Redshift type for a Parquet column of each Arrow type. COPY converts no values, so the types must fit.
 _REDSHIFT_TYPES = {
     pa.string(): "VARCHAR(65535)",
     pa.large_string(): "VARCHAR(65535)",
@@ -31,7 +31,7 @@ _REDSHIFT_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many rows were read, and what became of them: in_ = curated + duplicates + quarantined."""
+    """The numbers of rows: in_, the rows that were read, is curated + duplicates + quarantined."""
 
     in_: int = 0
     curated: int = 0
@@ -59,13 +59,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Bookkeeping:
-    """What a curated file says about itself."""
+    """The bookkeeping of one curated file."""
 
-    fields_count: int  # how many fields its entity had when it was written
+    fields_count: int  # the number of its entity's fields when it was written
     counts: Counts
     # The raw objects that its rows are from: hour=HH/NAME (layout.source_name) -> ETag
     sources: Mapping[str, str] = field(default_factory=dict)
-    # Marks of erasures that have changed its rows: then its raw objects lack some of them
+    # Marks of erasures that have changed its rows. If there are any, its raw objects lack some of its rows.
     erased: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -98,19 +98,19 @@ def footer_of(objects: Objects, key: str) -> bytes:
 
 def merge_bookkeeping(books: Iterable[Bookkeeping]) -> Bookkeeping:
     """Return the bookkeeping of several files merged into one. Its fields_count is the smallest one."""
-    listed = list(books)
+    all_books = list(books)
     counts, sources, erased = Counts(), dict[str, str](), set[str]()
-    for book in listed:
+    for book in all_books:
         counts += book.counts
         sources |= book.sources
         erased.update(book.erased)
-    fields_count = min((book.fields_count for book in listed), default=0)
+    fields_count = min((book.fields_count for book in all_books), default=0)
     return Bookkeeping(fields_count, counts, sources, tuple(sorted(erased)))
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Those parts of a file's footer that a load needs."""
+    """The values of a file's footer that a load needs."""
 
     columns: tuple[tuple[str, str], ...]  # (name, Redshift type), in the file's order
     counts: Counts

@@ -1,14 +1,14 @@
-"""Where things are in the lake's bucket, and which curated files a reader takes.
+"""The keys of the lake's bucket, and the curated files that a reader takes.
 
 raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME  a row a line, packed records or plain rows, gzip or not
 raw/{entity}/any other name                          of no hour: all lines are refused, counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet       an hour
 curated/{entity}/dt=YYYY-MM-DD/day.parquet           a whole day
 quarantine/{entity}/dt=.../hour=HH/arrived=.../NAME.ndjson  the refused lines of one raw object
-state/NAME                                           what one nightly run leaves for the next: constants below
+state/NAME                                           one nightly run's state for the next: constants below
 state/users/OF/NUMBER.parquet                        a share of the users, of so many
-runs/{run_id}/NAME                                   what the steps of one run leave for each other
-runs/{run_id}/shares/NUMBER/NAME                     what came of one share of the users
+runs/{run_id}/NAME                                   files of one run's steps for each other
+runs/{run_id}/shares/NUMBER/NAME                     the results of one share of the users
 reports/{run_id}.*                                   a run's report
 """
 
@@ -29,7 +29,7 @@ LEADS_COMPARED = "state/leads_compared.json"
 ANSWERS_COMPARED, SETTLED_ANSWERS = "state/answers_compared.json", "state/answers.parquet"
 UNLOADED = "state/unloaded/"
 WAREHOUSE_ASKED = "state/warehouse.json"
-WAREHOUSE_RESULT = "warehouse.json"  # of a run: what came of its work in the warehouse
+WAREHOUSE_RESULT = "warehouse.json"  # of a run: the state of its work in the warehouse
 _RAW = re.compile(r"raw/(\w+)/arrived=(\d{4}-\d{2}-\d{2})/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
 _QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
@@ -74,7 +74,7 @@ def arrival_date(key: str) -> str:
 
 
 def nowhere(entity: str) -> Place:
-    """Return where an entity's raw objects that belong to no hour are accounted for."""
+    """Return the place at which an entity's raw objects without an hour are counted."""
     return Place(entity, NOWHERE, None)
 
 
@@ -189,8 +189,8 @@ def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[s
 
 
 def dates_prefix(since_dt: str, until_dt: str) -> str:
-    """Return what the names of these dates' folders, and perhaps of others, begin with: dt=2026-0."""
-    # Compares characters, which is right here: dates have no folders.
+    """Return the common prefix of these dates' folders, such as dt=2026-0. Other folders may have it, too."""
+    # commonprefix compares characters, which is right here: dates have no folders.
     return f"dt={commonprefix([since_dt, until_dt])}"  # noqa: RUF071
 
 

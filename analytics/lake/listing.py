@@ -1,7 +1,7 @@
 """Lists the lake's raw objects by when they arrived, and lists the lake once for many small curation tasks.
 
 Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So new objects lie under a few dates, and a night
-need not list all that ever came.
+need not list all objects that have ever arrived.
 """
 
 from bisect import bisect_left
@@ -23,7 +23,7 @@ from analytics.lake.layout import (
 )
 
 T = TypeVar("T")
-FEW = 10  # for this many tasks of an entity, two listings each are cheaper than listing all days between them
+FEW_TASKS = 10  # of an entity: two listings for each are cheaper than listing all days between them
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
 
@@ -89,7 +89,7 @@ def raw_objects_of_place(
 def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
     """Return objects that have already listed the raw and curated keys of many tasks.
 
-    arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW tasks or less
+    arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW_TASKS or fewer
     are not listed beforehand.
     """
     days: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[
         days.setdefault(task.entity, []).append(task.dt)
     prefixes = []
     for entity, dates in days.items():
-        if len(dates) > FEW:
+        if len(dates) > FEW_TASKS:
             shared = dates_prefix(min(dates), max(dates))
             raw = [raw_prefix(entity, arrival) for arrival in arrived]
             prefixes += [folder + shared for folder in [*raw, curated_prefix(entity)]]

@@ -1,4 +1,4 @@
-"""Notes that the steps of a nightly run leave for each other and for its report (runs/{run_id}/ and state/).
+"""Notes that the steps of a nightly run leave for each other and for its report (runs/{run_id}/, state/).
 
 state/unloaded/{run_id}.json has the partitions that a run has curated and the warehouse still lacks. A run
 writes it when its work in the warehouse begins, or else before the lake's watermark moves past them. A load
@@ -119,7 +119,7 @@ def read_unloaded(objects: Objects) -> Notes:
     for stored in list(objects.list(UNLOADED)):
         try:
             rows = json.loads(objects.get(stored.key))
-        except NoObject:  # another load has struck out the rest of it
+        except NoObject:  # another load has struck out its last partitions
             continue
         notes[stored.key] = [Place(entity, dt, hour or None) for entity, dt, hour in rows]
     return notes

@@ -1,4 +1,4 @@
-"""Rows of a lake by user, for folds over whole histories.
+"""Yields the lake's rows by user, for folds over whole histories.
 
 The rows are written to disk in parts. A part has all rows of its users, and fits into memory.
 """
@@ -20,10 +20,11 @@ from analytics.lake.layout import curated_files
 Values = tuple[Any, ...]
 R = TypeVar("R")
 MEMORY = "300MB"
-# A part is sorted in memory: this many bytes of curated files are some 250,000 entries of a ledger.
+# A part is sorted in memory. So many bytes of curated files are some 250,000 entries of a ledger.
 PART_BYTES, PARTS_MAX = 10_000_000, 250
-# All parts are written at once, and each holds a row group in memory: rows of all, and of one at least.
-OPEN_ROWS, ROW_GROUP_MIN = 500_000, 2_048
+# All parts are written at once, and each has a row group in memory.
+OPEN_ROWS = 500_000  # in the row groups of all parts
+ROW_GROUP_MIN = 2_048  # rows in the row group of one part, at least
 BATCH_ROWS = 20_000
 
 
@@ -37,7 +38,7 @@ def small_database() -> duckdb.DuckDBPyConnection:
 
 
 def parts_of(objects: Objects, entity: str) -> int:
-    """Return into how many parts the rows of an entity are divided, so that one part fits into memory."""
+    """Return the number of parts of an entity's rows, so that one part fits into memory."""
     return min(PARTS_MAX, sum(file.size for file in curated_files(objects, entity)) // PART_BYTES + 1)
 
 
@@ -55,7 +56,7 @@ def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: in
 
 
 def part_source(folder: Path, part: int) -> str | None:
-    """Return a part of write_parts as a query names it in FROM; None if the part has no users."""
+    """Return the text that names a part in a query's FROM; None if the part has no users."""
     part_folder = folder / f"part={part}"
     if not part_folder.exists():
         return None

@@ -1,4 +1,4 @@
-"""Totals of each person's curated responses: how many there are, and a digest of them.
+"""Computes totals of each person's curated responses: their number, and a digest of them.
 
 Totals of several partitions can be added up. So the totals of older partitions are stored, as recompute.py
 does for users, and a night reads the later partitions.
@@ -29,13 +29,13 @@ from rules.book.book import USUAL_OFFLINE
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
-# The values of a response that rules.questions.answer_doubts.digest_of hashes, in its order.
+# The values of a response that rules.questions.answer_doubts.digest_of hashes, in the same order.
 HASHED = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
     *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),
     *("is_signed_in", "day_points_max"),
 )
-# Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16).
+# Answers arrive up to 72 hours late, and those of a device that was offline up to a fortnight (rule 16).
 SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
 COLUMNS = ("person", "created_at", *(name for name in HASHED if "(" not in name))
 _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{name}::VARCHAR" for name in HASHED)
@@ -48,7 +48,7 @@ TOTALS = pa.schema(
         ("question_id", pa.string()),
     ]
 )
-ADDED = f"""
+SUMMED_TOTALS = f"""
 WITH parts AS (
   SELECT coalesce(person, '') AS person, count(*) AS answers,
     sum(md5_number_lower(concat({_TEXTS}))::HUGEINT) AS digest,
@@ -67,7 +67,7 @@ class SettledAnswers:
     """The totals of all partitions up to a date."""
 
     table: pa.Table  # with the columns TOTALS
-    until: date | None = None  # None: none is settled
+    until: date | None = None  # None: no partition is settled
 
 
 def answer_totals(objects: Objects, today: date) -> pa.Table:
@@ -90,11 +90,11 @@ def _add_later(
     rows = curated_files.reader(objects, "responses", COLUMNS, files=later)
     db = connect()
     with arrow_table(db, "settled", settled.table), arrow_table(db, "responses", rows):
-        return query(db, ADDED).cast(TOTALS)
+        return query(db, SUMMED_TOTALS).cast(TOTALS)
 
 
 def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
-    """Return the stored totals, if they were made from these files; otherwise start from nothing."""
+    """Return the stored totals. They are empty if none are stored, or if they were made from other files."""
     try:
         table = pq.read_table(BytesIO(objects.get(SETTLED_ANSWERS)))
     except NoObject:
@@ -112,8 +112,8 @@ def _save(objects: Objects, table: pa.Table, files: list[StoredObject], until: d
 
 
 def _metadata(files: list[StoredObject], until: date) -> dict[str, str]:
-    """Return what the settled totals follow from: the files up to a date, and the statement."""
-    made_by = hashlib.sha256(f"{ADDED}\0{TOTALS}".encode()).hexdigest()
+    """Return the origin of the settled totals: the files up to a date, and the statement."""
+    made_by = hashlib.sha256(f"{SUMMED_TOTALS}\0{TOTALS}".encode()).hexdigest()
     return {
         "until": until.isoformat(),
         "files": etags_digest({"responses": files}, until),

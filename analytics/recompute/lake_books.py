@@ -22,8 +22,8 @@ Rows = Sequence[Mapping[str, Any]]
 def lake_books(objects: Objects) -> Books:
     """Return the published versions. While the lake has no version 1, the shipped book is version 1.
 
-    The books are without contracts and rewards, because the lake has neither. A book whose row in the lake
-    does not say the expiry is without it. Its events say what expires when.
+    The books have no contracts and no rewards, because the lake has neither. A book has no rule of expiry if
+    its row in the lake has none. Then its events say when their points expire.
     """
     rows: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
     for batch in curated_files.reader(objects, RULES.name, COLUMNS):
@@ -43,10 +43,11 @@ def _version(number: int, rows: Rows) -> Version:
 
 def _book(rows: Rows) -> Book:
     texts = [row["document"] for row in rows if row["kind"] == BOOK and row["document"]]
-    rest = json.loads(texts[0]) if texts else {}
+    sections = json.loads(texts[0]) if texts else {}
+    with_expiry = {"event_types": {}, "expiry": sections["expiry"]} if "expiry" in sections else None
     return replace(
         book_of(rows),
-        freezes=FreezeRules(**rest["freezes"]) if "freezes" in rest else NO_FREEZES,
-        expiry=read_book({"event_types": {}, "expiry": rest["expiry"]}).expiry if "expiry" in rest else None,
-        pauses=PauseRules(**rest["pauses"]) if "pauses" in rest else NO_PAUSES,
+        freezes=FreezeRules(**sections["freezes"]) if "freezes" in sections else NO_FREEZES,
+        expiry=read_book(with_expiry).expiry if with_expiry else None,
+        pauses=PauseRules(**sections["pauses"]) if "pauses" in sections else NO_PAUSES,
     )

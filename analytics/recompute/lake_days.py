@@ -1,4 +1,4 @@
-"""The days that the curated ledger leads to, by the rules: what DailyActivity must hold."""
+"""Computes the items that DailyActivity must have, from the curated ledger, by the rules."""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -12,58 +12,58 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import arrow_table, connect
-from analytics.recompute.recompute import READ, values_of
+from analytics.recompute.recompute import READ_AS, values_of
 from analytics.recompute.user_fold import ENTRY, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EARNING
 
-# The columns of an entry that a day depends on. The others are left out, because the entries of all dates
-# that are read are in memory.
+# The columns of an entry on which a day depends. Other columns are not read, because all entries that are
+# read are in memory at once.
 COLUMNS = (
     *("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date"),
     *("cap", "is_passive", "expires_on", "measures"),
 )
-EARNED = "kind IN (" + ", ".join(f"'{kind}'" for kind in sorted(EARNING)) + ")"
+IS_EARNING = "kind IN (" + ", ".join(f"'{kind}'" for kind in sorted(EARNING)) + ")"
 ENTRIES = f"""
-SELECT {", ".join(READ.get(name, name) if name in COLUMNS else "NULL" for name in ENTRY)} FROM ledger
-WHERE {EARNED} AND activity_date IS NOT NULL ORDER BY account_id, ledger.created_at
+SELECT {", ".join(READ_AS.get(name, name) if name in COLUMNS else "NULL" for name in ENTRY)} FROM ledger
+WHERE {IS_EARNING} AND activity_date IS NOT NULL ORDER BY account_id, ledger.created_at
 """  # noqa: S608 (no input)
-BETWEEN = "CREATE TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
-# Events arrive up to 72 hours late. The zones add a day, and so does an entry that waits for its account. A
-# user with later ones (rule 16, backfills) is looked at closely.
+ENTRIES_BETWEEN = "CREATE TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
+# Events arrive up to 72 hours late. The zones add a day, and so does an entry that waits for its account. If
+# a user has later events (rule 16, backfills), the user is examined with the whole ledger.
 EARNED_WITHIN = timedelta(days=5)
 TOUCHED = f"""
 CREATE TABLE touched AS SELECT DISTINCT account_id, activity_date FROM entries
-WHERE {EARNED} AND created_at >= ? AND activity_date IS NOT NULL
+WHERE {IS_EARNING} AND created_at >= ? AND activity_date IS NOT NULL
 """  # noqa: S608 (no input)
-OF_TOUCHED = """
+ENTRIES_OF_TOUCHED = """
 CREATE TABLE ledger AS FROM entries
 SEMI JOIN (FROM touched WHERE activity_date >= ?) AS recent USING (account_id, activity_date)
 """
-LONG_AGO = "SELECT DISTINCT account_id FROM touched WHERE activity_date < ?"
+USERS_OF_OLD_DATES = "SELECT DISTINCT account_id FROM touched WHERE activity_date < ?"
 
 
 def days_between(objects: Objects, first: date, last: date, share: UserShare = ALL) -> Iterator[Day]:
     """Yield the days of a share's users from one date to another, both included, user by user."""
     with arrow_table(db := connect(), "read", _entries(objects, first, share)):
-        db.execute(BETWEEN, [first, last])
+        db.execute(ENTRIES_BETWEEN, [first, last])
     yield from _days(db)
 
 
 def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> tuple[Iterator[Day], set[str]]:
     """Return the days of a share's users that entries since an instant have changed, user by user.
 
-    Also returns the users who have earned for a date so long ago that other entries of that date may lie in
+    Also returns the users who have earned points for an older date: other entries of that date may be in
     partitions that are not read here.
     """
     oldest = since.date() - EARNED_WITHIN
     with arrow_table(db := connect(), "read", _entries(objects, oldest, share)):
         db.execute("CREATE TABLE entries AS FROM read")
     db.execute(TOUCHED, [since])
-    db.execute(OF_TOUCHED, [oldest])
-    return _days(db), {user for (user,) in db.execute(LONG_AGO, [oldest]).fetchall()}
+    db.execute(ENTRIES_OF_TOUCHED, [oldest])
+    return _days(db), {user for (user,) in db.execute(USERS_OF_OLD_DATES, [oldest]).fetchall()}
 
 
 def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchReader:
@@ -76,5 +76,5 @@ def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchR
 def _days(db: duckdb.DuckDBPyConnection) -> Iterator[Day]:
     """Yield the days of the entries in the table `ledger`."""
     entries: Iterator[Any] = map(entry_of, values_of(db, ENTRIES))
-    for _, of_account in groupby(entries, key=attrgetter("account_id")):
-        yield from days_with_entries({}, of_account).values()
+    for _, account_entries in groupby(entries, key=attrgetter("account_id")):
+        yield from days_with_entries({}, account_entries).values()

@@ -20,8 +20,8 @@ from rules.engagement.streak import Cover, Streak
 from rules.lake.entities import ENTITIES
 
 RESULT = "streaks.parquet"  # of a run and a share
-# From last_activity_date to digest the rules have computed the columns. The others are the settings of the
-# newest profile, which cannot be computed from anything else.
+# The rules compute the columns from last_activity_date to digest. The columns after them are the settings of
+# the newest profile, which follow from nothing else.
 ROWS = pa.schema(
     [
         ("user_id", pa.string()),
@@ -41,25 +41,26 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class LakeUser:
-    """What the lake says of one user."""
+    """One user's figures and settings, as the lake has them."""
 
     streak: Streak | None
     total_points: int  # ever earned
     balance: int
-    head: str | None  # head, seq: of the newest ledger entry; None if the lake has no entry
-    seq: int | None
-    entries: int  # how many the ledger has; of all of them: points, digest
-    points: int
-    digest: int
+    head: str | None  # created_at of the newest ledger entry; None if the lake has no entry
+    seq: int | None  # of that entry
+    entries: int  # the number of ledger entries
+    points: int  # the sum of all entries
+    digest: int  # of all entries
     is_sound: bool  # the entries are complete, and their points add up to the balance
-    version: int | None  # of the newest profile, as all below; None if the lake has no profile
+    # The fields from here on are those of the newest profile.
+    version: int | None  # None if the lake has no profile
     zone: str | None
     chosen: str | None  # the zone that the user has set
-    pauses: str | None  # pauses, skipped, opening: texts (see user_fold)
-    skipped: str | None
+    pauses: str | None  # text, see user_fold.pauses_of
+    skipped: str | None  # text, see user_fold.dates_of
     review: bool
     updated_at: datetime | None
-    opening: str | None = None
+    opening: str | None = None  # text, see user_fold.opening_of
 
     @property
     def cover(self) -> Cover:

@@ -1,7 +1,7 @@
-"""Whether all users have earned what the book says, recomputed from the whole lake.
+"""Checks whether all users have earned the points of the book, recomputed from the whole lake.
 
-The statement is that of facts.user_point_weeks, run by DuckDB in a temporary file. A night does not do this.
-It asks the warehouse, and judges the accounts that it looks at (rules.engagement.points).
+DuckDB runs the statement of facts.user_point_weeks in a temporary file. A night does not do this: it asks the
+warehouse, and checks the accounts that it examines (rules.engagement.points).
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from rules.lake.entities import ENTITIES
 
 # ruff: noqa: S608 (names of our own)
 WEEKS = "facts.user_point_weeks"
-NUMBER = f"SELECT COUNT(*) AS number FROM {WEEKS}"
+COUNT = f"SELECT COUNT(*) AS number FROM {WEEKS}"
 DIFFERING = f"""
 SELECT user_id, week_start, points_by_book, points_by_events, points_in_ledger FROM {WEEKS}
 WHERE points_by_book <> points_in_ledger OR points_by_events <> points_in_ledger ORDER BY user_id, week_start
@@ -27,7 +27,7 @@ WHERE points_by_book <> points_in_ledger OR points_by_events <> points_in_ledger
 
 
 def differing_weeks(objects: Objects) -> tuple[int, list[dict[str, Any]]]:
-    """Return how many weeks of users there are, and those whose three sums are not equal, by user and week.
+    """Return the number of users' weeks, and the weeks whose three sums differ, by user and week.
 
     A row has user_id, week_start (a Monday), points_by_book, points_by_events and points_in_ledger.
     """
@@ -40,7 +40,7 @@ def differing_weeks(objects: Objects) -> tuple[int, list[dict[str, Any]]]:
             for entity in entities_of(weeks, all_models):
                 _load(warehouse, objects, entity)
             build(warehouse, {WEEKS, *(ancestor.name for ancestor in ancestors(weeks, all_models))})
-            return int(warehouse.rows(NUMBER)[0]["number"]), warehouse.rows(DIFFERING)
+            return int(warehouse.rows(COUNT)[0]["number"]), warehouse.rows(DIFFERING)
 
 
 def _load(warehouse: DuckWarehouse, objects: Objects, entity: str) -> None:

@@ -1,8 +1,8 @@
-"""The fold of one account from the lake's rows, by the rules.
+"""Folds one account from the lake's rows, by the rules.
 
-A night goes on with the fold of the night before. It has the ledger's figures up to an entry, the streak up
-to a date, and the active dates after that date. An entry of an older date cannot be added, nor can a pause
-that reaches back: then the account is folded from its first entry.
+A night continues the fold of the night before. It has the ledger's figures up to an entry, the streak up to a
+date (it is *settled* up to there), and the active dates after that date. An entry of an older date cannot be
+added, nor can a pause that reaches further back. Then the account is folded from its first entry.
 """
 
 import json
@@ -20,12 +20,12 @@ from rules.engagement.reconciliation import DIGEST_BITS, digest_of
 from rules.engagement.streak import Checkpoint, Cover, Streak, cover_until, fold, is_still_settled, lapse_date
 
 Row = Mapping[str, Any]
-# The columns of a profile's row that no ledger has.
+# The columns of a profile's row that do not follow from the ledger.
 SETTINGS = (
     *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
     *("archived_until", "opening"),
 )
-# The columns of an entry's row that an entry is made of, in the order of `entry_of`.
+# The columns of a row from which `entry_of` makes an entry, in this order.
 ENTRY = (
     *("account_id", "created_at", "seq", "balance", "kind", "points", "event_id", "event_type"),
     *("activity_date", "reward_id", "reverses", "freeze", "freeze_date", "rules_version", "cap"),
@@ -37,13 +37,14 @@ cap_of = lru_cache(1024)(Cap.of)  # millions of entries have few different caps
 
 
 class AllEntriesNeeded(Exception):
-    """The fold cannot go on from where it is: the account must be folded from its first entry."""
+    """The fold cannot be continued: the account must be folded from its first entry."""
 
 
 def entry_of(values: Sequence[Any]) -> Entry:
-    """Return the entry of a row. values: by ENTRY; instants are stamps, dates are ISO texts.
+    """Return the entry of a row. values: those of the columns ENTRY; instants are stamps, dates ISO texts.
 
-    If a row cannot be an entry of ours, only its points are taken. So it differs from the ledger's entry.
+    If a row cannot be an entry that this system has written, only its points are taken. So it differs from
+    the ledger's entry, and the comparison finds it.
     """
     account_id, created_at, seq, balance, kind, points, event_id, event_type, day = values[:9]
     reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *last_fields = values[9:]
@@ -76,20 +77,20 @@ def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
 
 @dataclass(slots=True)
 class UserFold:
-    """An account, as far as its rows have been added."""
+    """The fold of an account over the rows that were added."""
 
     user_id: str
-    seq: int | None = None  # seq, head, balance: of the newest entry; None: there is no entry
-    head: str | None = None
-    balance: int = 0
-    entries: int = 0  # how many; points, earned and digest are of all of them
-    points: int = 0
-    earned: int = 0
-    digest: int = 0
+    seq: int | None = None  # of the newest entry; None: there is no entry
+    head: str | None = None  # created_at of the newest entry
+    balance: int = 0  # after the newest entry
+    entries: int = 0  # the number of entries
+    points: int = 0  # the sum of all entries
+    earned: int = 0  # the sum of the entries that earn
+    digest: int = 0  # of all entries
     is_sound: bool = True  # the entries are numbered 0, 1, 2 ... and the points add up to the balances
     freezes: tuple[tuple[date, int], ...] = ()  # see Cover
     settled: Streak | None = None  # the streak up to settled_on, by the cover settled_cover
-    settled_on: date | None = None  # None: nothing is settled
+    settled_on: date | None = None  # None: the streak is not settled up to any date
     settled_cover: Cover = field(default_factory=Cover)
     active: dict[date, int] = field(default_factory=dict)  # later date -> how many events make it active
     settings: dict[str, Any] = field(default_factory=dict)  # of the newest profile, with all pauses ever
@@ -121,17 +122,17 @@ class UserFold:
         """Take the settings of newer versions of the profile, in the order of versions.
 
         A version with an archive lacks the pauses that ended more than a year before archived_until. Older
-        versions have them, so they are kept from there.
+        versions have these pauses, so they are added.
         """
         for row in rows:
             all_pauses = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
             is_newer = row["version"] >= self.settings.get("version", row["version"])
             newest = row if is_newer else self.settings
-            until, in_newest = newest["archived_until"], set(pauses_of(newest["pauses"]))
+            until, newest_pauses = newest["archived_until"], set(pauses_of(newest["pauses"]))
             archived = {(first, last) for first, last in all_pauses if until and is_old_pause(last, until)}
             self.settings = {name: newest[name] for name in SETTINGS}
-            if not archived <= in_newest:
-                spans = sorted(in_newest | archived)
+            if not archived <= newest_pauses:
+                spans = sorted(newest_pauses | archived)
                 self.settings["pauses"] = ",".join(f"{first}/{last}" for first, last in spans)
 
     @property
@@ -142,7 +143,7 @@ class UserFold:
         return Cover(self.freezes, pauses, skipped, opening=opening_of(self.settings.get("opening")))
 
     def streak(self, until: date = date.max) -> Streak | None:
-        """Return the streak of all dates up to one. Raises AllEntriesNeeded."""
+        """Return the streak of all active dates up to `until`. Raises AllEntriesNeeded."""
         cover = self.cover
         if self.settled_on and not is_still_settled(
             self.settled, self.settled_cover, cover_until(cover, self.settled_on)
@@ -187,7 +188,7 @@ class UserFold:
 
     @property
     def state(self) -> str:
-        """What a later night needs besides the row, as JSON."""
+        """The values of the fold that the row does not have, as JSON for a later night."""
         streak, cover = self.settled, self.settled_cover
         state = {
             "freezes": self.freezes,
@@ -206,7 +207,7 @@ class UserFold:
 
     @classmethod
     def of(cls, row: Row) -> "UserFold":
-        """Return the fold of a row that `row` has made, with its `state`."""
+        """Return the fold again. row: the answer of `row`, with the column `state`."""
         state, has_ledger = json.loads(row["state"]), row["ledger_head"] is not None
         return cls(
             user_id=row["user_id"],

@@ -1,8 +1,8 @@
-"""Compares the recompute from the lake with the warehouse's, which is a model in SQL.
+"""Compares the recompute from the lake with the warehouse's recompute, which is a model in SQL.
 
 First it compares sums over 4,096 groups of users. Then it compares user by user in the groups whose sums
-differ. So if one user differs, few others are read. Groups are made by a part of a hash of the id, because
-all ids may begin with the same characters.
+differ. So if one user differs, few others are read. A user's group is a part of a hash of the id, because all
+ids may begin with the same characters.
 """
 
 from collections.abc import Iterable
@@ -25,11 +25,12 @@ COLUMNS = (
     "total_bestie_points",
     "balance",
 )
-OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
-GROUPS_MAX = 20
+LAKE_TABLE = "recomputed"  # in DuckDB, with the users of one share as the lake has them
+WAREHOUSE_MODEL = "marts.streaks_recomputed"
+GROUPS_MAX = 20  # the users of at most so many groups are compared
 GROUP = f"SUBSTRING(MD5(user_id), 1, {SHARE_DIGITS})"
-# DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
-# the sums would be equal.
+# DuckDB and Redshift both run this statement. It has a blind spot: if two users of one group had each other's
+# figures, the sums would be equal.
 SUMS = f"""
 SELECT {GROUP} AS user_group, COUNT(*) AS users,
   SUM(COALESCE(current_streak, 0)) AS current_days, SUM(COALESCE(longest_streak, 0)) AS longest_days,
@@ -38,7 +39,7 @@ SELECT {GROUP} AS user_group, COUNT(*) AS users,
   SUM(COALESCE(last_activity_date - CAST('1970-01-01' AS DATE), 0)) AS last_days
 FROM {{table}} GROUP BY {GROUP}
 """  # noqa: S608 (no input)
-WAREHOUSE_USERS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{groups}})"  # noqa: S608 (no input)
+USERS_OF_GROUPS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{groups}})"  # noqa: S608 (no input)
 Row = tuple[Any, ...]
 Rows = list[dict[str, Any]]
 
@@ -49,7 +50,7 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
     recomputed: shares of the users, one after the other; users of other shares are not compared. A row has
     user_id, lake and warehouse (COLUMNS as texts, or None for no such user). Raises StatementFailed.
     """
-    warehouse_sums = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
+    warehouse_sums = _by_first(warehouse.rows(SUMS.format(table=WAREHOUSE_MODEL)))
     lake_users: dict[str, Row] = {}
     groups: list[str] = []
     for share, table in recomputed:
@@ -59,7 +60,7 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
         lake_users |= users
     if not groups:
         return []
-    warehouse_users = _by_first(warehouse.rows(_users_statement(THEIRS, groups)))
+    warehouse_users = _by_first(warehouse.rows(_users_statement(WAREHOUSE_MODEL, groups)))
     return [
         {"user_id": user, "lake": lake_users.get(user), "warehouse": warehouse_users.get(user)}
         for user in sorted(lake_users.keys() | warehouse_users.keys())
@@ -69,13 +70,13 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
 
 def _users_statement(table: str, groups: Iterable[str]) -> str:
     """Return the statement that reads the users of some groups."""
-    return WAREHOUSE_USERS.format(
+    return USERS_OF_GROUPS.format(
         columns=", ".join(COLUMNS), table=table, groups=", ".join(map(literal, groups))
     )
 
 
 def _is_in(group: str, share: UserShare) -> bool:
-    """Whether a group is of a share. No group has users of two shares."""
+    """Whether the users of a group are in a share. No group has users of two shares."""
     return share_of_digits(group, share.of) == share.number
 
 
@@ -84,20 +85,22 @@ def _differing_users(
 ) -> tuple[list[str], dict[str, Row]]:
     """Return the first groups of a share whose sums differ, and their users as the lake has them."""
     db = connect()
-    # The share also has users of whom the lake knows settings alone. The warehouse's model leaves them out.
+    # The share also has users of whom the lake has only settings. The warehouse's model leaves them out.
     has_figures = pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
-    with arrow_table(db, OURS, table.filter(has_figures)):
-        lake_sums = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
+    with arrow_table(db, LAKE_TABLE, table.filter(has_figures)):
+        lake_sums = _by_first(query(db, SUMS.format(table=LAKE_TABLE)).to_pylist())
         all_groups = sorted(lake_sums.keys() | warehouse_sums.keys())
-        differing = [group for group in all_groups if lake_sums.get(group) != warehouse_sums.get(group)]
-        groups = differing[:groups_max]
+        differing_groups = [
+            group for group in all_groups if lake_sums.get(group) != warehouse_sums.get(group)
+        ]
+        groups = differing_groups[:groups_max]
         if not groups:
             return [], {}
-        return groups, _by_first(query(db, _users_statement(OURS, groups)).to_pylist())
+        return groups, _by_first(query(db, _users_statement(LAKE_TABLE, groups)).to_pylist())
 
 
 def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:
-    """Index rows by their first column. The others become text, as the Data API may answer with text."""
+    """Return rows by their first column. All values become text: the Data API may answer with text."""
     by_first = {}
     for row in rows:
         first, *rest = row.values()

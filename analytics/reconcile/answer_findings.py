@@ -1,4 +1,4 @@
-"""What a night found of people who answer: as the run stores it, and as its report shows it."""
+"""A night's findings about people who answer: as the run stores them, and as its report shows them."""
 
 import json
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ LISTS = ("differences", "disagreements", "uncounted")  # what the report lists o
 
 @dataclass(slots=True)
 class AnswerFindings:
-    """What a night found of people who answer.
+    """A night's findings about people who answer.
 
     A person's name is the fingerprint hash of the stats, or the pseudonym if the table lacks the person.
     """
 
     people: int = 0
-    looked_at: int = 0  # how many people
-    different: list[str] = field(default_factory=list)  # people, as the next three lists
+    looked_at: int = 0  # the number of people who were examined
+    different: list[str] = field(default_factory=list)  # people; so are the next three lists
     unrepaired: list[str] = field(default_factory=list)
     contended: list[str] = field(default_factory=list)  # people whose stats others kept changing
     uncounted: list[str] = field(default_factory=list)  # people with answers that should have been counted
     differences: list[Difference] = field(default_factory=list)
-    # (person, how lake and table differ); nothing of these people is repaired
+    # (person, how lake and table differ). No stats of these people are repaired.
     disagreements: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, fingerprint_hash: str, verdict: PersonVerdict) -> None:
@@ -62,7 +62,7 @@ class AnswerFindings:
 
 
 def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
-    """Return what a run has found: `counts`, and the first listed_max of each of LISTS.
+    """Return a run's findings: `counts`, and the first listed_max of each of LISTS.
 
     All of them are empty if the run ended before it compared answers.
     """

@@ -32,15 +32,15 @@ ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # retu
 
 @dataclass(slots=True)
 class ProfileScan:
-    """What a pass over the profiles found."""
+    """The result of a pass over the profiles."""
 
     seen: set[str] = field(default_factory=set)  # users with a profile
-    candidates: set[str] = field(default_factory=set)  # users to look at closely
+    candidates: set[str] = field(default_factory=set)  # users to examine
     lapsed: list[Item] = field(default_factory=list)  # profiles to take out of the leaderboard's index
-    in_flight: int = 0  # how many profiles count entries that are not in the lake yet
+    in_flight: int = 0  # the number of profiles that count entries that are not in the lake yet
 
     def add(self, other: "ProfileScan") -> None:
-        """Add what another part of the table showed."""
+        """Add the result of another part of the table."""
         self.seen |= other.seen
         self.candidates |= other.candidates
         self.lapsed += other.lapsed
@@ -50,9 +50,9 @@ class ProfileScan:
 def scan_profiles(
     scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, shards: int, now: datetime
 ) -> ProfileScan:
-    """Look at every profile of some parts of the table once.
+    """Scan the profiles of some parts of the table.
 
-    expected: users of whom the lake has something. One of them without a profile is a candidate, too.
+    expected: users whom the lake knows. One of them without a profile is a candidate, too.
     shards: of a region in the leaderboard's index.
     """
 
@@ -77,7 +77,7 @@ def in_parallel(work: Callable[[PartT], ResultT], parts: Iterable[PartT]) -> lis
 
 
 def _scan_profile(result: ProfileScan, stored: Item, lake: LakeUsers, shards: int, now: datetime) -> None:
-    """Add what one profile shows to a result."""
+    """Add one profile to a result."""
     user_id = stored["user_id"]["S"]
     result.seen.add(user_id)
     user = lake.user(user_id)
@@ -96,7 +96,7 @@ def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
 
 
 def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
-    """Whether a profile says what the lake says, and its item is exactly what this system would write."""
+    """Whether a profile agrees with the lake, and its item is exactly as this system would write it."""
     profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
@@ -114,7 +114,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
 
 
 def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -> bool:
-    """Whether an item is what this system writes for the profile. A lapsed streak may have two forms."""
+    """Whether this system has written an item for the profile. A lapsed streak may have two forms."""
     attributes = profile_attributes(profile, shards)
     if stored == encode_item(attributes):
         return True
@@ -123,7 +123,7 @@ def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -
 
 
 def users_of_other_days(days: Iterable[Day], read: ReadDays) -> set[str]:
-    """Return the users of whom DailyActivity lacks one of these days, or has it differently."""
+    """Return the users for whom DailyActivity lacks one of these days, or has another item of it."""
     users: set[str] = set()
     for batch in chunks(days, DAYS_AT_ONCE):
         expected = {(day.user_id, day.activity_date.isoformat()): day_item(day) for day in batch}

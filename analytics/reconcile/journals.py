@@ -1,18 +1,30 @@
-"""A user's journal: as the ledger has it, even if it is damaged, and as the lake has it."""
+"""A user's journal, as the ledger has it and as the lake has it; and the items that follow from it.
+
+A *lowered* item of a profile shows 0 as its streak, has the length in `run_length`, and is not in the
+leaderboard's index. A sweep lowers an item some time after its streak has lapsed. So an item with a lapsed
+streak is right before and after it is lowered.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 
-from adapters.engagement.account_items import day_attributes, day_from
+from adapters.engagement.account_items import (
+    ARCHIVE,
+    day_attributes,
+    day_from,
+    lapsed_attributes,
+    profile_attributes,
+)
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
 from analytics.recompute.lake_users import LakeUser
-from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.differences import Difference, differences
+from analytics.reconcile.profile_settings import UNREADABLE, archive_mark, readable_profile
 from rules.book.book import Books
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.archive import Archive
+from rules.engagement.archive import Archive, archive_streak
 from rules.engagement.ledger import Entry
 from rules.engagement.points import weeks_by_book
 from rules.engagement.reconciliation import (
@@ -22,10 +34,13 @@ from rules.engagement.reconciliation import (
     chain_faults,
     days_of,
     entries_up_to,
+    has_lapsed,
+    is_behind,
     profile_of,
 )
 
-# The fields of a draft that are texts, where an entry has them.
+PROFILES, DAYS = "UserStreaks", "DailyActivity"
+# The fields of a draft that are texts or None.
 TEXTS = (
     *("event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze_date"),
     *("expires_on", "held_at", "reason", "brand", "measures"),
@@ -44,9 +59,10 @@ class UserView:
     # journal, and are not in it.
     settings: Profile
     needs_profile: bool  # whether there must be a profile
+    shards: int  # of the leaderboard's index
     archive: Archive | None = None  # of the profile, if it has one that can be read
     faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
-    unproven: Sequence[str] = ()  # what its hashes, or those of the last root, say against it
+    unproven: Sequence[str] = ()  # how its hashes, or those of the last root, contradict it, in words
 
     @property
     def is_unreadable(self) -> bool:
@@ -64,12 +80,85 @@ class UserView:
             return None
         return profile_of(self.settings, entries_up_to(self.entries, place))
 
-    def counted_days(self) -> dict[str, ProjectionState]:
+    def item_differences(self, now: datetime) -> list[Difference]:
+        """Return in what the stored items differ from what the whole journal says."""
+        expected_profile = self._right_item(self.head, now)
+        of_profile = differences(self.user_id, PROFILES, "", self.profile, expected_profile)
+        of_days: list[Difference] = []
+        expected_days = days_of(self.entries)
+        for when in sorted(expected_days.keys() | self.days.keys()):
+            expected_day = day_item(expected_days.get(when))
+            of_days += differences(self.user_id, DAYS, when, self.days.get(when), expected_day)
+        return [*of_profile, *self._archive_differences(), *of_days]
+
+    def has_right_profile(self, now: datetime) -> bool:
+        """Whether the stored profile and its archive are what the whole journal says."""
+        return self._right_item(self.head, now) == self.profile and not self._archive_differences()
+
+    def items_are_behind(self, now: datetime) -> bool:
+        """Whether all items are right as of earlier entries of the journal."""
+        profile = self._counted_profile(self.profile, now) if self.profile else None
+        return is_behind(self.entries, profile, self._counted_days(), bool(self.settings.version))
+
+    def item_to_store(self, profile: Profile, now: datetime) -> Item:
+        """Return the item of a profile that takes the place of the stored one.
+
+        A lapsed streak is lowered if the stored item is lowered or missing. If the stored item still shows
+        the lapsed streak, the new one does, too: the sweep lowers it.
+        """
+        attributes = profile_attributes(profile, self.shards)
+        stored = self.profile
+        shows_no_streak = stored is None or "run_length" in stored or "current_streak" not in stored
+        if shows_no_streak and has_lapsed(attributes.get("lapses_at"), now):
+            attributes = lapsed_attributes(attributes)
+        return encode_item(attributes)
+
+    def _right_item(self, place: str, now: datetime) -> Item | None:
+        """Return the profile's item as of a place in the journal, lowered and archived as the stored one is.
+
+        Returns None where there must be no profile.
+        """
+        profile = self.expected_profile(place)
+        if profile is None:
+            return None
+        attributes = profile_attributes(_as_archived(profile, self.profile), self.shards)
+        is_lowered = self.profile is not None and "run_length" in self.profile
+        if is_lowered and has_lapsed(attributes.get("lapses_at"), now):
+            attributes = lapsed_attributes(attributes)
+        return encode_item(attributes)
+
+    def _archive_differences(self) -> list[Difference]:
+        """Return one difference if the archive is not the one that the stored profile names, or none."""
+        mark = archive_mark(self.profile)
+        digest = self.archive.digest if self.archive else None
+        if mark is None or mark.digest == digest:
+            return []
+        return [Difference(self.user_id, DAYS, ARCHIVE, "packed", digest, mark.digest)]
+
+    def _counted_profile(self, stored: Item, now: datetime) -> ProjectionState:
+        """Return up to which entry the stored profile counts, and whether it is right as of that entry."""
+        profile = readable_profile(stored)
+        if profile is None:
+            return WRONG_STATE
+        place = profile.head.created_at if profile.head else ""
+        is_right = self._right_item(place, now) == stored and not self._archive_differences()
+        return ProjectionState(place, is_right)
+
+    def _counted_days(self) -> dict[str, ProjectionState]:
         """Return up to which entry each stored day counts, and whether it is right as of that entry."""
         by_date: dict[str, list[Entry]] = {}
         for entry in self.entries:
             by_date.setdefault(entry.draft.activity_date or "", []).append(entry)
         return {when: _counted_day(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
+
+
+def _as_archived(profile: Profile, stored: Item | None) -> Profile:
+    """Return a whole profile with as much in the archive as the stored one has, if that is possible."""
+    mark = archive_mark(stored)
+    if mark is None or profile.streak is None or mark.until >= profile.streak.last:
+        return profile
+    (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
+    return replace(profile, streak=streak, cover=cover)
 
 
 def _counted_day(stored: Item, when: str, entries: Sequence[Entry]) -> ProjectionState:
@@ -135,10 +224,10 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
     )
 
 
-def weeks_unlike_book(view: UserView, books: Callable[[], Books]) -> list[str]:
+def weeks_unlike_book(entries: Sequence[Entry], books: Callable[[], Books]) -> list[str]:
     """Return a sentence for each week of a journal whose points differ from those by the book of rules."""
     try:
-        weeks = weeks_by_book((entry.draft for entry in view.entries), books())
+        weeks = weeks_by_book((entry.draft for entry in entries), books())
     except UNREADABLE as error:
         return [f"an entry lacks what the book needs to judge its event: {error}"]
     return [

@@ -1,8 +1,9 @@
-"""Repair of leads whose features are not what their events say.
+"""Repairs leads whose features do not follow from their events.
 
-The warehouse names them (marts.lead_quality), a hundred a night at most. The deployed processor rebuilds them
-from the stored events, on condition that nobody has changed a lead meanwhile. If lake and table hold other
-events of a lead, nobody knows which are right: the report names it, and nothing is done.
+The warehouse names these leads (marts.lead_quality), at most a hundred a night. The deployed processor
+rebuilds their features from the stored events, on condition that nobody has changed a lead meanwhile. If
+lake and table have different events of a lead, nobody knows which are right. Then the report names the lead,
+and nothing is changed.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.entities import LEAD_EVENTS, row_of
 from rules.leads.lead_events import LeadEvent, to_item
 
-# What features follow from, and what tells two events apart.
+# The columns that features depend on, and those that identify an event.
 COMPARED = (
     *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
@@ -42,27 +43,27 @@ class LeadRepair:
     warehouse: Warehouse
     events: LeadEventStore
     queue: FeatureQueue
-    repair: bool  # False: a dry run, nothing is asked for
-    items: LeadItems | None = None  # None: only the leads that the warehouse names are looked at
+    may_repair: bool  # False: a dry run, which asks for no rebuild
+    items: LeadItems | None = None  # None: only the leads that the warehouse names are repaired
 
     def ask(self, leads: Sequence[Row], now: datetime) -> list[dict[str, Any]]:
-        """Ask for the features of leads anew; returns for each `lead`, `features` and the `outcome` in words.
+        """Ask for rebuilds of leads; returns `lead`, `features` and the `outcome` in words, for each lead.
 
-        leads: rows of marts.lead_quality. Leads whose items are not as they were written (lead_items.py) are
-        added. Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        leads: rows of marts.lead_quality. Leads whose items were changed by hand (lead_items.py) are added.
+        Raises StatementFailed, and RefreshUnsent if SQS refuses.
         """
         wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
         doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}
         doubts |= {row[LEAD]: row["doubt"] for row in wrong_items if row["doubt"]}
-        if self.repair:
-            provable = {lead for lead, doubt in doubts.items() if not doubt}
-            anew = provable & {row[LEAD] for row in wrong_items}
-            self.queue.request_rebuild(sorted(provable - anew))
-            self.queue.request_rebuild(sorted(anew), ignores_stored=True)
+        if self.may_repair:
+            undoubted = {lead for lead, doubt in doubts.items() if not doubt}
+            with_wrong_items = undoubted & {row[LEAD] for row in wrong_items}
+            self.queue.request_rebuild(sorted(undoubted - with_wrong_items))
+            self.queue.request_rebuild(sorted(with_wrong_items), ignores_stored=True)
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}
-        outcome = "asked for anew" if self.repair else "a dry run"
+        outcome = "asked for anew" if self.may_repair else "a dry run"
         return [
             {"lead": lead, "features": features[lead], "outcome": doubt or outcome}
             for lead, doubt in doubts.items()
@@ -81,12 +82,14 @@ class LeadRepair:
         table = events_of(row for row in rows if "unreadable" not in row)
         if lake == table:
             return ""
-        more, less = (lake - table).total(), (table - lake).total()
-        return f"the lake has {more} events that the table lacks, and lacks {less} that the table has"
+        only_lake, only_table = (lake - table).total(), (table - lake).total()
+        return (
+            f"the lake has {only_lake} events that the table lacks, and lacks {only_table} that the table has"
+        )
 
 
 def events_of(rows: Iterable[Row]) -> Events:
-    """Return what identifies each row's event, and what features follow from, as text."""
+    """Return the values of COMPARED of each row, as texts."""
     return Counter(tuple(as_text(row.get(name)) for name in COMPARED) for row in rows)
 
 

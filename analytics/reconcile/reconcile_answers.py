@@ -1,9 +1,10 @@
-"""Compares the stats of people who answer with their responses and the lake, and repairs what is provable.
+"""Compares the stats of people who answer with their responses and the lake, and repairs them.
 
-First all stats are scanned. A scan chooses the stats that differ from the lake's answers, are not stored as
-this system writes them, have changed since the last night, or whose turn it is (each once in 28 nights). Then
-the chosen stats are folded anew from the responses that are marked as counted. Stats that differ from that
-are repaired, unless lake and table contradict each other, or somebody writes them meanwhile.
+First all stats are scanned. The scan chooses stats that differ from the lake's answers, that are not stored
+as this system writes them, that have changed since the last night, or whose turn it is (each once in 28
+nights). Then the chosen stats are folded again from the responses that are marked as counted. If the stats
+differ from the fold, they are repaired, unless lake and table contradict each other, or somebody writes them
+meanwhile.
 """
 
 import json
@@ -31,9 +32,9 @@ from rules.turns import slice_of, slices_due
 def reconcile_answers(
     objects: Objects, run_id: str, reconciler: StatsReconciler, now: datetime, *, everybody: bool = False
 ) -> AnswerFindings:
-    """Compare all stats with the lake's answers, and look closely at those who need it.
+    """Compare all stats with the lake's answers, and examine those that may be wrong.
 
-    everybody: look at all closely.
+    everybody: examine all stats.
     """
     totals = answer_totals(objects, now.date())
     answers = {
@@ -69,7 +70,7 @@ class _Comparison:
     now: datetime
 
     def scan(self, last_compared_at: datetime | None) -> StatsScan:
-        """Look at all stats once. last_compared_at: None: choose all of them."""
+        """Scan all stats. last_compared_at: None: choose all of them."""
         if last_compared_at is None:
             since, slices = "", frozenset[int]()  # no stats were written before "", so none look right
         else:
@@ -91,7 +92,7 @@ class _Comparison:
         return total
 
     def choose_unknown(self, findings: AnswerFindings, scan: StatsScan, totals: Table) -> None:
-        """Choose people whom only the lake knows if the table has an answer of theirs; report the others.
+        """Choose people whom only the lake knows, if the table has an answer of theirs; report the others.
 
         totals: see answer_totals.
         """
@@ -104,22 +105,20 @@ class _Comparison:
                 scan.chosen.add(fingerprint_hash)
             else:
                 findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
-        for pseudonym in (
-            self.lake.rows.row_of_person.keys() - self.lake.answers.keys() - scan.known_pseudonyms
-        ):
+        with_stats = self.lake.rows.row_of_person.keys()
+        for pseudonym in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
             if not is_residue(pseudonym):
                 findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
 
     def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
-        """Look closely at all who were chosen, and add the verdicts to the findings.
+        """Examine the chosen stats, and add the verdicts to the findings.
 
-        Then look at those whose stats say that they have moved to one of them, though no answer shows it.
+        Then examine the stats that say that they have moved to one of these, though no answer shows it.
         """
         verdicts = self._examine(scan, scan.chosen)
-        # Where lake and table disagree, nothing is repaired, so the moves found there prove nothing about
-        # others.
-        sound = [verdict for verdict in verdicts.values() if not verdict.disagreement]
-        strangers = {stranger for verdict in sound for stranger in verdict.strangers}
+        # If lake and table disagree about a person, the person's moves prove nothing about others.
+        undisputed = [verdict for verdict in verdicts.values() if not verdict.disagreement]
+        strangers = {stranger for verdict in undisputed for stranger in verdict.strangers}
         verdicts |= self._examine(scan, strangers | scan.hash_in_circle(), are_strangers=True)
         findings.looked_at = len(verdicts)
         for fingerprint_hash, verdict in verdicts.items():

@@ -22,13 +22,12 @@ LISTED_MAX = 1000  # of each kind of finding, in the report for machines
 SHOWN_MAX = 50  # in a table of the report for people
 EMPTY_TABLE = "None."  # in the report for people; `streakline report` tells clean sections by it
 PARTITION = ("entity", "date", "hour", "why")
-# Who must be at fault where very many accounts are in a doubt.
-AT_FAULT = {
+# The likely fault if very many accounts are in a doubt
+FAULT_OF_DOUBT = {
     Doubt.LACKING: "the lake has lost something",
     Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
 }
 LEADS_MAX = 100
-DIFFERENCE_KEY = ("user_id", "table", "key")
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
@@ -40,9 +39,9 @@ class WarehousePart(TypedDict):
 
     error: Any  # why the work ended early; None: it did not
     not_done: list[dict[str, Any]]  # what, state, reason: loads, models and tests
-    lacks: dict[str, int]  # how many partitions it lacks, by entity
-    unread: str | None  # why the report could not ask it
-    quiet_since: str  # the run since which there is nothing to ask it; "": it was asked
+    lacks: dict[str, int]  # how many partitions the warehouse lacks, by entity
+    unread: str | None  # why the report could not ask the warehouse; None: it could
+    quiet_since: str  # the run since which there is nothing to ask; "": the warehouse was asked
 
 
 class Report(TypedDict):
@@ -51,18 +50,19 @@ class Report(TypedDict):
     run_id: str
     made_at: str
     error: Any  # why repair, or all of the run, ended early; None: it did not
-    counts: dict[str, int]  # of shares.findings.Findings, as all up to `root`
-    different: list[str]  # user ids, as the next two
+    # The fields from here to `root` are those of shares.findings.Findings.
+    counts: dict[str, int]
+    different: list[str]  # ids of users, as in the next three lists
     unrepaired: list[str]
     contended: list[str]
-    frozen: list[str]  # users whose redemptions wait for an admin
-    spared: dict[str, int]  # by doubt: how many do not wait, because they are too many
+    frozen: list[str]  # their redemptions wait for an admin
+    spared: dict[str, int]  # doubt -> how many redemptions do not wait, because the accounts are too many
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
-    ledger_and_lake: list[Any]  # (user, what): they disagree
+    ledger_and_lake: list[Any]  # disagreements of ledger and lake: (user, what)
     answer_stats: dict[str, Any]  # see answer_findings.short_result
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
-    leads: list[Any]  # whose features are not what their events say: lead, features, outcome
+    leads: list[Any]  # leads whose features do not follow from their events: lead, features, outcome
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
     warehouse: WarehousePart
     curation: list[dict[str, Any]]  # counts by entity, as the warehouse has them
@@ -70,15 +70,15 @@ class Report(TypedDict):
     odd_objects: list[dict[str, str]]  # objects of the lake that wait for an operator, with the reason
     spark: dict[str, Any] | None  # the outcome of the Glue job, if the night was handed to it
     failed_shares: list[dict[str, Any]]  # share, reason
-    rebuild: dict[str, Any]  # what a rebuild found no raw objects of, see run_notes.read_rebuilds
+    rebuild: dict[str, Any]  # partitions without raw objects, see run_notes.read_rebuilds
 
 
 def gather(
     objects: Objects, run_id: str, now: datetime, error: Any = None, warehouse_error: Any = None
 ) -> Report:
-    """Put together what the nightly run's steps have stored. What the warehouse says is left empty.
+    """Return the report of the results that the run's steps have stored, without those of the warehouse.
 
-    error: why repair, or all of the run, ended early. warehouse_error: why the warehouse's work did.
+    error: why repair, or all of the run, ended early. warehouse_error: why the warehouse's work ended early.
     Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
     findings = _read_findings(objects, run_id, error)
@@ -111,7 +111,7 @@ def gather(
 
 
 def _read_findings(objects: Objects, run_id: str, error: Any) -> dict[str, Any]:
-    """Return the comparison's findings; none, if it has stored nothing because of an error."""
+    """Return the comparison's findings. They are empty if an error has kept it from storing any."""
     try:
         findings: dict[str, Any] = json.loads(objects.get(run_key(run_id, RESULT)))
     except NoObject:
@@ -123,19 +123,19 @@ def _read_findings(objects: Objects, run_id: str, error: Any) -> dict[str, Any]:
 
 def with_warehouse(
     report: Report,
-    twin: Sequence[Any],
+    user_disagreements: Sequence[Any],
     curation: Sequence[Mapping[str, Any]],
     leads: Sequence[Mapping[str, Any]],
 ) -> Report:
     """Return the report with the warehouse's part.
 
-    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: what LeadRepair.ask
-    returns.
+    user_disagreements: see warehouse_disagreements. curation: counts by entity. leads: the answer of
+    LeadRepair.ask.
     """
     return {
         **report,
         "leads": list(leads),
-        "warehouse_and_lake": list(twin)[:LISTED_MAX],
+        "warehouse_and_lake": list(user_disagreements)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
 
@@ -169,9 +169,9 @@ def is_built(objects: Objects, run_id: str, model: str) -> bool:
 
 
 def is_whole(report: Report) -> bool:
-    """Whether every step of the run was done, and no object of the lake waits for an operator.
+    """Whether every step of the run has succeeded, and no object of the lake waits for an operator.
 
-    Failed tests and differences are findings, and no failure.
+    Failed tests and differences are findings, and not failures.
     """
     warehouse = report["warehouse"]
     failures = (
@@ -184,7 +184,7 @@ def is_whole(report: Report) -> bool:
 
 
 def is_settled(report: Report) -> bool:
-    """Whether the warehouse needs no look until something new comes: it lacks nothing, nothing is wrong."""
+    """Whether the warehouse need not be asked until new rows come: it lacks no rows, and nothing is wrong."""
     findings = (report["warehouse_and_lake"], report["leads"], report["failed_tests"])
     return is_whole(report) and not any((*findings, report["warehouse"]["lacks"]))
 
@@ -204,24 +204,15 @@ def publish(objects: Objects, report: Report) -> list[str]:
 
 
 def markdown(report: Report) -> str:
-    """Return the report as text for people: figures, then what is wrong, shortened."""
+    """Return the report as text for people, with shortened tables."""
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
-    differences = (*report["differences"], *report["answer_stats"]["differences"])
-    listed = [
-        (
-            *(difference[name] for name in DIFFERENCE_KEY),
-            difference["attribute"] or "(item)",
-            difference["stored"],
-            difference["expected"],
-        )
-        for difference in differences
-    ]
-    tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
-    twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
-    leads = [(each["lead"], ", ".join(each["features"]), each["outcome"]) for each in report["leads"]]
-    shares = [(each["share"], each["reason"]) for each in report["failed_shares"]]
+    differences = map(_difference_row, (*report["differences"], *report["answer_stats"]["differences"]))
+    tests = _columns(report["failed_tests"], "model", "test", "rows")
+    users = _columns(report["warehouse_and_lake"], "user_id", "lake", "warehouse")
+    leads = [(lead["lead"], ", ".join(lead["features"]), lead["outcome"]) for lead in report["leads"]]
+    shares = _columns(report["failed_shares"], "share", "reason")
     curation = [tuple(row.values()) for row in report["curation"]]
-    unread = [(each["object"], each["reason"]) for each in report["odd_objects"]]
+    odd_objects = _columns(report["odd_objects"], "object", "reason")
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
@@ -230,22 +221,33 @@ def markdown(report: Report) -> str:
         _table(
             "Partitions that could not be curated", PARTITION, _partition_rows(report["curation_failures"])
         ),
-        _table("Objects that wait for an operator", ("object", "why"), unread),
+        _table("Objects that wait for an operator", ("object", "why"), odd_objects),
         *_rebuild(report["rebuild"]),
         _table("Shares of the users that could not be compared", ("share", "why"), shares),
         _table("Root over all ledgers", ("what", "value"), list((report["root"] or {}).items())),
         _table("Figures", ("what", "number"), counts),
-        _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
+        _table(
+            "Differences", ("user", "table", "date", "attribute", "stored", "expected"), list(differences)
+        ),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
         *(_table(*table) for table in answer_findings.tables(report["answer_stats"])),
-        _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
-        _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
+        _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
+        _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
         _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
         *_warehouse(report["warehouse"]),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _difference_row(difference: Mapping[str, Any]) -> tuple[Any, ...]:
+    key = (difference["user_id"], difference["table"], difference["key"])
+    return (*key, difference["attribute"] or "(item)", difference["stored"], difference["expected"])
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
 
 
 def _spark(job: Mapping[str, Any] | None) -> Iterator[str]:
@@ -262,7 +264,7 @@ def _failures(report: Report) -> Iterator[str]:
     if report["error"]:
         yield f"**It failed:** {json.dumps(report['error'])}"
     for doubt, number in report["spared"].items():
-        why = AT_FAULT[Doubt(doubt)]
+        why = FAULT_OF_DOUBT[Doubt(doubt)]
         yield f"**{number} accounts are {doubt}, so many that {why}.** Nobody's redemptions wait for it."
     if warehouse["error"]:
         yield f"**The warehouse was away:** {json.dumps(warehouse['error'])}"
@@ -276,8 +278,8 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> st
         return f"## {title}\n\n{EMPTY_TABLE}"
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     lines += [" | ".join(_cell(value) for value in row) for row in rows[:SHOWN_MAX]]
-    more = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""
-    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines) + more
+    rest = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""
+    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines) + rest
 
 
 def _cell(value: Any) -> str:
@@ -285,9 +287,9 @@ def _cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ")[:120]
 
 
-def _partition_rows(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def _partition_rows(notes: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Return the rows of a table with the columns PARTITION."""
-    return [(each["entity"], each["dt"], each["hour"] or "day", each["reason"]) for each in noted]
+    return [(note["entity"], note["dt"], note["hour"] or "day", note["reason"]) for note in notes]
 
 
 def _rebuild(notes: Mapping[str, Any]) -> Iterator[str]:
@@ -313,8 +315,8 @@ def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _warehouse(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the night did not get done in the warehouse."""
-    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
+    """Yield the tables of the work in the warehouse that was not done."""
+    not_done = _columns(warehouse["not_done"], "what", "state", "reason")
     yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
     yield _table(
         "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())

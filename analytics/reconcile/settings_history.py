@@ -1,6 +1,7 @@
-"""Settings that a newest profile lacks, out of the lake's events and older profile versions.
+"""Reads settings that the newest profile lacks, from the lake's events and older versions of profiles.
 
-Curated files have them. The warehouse is not asked: it may be away, and is loaded while reconciliation runs.
+They are read from curated files. The warehouse is not asked: it may be away, and is loaded while
+reconciliation runs.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ class SettingsHistory:
             return self._by_user[user_id]
 
     def pauses(self, user_id: str) -> Spans:
-        """Return all pauses that any version of a user's profile has had: none is ever taken back."""
+        """Return all pauses of all versions of a user's profile: a pause is never withdrawn."""
         rows = (row for rows in self._rows_of(user_id, "streaks", ("user_id", "pauses")) for row in rows)
         return tuple(sorted({pause for row in rows for pause in pauses_of(row["pauses"])}))
 
@@ -60,14 +61,15 @@ class SettingsHistory:
         return None, ""
 
     def _changes(self, user_id: str) -> Changes:
-        """Return the changes of zone: as many as a profile keeps and perhaps more, or all since version 1."""
+        """Return the changes of zone: at least as many as a profile keeps, or all since version 1."""
         versions: dict[int, tuple[str | None, Any]] = {}
         changes: Changes = ()
         for rows in self._rows_of(user_id, "streaks", CHOSEN_COLUMNS):
             versions |= {row["version"]: (row["timezone_chosen"], row["updated_at"]) for row in rows}
             chosen = [(zone, at) for _, (zone, at) in sorted(versions.items()) if zone is not None]
             changes = changes_of(chosen)
-            # The oldest one is not sure: an older file may have an earlier version with the same zone.
+            # The time of the oldest change is not sure: an older file may have an earlier version with the
+            # same zone.
             if FIRST_VERSION in versions or len(changes) > TZ_CHANGES_KEPT_MAX:
                 break
         return changes

@@ -36,14 +36,15 @@ VERSION_MAX = 2**62  # beyond that the next versions would not fit into the lake
 
 @dataclass(slots=True)
 class PersonVerdict:
-    """What the looks at one person showed, and what was done about it."""
+    """The result of the looks at one person, and of what was done about it."""
 
     differences: list[Difference] = field(default_factory=list)
     disagreement: str = ""  # how lake and table differ, or what is wrong with an answer; "" if nothing
-    is_uncounted: bool = False  # there are answers that should have been counted by now
+    is_uncounted: bool = False  # there are answers that should already be counted
     is_repaired: bool = False
     is_contended: bool = False  # others kept changing the stats, so they were not compared
-    # Hashes whose stats say that they have moved to this person, though no answer shows that they are one.
+    # Hashes whose stats say that they have moved to this person, though no answer shows that both are one
+    # person
     strangers: list[str] = field(default_factory=list)
 
 
@@ -51,8 +52,8 @@ class PersonVerdict:
 class PersonAnswers:
     """A person's answers, as the table has them."""
 
-    hashes: list[str]  # all hashes that the answers prove to be the person's; the one of the stats first
-    counted: list[Response]  # those that are marked as counted
+    hashes: list[str]  # all hashes that the answers prove to be the person's; the hash of the stats first
+    counted: list[Response]  # the answers that are marked as counted
     doubt: Doubt
     disagreement: str  # the reason of the doubt
     is_uncounted: bool  # see PersonVerdict
@@ -77,8 +78,8 @@ class StatsReconciler:
     ) -> PersonVerdict:
         """Compare and repair one person's stats.
 
-        moved: older hashes whose stats have moved to this one. is_stranger: the stats of this hash must not
-        have moved, so they are compared even if they say so.
+        moved: older hashes whose stats have moved to this one. is_stranger: the stats of this hash should not
+        have moved, so they are compared even if they say that they have.
         """
         verdict, older_hashes = PersonVerdict(), set(moved)
         for looks, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
@@ -97,21 +98,21 @@ class StatsReconciler:
             verdict.disagreement, verdict.is_uncounted = answers.disagreement, answers.is_uncounted
             verdict.strangers = sorted(older_hashes - {*answers.hashes})
             expected = self._expected_item(answers, stored, lake.rows.version(fingerprint_hash), now)
-            wrong = _item_differences(fingerprint_hash, stored, expected, lake, now)
-            step = next_step(Look(bool(wrong), is_behind=False, doubt=answers.doubt), looks, self.repair)
+            found = _item_differences(fingerprint_hash, stored, expected, lake, now)
+            step = next_step(Look(bool(found), is_behind=False, doubt=answers.doubt), looks, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
             verdict.is_repaired = bool(
                 step is Step.REPAIR and expected is not None and self.stats.put_in_place(expected, stored)
             )
             if step is not Step.REPAIR or verdict.is_repaired:
-                verdict.differences = wrong
+                verdict.differences = found
                 return verdict
         verdict.is_contended = True
         return verdict
 
     def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
-        """Whether stats are what the lake says, are stored as we write them, and are older than `since`."""
+        """Whether stats agree with the lake, were written by this system, and are older than `since`."""
         try:
             values = decode_item(stored)
             stats, hashes = stats_from(values), hashes_of(values["fingerprint_hash"], stored)
@@ -127,7 +128,7 @@ class StatsReconciler:
             return False
 
     def hash_of(self, person: str, question_id: str) -> str | None:
-        """Return the hash of somebody whom only the lake knows; None if no answer to the question has it.
+        """Return the hash of a person whom only the lake knows; None if no answer to the question has it.
 
         person: the pseudonym. question_id: a question that the person has answered.
         """
@@ -139,7 +140,7 @@ class StatsReconciler:
     def _answers(
         self, fingerprint_hash: str, claimed: Iterable[str], lake: AnswersLake, now: datetime
     ) -> PersonAnswers:
-        """Read a person's answers. claimed: other hashes that are said to be the person's.
+        """Read a person's answers. claimed: other hashes that items say are the person's.
 
         Raises one of UNREADABLE for an answer that cannot be read.
         """
@@ -161,7 +162,7 @@ class StatsReconciler:
     def _expected_item(
         self, answers: PersonAnswers, stored: Item | None, lake_version: int, now: datetime
     ) -> Item | None:
-        """Return the item that must be stored; None if nothing is counted and nothing stored.
+        """Return the item that must be stored; None if no answer is counted and no item stored.
 
         The version is a number that never restarts: the seconds since 1970, or more. So it is greater than
         all versions in the lake, even if the item is gone or its version was set back.
@@ -176,9 +177,10 @@ class StatsReconciler:
 
 
 def proven_hashes(fingerprint_hash: str, claimed: Iterable[str], responses: Sequence[Response]) -> list[str]:
-    """Return a person's hash, and the claimed ones that the person's answers show to be the same person's.
+    """Return a person's hash, and the claimed hashes that answers show to be the same person's.
 
-    Each answer names the other hashes of whoever gave it. responses: all that were given under these hashes.
+    Each answer names the other hashes of the person who gave it. responses: all that were given under these
+    hashes.
     """
     neighbours: dict[str, set[str]] = {}
     for response in responses:
@@ -194,9 +196,9 @@ def proven_hashes(fingerprint_hash: str, claimed: Iterable[str], responses: Sequ
 
 
 def contradiction(answers: Sequence[tuple[Item, Response]]) -> str:
-    """Return what is wrong with the answers of one person, in words; "" if nothing is.
+    """Return a fault of the answers of one person, in words; "" if there is none.
 
-    answers: each as it is stored, and as it was read.
+    answers: for each the stored item, and the response read from it.
     """
     for stored, response in answers:
         if wrong := _changed_attributes(stored, response):
@@ -209,14 +211,14 @@ def _changed_attributes(stored: Item, response: Response) -> list[str]:
     expected = encode_item(to_item(response))
     names = stored.keys() | expected.keys()
     wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
-    # An answer without a zone of its own counts by UTC, also for whoever has set a zone (rule 1).
+    # An answer without a zone of its own counts by UTC, also for a person who has set a zone (rule 1).
     return [*wrong, *(["zone"] if response.zone != (response.timezone or "UTC") else [])]
 
 
 def _item_differences(
     fingerprint_hash: str, stored: Item | None, expected: Item | None, lake: AnswersLake, now: datetime
 ) -> list[Difference]:
-    """Return in what stats differ from the item that must be stored, and the lake's row from that item."""
+    """Return in what the stats, and the lake's row, differ from the item that must be stored."""
     sound = {name for name in WRITER_ATTRIBUTES if stored is None or _is_sound(name, stored, now)}
     wrong = differences(
         fingerprint_hash,
@@ -232,7 +234,7 @@ def _item_differences(
 
 
 def _is_fresh(stored: Item, now: datetime) -> bool:
-    """Whether the stats were written just now, so that the index may still lack the answer that did it."""
+    """Whether the stats were written just now, so that the index may still lack the newest answer."""
     return bool(stamp(now - INDEX_LAG) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
 
 

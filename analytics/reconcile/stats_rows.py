@@ -45,7 +45,7 @@ class StatsRows:
 
     table: pa.Table
     row_of_person: Mapping[str, int]  # pseudonym -> index of the row in the table
-    since: str  # all rows of writes from this instant on were read: any other such row is not in the lake
+    since: str  # all rows of writes since this instant were read: a missing one is not in the lake
     now: datetime
 
     @classmethod
@@ -54,9 +54,9 @@ class StatsRows:
     ) -> "StatsRows":
         """Read the rows of the last days and of the dates whose turn it is. everybody: read all rows.
 
-        last_compared_at: None: stats were never compared, so it is the turn of all dates.
+        last_compared_at: None if stats were never compared; then it is the turn of all dates.
         """
-        # The first night calls no row lost, because nothing tells since when the lake has rows.
+        # The first night reports no lost row, because it does not know since when the lake has rows.
         since = last_compared_at - LAKE_LOST if last_compared_at else now
         dates = {file: date.fromisoformat(date_of(file)) for file in curated_files(objects, ENTITY)}
         last_compared_on = last_compared_at.date() if last_compared_at else None
@@ -74,10 +74,10 @@ class StatsRows:
         return int(row["version"]) if row else 0
 
     def differences(self, fingerprint_hash: str, item: Item) -> list[Difference]:
-        """Return in what the lake's row is not the one that these stats made.
+        """Return in what the lake's row differs from the row that the stats must have.
 
-        item: the stats, as the table has them. A Difference has the lake's value as `stored`, and that of the
-        item as `expected`.
+        item: the stats, as the table has them. A Difference has the lake's value as `stored`, and the item's
+        value as `expected`.
         """
         difference = partial(Difference, fingerprint_hash, STATS_ENTITY, "")
         expected, row = row_of(ANSWER_STATS, decode_item(item), self.now), self._row(fingerprint_hash)
@@ -88,13 +88,13 @@ class StatsRows:
         ):
             is_lost = is_old and self.since <= expected["updated_at"]
             return [difference("", None, expected["version"])] if is_lost else []
-        # There were two writes at one instant, and only the first is in the lake yet.
+        # There were two writes at one instant, and so far only the row of the first is in the lake.
         if row["version"] < expected["version"] and not is_old:
             return []
-        # Somebody has changed the version alone, and the rows of both versions are in the lake.
+        # Somebody has changed only the version, and the rows of both versions are in the lake.
         if row["version"] == expected["version"] and row["copies"] > 1:
             return [difference("version", row["version"], None)]
-        # The row is ahead of the table, or somebody has changed the version alone, and it has no row.
+        # The row is ahead of the table; or somebody has changed only the version, and that one has no row.
         if row["version"] != expected["version"]:
             return [difference("version", row["version"], expected["version"])]
         return [
@@ -114,7 +114,7 @@ class StatsRows:
 
 @dataclass(frozen=True, slots=True)
 class AnswersLake:
-    """What the lake has of people who answer."""
+    """The lake's figures and rows of people who answer."""
 
     answers: Mapping[str, LakeAnswers]  # by pseudonym
     rows: StatsRows

@@ -1,4 +1,4 @@
-"""A pass over the table UserStats, which shows who has stats, and under which hashes.
+"""The result of a pass over the table UserStats: who has stats, and under which hashes.
 
 A person's hash changes with the key of hashes. Then the stats move to the new hash, and the item under the
 older hash only says where they are.
@@ -15,16 +15,16 @@ MOVED_ATTRIBUTES = {"fingerprint_hash", "moved_to", "version", "updated_at"}
 
 @dataclass(slots=True)
 class StatsScan:
-    """What a pass over the stats showed. A hash is a person's fingerprint hash."""
+    """The result of a pass over the stats. A hash is a person's fingerprint hash."""
 
-    people: int = 0  # how many have stats
-    chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be looked at closely
+    people: int = 0  # the number of people with stats
+    chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be examined
     known_pseudonyms: set[str] = field(default_factory=set)  # of all hashes that any item names
     moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes whose stats moved there
     listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes that its stats list
 
     def add_item(self, item: Item, is_chosen: bool) -> None:
-        """Add an item. is_chosen: whether to look at it closely, if it has stats."""
+        """Add an item. is_chosen: whether its stats are to be examined, if it has some."""
         fingerprint_hash = item["fingerprint_hash"]["S"]
         hashes = hashes_of(fingerprint_hash, item)
         self.known_pseudonyms.update(map(pseudonym, hashes))
@@ -38,7 +38,7 @@ class StatsScan:
             self.chosen.add(fingerprint_hash)
 
     def merge(self, other: "StatsScan") -> None:
-        """Add what another part of the table showed."""
+        """Add the result of another part of the table."""
         self.people += other.people
         self.chosen |= other.chosen
         self.known_pseudonyms |= other.known_pseudonyms
@@ -55,11 +55,11 @@ class StatsScan:
     def hash_in_circle(self) -> set[str]:
         """Return the first of the hashes whose stats have moved in a circle; an empty set if there is none.
 
-        One is enough: once it has its stats back, the moves of the others lead to it.
+        One hash is enough: once it has its stats back, the moves of the others lead to it.
         """
-        # Moves that lead to no home lead in a circle.
-        homeless = self._moved_hashes().difference(*map(self.moved_from, self._homes()))
-        return set(sorted(homeless)[:1])
+        # A move that leads to no home is one of a circle.
+        in_circles = self._moved_hashes().difference(*map(self.moved_from, self._homes()))
+        return set(sorted(in_circles)[:1])
 
     def moved_from(self, fingerprint_hash: str) -> set[str]:
         """Return the older hashes whose stats have moved to a hash, in one step or several."""

@@ -1,7 +1,7 @@
 """Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
 
-What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies. Memory,
-features and notes at roots follow from the events, which are announced as new ones.
+The lake does not have an integration's own words, nor digests of bodies, so these are lost. Memory, features
+and notes at roots follow from the events, which are announced as new ones.
 """
 
 import json
@@ -24,7 +24,7 @@ from rules.questions.questions import to_item as question_attributes
 
 AT_ONCE = 1_000  # rows that are written together
 # Attributes of an event that are the same in the lake's row and in the table's item.
-AS_IN_TABLE = (
+COMMON_ATTRIBUTES = (
     "lead_organization_id",
     "organization_id",
     "root_id",
@@ -61,13 +61,13 @@ class EventsAndQuestionsRestorer:
             self._questions(report, now)
 
     def _lead_events(self, report: RestoreReport) -> None:
-        """Restore leads' events with their claims, but for those of erased leads."""
+        """Restore leads' events with their claims, except for those of erased leads."""
         for batch in chunks(self.lake.lead_events(), AT_ONCE):
             rows = [row for row in batch if not is_erased(lead_event_of(row), self.erased)]
             report.lead_events += len(rows)
             report.erased_events += len(batch) - len(rows)
-            # The event comes first. If a restore ended after the claim alone, the event would be refused as a
-            # duplicate when it is sent again.
+            # The event comes first. If a restore ended between the two, with only the claim written, the
+            # event would be refused as a duplicate when it is sent again.
             report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
                 report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
@@ -90,10 +90,10 @@ class EventsAndQuestionsRestorer:
 def lead_event_item(row: Row) -> Item:
     """Return a lead's event as the table Event has it, without its raw payload.
 
-    The payload is not read. So an event that the live path could not read comes back as it was.
+    The payload is not parsed. So an event that the live path could not read is restored unchanged.
     """
     occurred_at = stamp(row["occurred_at"])
-    fields = {name: row[name] for name in AS_IN_TABLE}
+    fields = {name: row[name] for name in COMMON_ATTRIBUTES}
     keys = {SORT_KEY: f"{occurred_at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{occurred_at}"}
     return encode_item(
         {**fields, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])}
@@ -101,9 +101,9 @@ def lead_event_item(row: Row) -> Item:
 
 
 def lead_claim_item(row: Row) -> Item:
-    """Return the claim of an event's external id. It has no digest, so what comes under it is a duplicate.
+    """Return the claim of an event's external id. It has no digest, so an event under that id is a duplicate.
 
-    An order's claim is without the order's state, so whatever comes under it is kept as a conflict.
+    An order's claim does not have the order's state, so a webhook of that order is kept as a conflict.
     """
     return encode_item(
         {
@@ -121,9 +121,9 @@ def lead_event_of(row: Row) -> LeadEvent:
         payload = json.loads(row["payload"])
     except ValueError:
         payload = {}
-    texts = {name: row[name] for name in AS_IN_TABLE if name != "payload"}
-    at = {name: stamp(row[name]) for name in ("occurred_at", "received_at")}
-    return LeadEvent(**texts, **at, payload=payload if isinstance(payload, dict) else {})
+    texts = {name: row[name] for name in COMMON_ATTRIBUTES if name != "payload"}
+    instants = {name: stamp(row[name]) for name in ("occurred_at", "received_at")}
+    return LeadEvent(**texts, **instants, payload=payload if isinstance(payload, dict) else {})
 
 
 def question_item(row: Row, answers: int, until: datetime) -> Item:

@@ -1,6 +1,6 @@
-"""What the tables of engagement must hold of one user after a restore (rule 21).
+"""Rebuilds the items of one user in the tables of engagement, for a restore (rule 21).
 
-It follows from the lake's rows and from the entries that the ledger's table still has.
+They follow from the lake's rows, and from the entries that the ledger's table still has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from rules.lake.table_items import item_of
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
 EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
 # The order in which tables are written. Entries come first, because they say which events are applied. Events
-# come last, so that the function that processes their stream finds everything else.
+# come last, so that the function that processes their stream finds all other items.
 ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
 
 
@@ -35,16 +35,16 @@ class RebuiltUser:
 
     user_id: str
     items: dict[str, list[Item]] = field(default_factory=dict)  # by table
-    lacks: list[Lack] = field(default_factory=list)  # some may still be stored (Lack.sort_key)
-    entries_to_mark: list[Item] = field(default_factory=list)  # stored entries that get other marks
+    lacks: list[Lack] = field(default_factory=list)  # the tables may still have some (Lack.sort_key)
+    entries_to_mark: list[Item] = field(default_factory=list)  # stored entries whose marks were wrong
     profile: Profile | None = None
 
 
 def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
-    """Return what the tables must hold of a user.
+    """Return the items that the tables must have of a user.
 
     stored: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
-    If table and lake contradict each other about an account, nothing of it is rebuilt.
+    If table and lake contradict each other about the account, no item of it is rebuilt.
     """
     user = RebuiltUser(rows.user_id)
     from_lake, gap = entries_of(rows.ledger)
@@ -79,7 +79,7 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
 
 
 def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
-    """Add the user's profile, unless neither the lake nor the ledger has anything of it."""
+    """Add the user's profile, if the lake has settings or there is an entry."""
     settings, lack = settings_of(rows)
     if settings is None and not entries:
         return
@@ -93,22 +93,23 @@ def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], sh
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
-    """Yield the items of redemptions that the ledger has, and those that count a reward of the user.
+    """Yield the items of redemptions that the ledger has, and items that count a reward of the user.
 
     Only a redemption's item has `fulfilment`. An item without its entry, and an entry without its item, is a
     lack.
     """
-    redeemed = {
+    # The places of redemptions whose item has not come yet
+    places_left = {
         entry.created_at for entry in entries if entry.draft.kind is EntryKind.REDEEM and entry.draft.brand
     }
     for stored in (item_of(row["item"]) for row in rows):
         place = stored["place"]["S"]
-        if "fulfilment" not in stored or place in redeemed:
-            redeemed.discard(place)
+        if "fulfilment" not in stored or place in places_left:
+            places_left.discard(place)
             yield stored
         else:
             user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", "its entry is not in the ledger"))
-    for place in sorted(redeemed):
+    for place in sorted(places_left):
         reason = "what became of the redemption is not in the lake: nobody ships it again"
         user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", reason, place))
 
@@ -116,9 +117,9 @@ def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -
 def _claims(
     user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
-    """Yield the claims that have not expired, but for those of lost entries.
+    """Yield the claims that have not expired, except for claims of lost entries.
 
-    Such a claim would say that its entry exists. It is a lack.
+    A claim of a lost entry would say that the entry exists, so it is not written, and is a lack.
     """
     places = {entry.created_at for entry in entries}
     newest = entries[-1].created_at if entries else ""
@@ -143,7 +144,7 @@ def _is_place(target: str) -> bool:
 
 
 def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime) -> Iterator[Event]:
-    """Yield the events, with what only their claims have.
+    """Yield the events, each with the mark `by_server` that only its claim has.
 
     A claim that is missing is a lack, unless its event has expired, too.
     """
@@ -163,20 +164,21 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's settings as a profile, and what of them is lost, in words.
+    """Return a user's settings as a profile, and in words which of them are lost ("" for none).
 
-    The profile is None if the lake has none. The lake's copy of the item has all settings. If there is no
-    copy, or the newest row of the profile is newer, the row has zone, pauses and dates, and the rest is lost.
+    The profile is None if the lake has no settings. The lake's copy of the item has all settings. If there
+    is no copy, or the newest row of the profile is newer, then zone, pauses and dates are taken from the
+    row, and the other settings are lost.
     """
     copies = [decode_item(item_of(row["item"])) for row in rows.items.get(PROFILES, ())]
     settings = copies[0] if copies else {}
     newest = rows.streaks[0] if rows.streaks else None
     if not settings and newest is None:
         return None, ""
-    lacks = ""
+    loss = ""
     if newest is not None and newest["version"] > settings.get("version", -1):
         settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
-        lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
+        loss = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
             f"are those of version {copies[0]['version']}" if copies else "are lost"
         )
     profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
@@ -184,12 +186,13 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     all_pauses = {*pauses, *profile.cover.pauses}
     if all_pauses != set(profile.cover.pauses):  # the archive had the others, and is gone
         profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(all_pauses))))
-    return replace(profile, cover=replace(profile.cover, archived=None)), lacks
+    return replace(profile, cover=replace(profile.cover, archived=None)), loss
 
 
 def _settings_of_row(row: Row) -> dict[str, Any]:
     """Return the settings that a row of the entity streaks has, as attributes of a profile's item."""
-    settings = {
+    zone = row["timezone_chosen"]
+    return {
         "version": row["version"],
         "streak_updated_at": stamp(row["updated_at"]),
         "timezone_chosen": row["timezone_chosen"],
@@ -197,14 +200,12 @@ def _settings_of_row(row: Row) -> dict[str, Any]:
         "pauses": pack_spans(pauses_of(row["pauses"])) or None,
         "opening": row["opening"],
         "tz_review": row["tz_review"] or None,
+        "recent_tz_changes": [f"{stamp(row['updated_at'])} {zone}"] if zone else None,
     }
-    zone = row["timezone_chosen"]
-    changes = [f"{stamp(row['updated_at'])} {zone}"] if zone else None
-    return settings | {"recent_tz_changes": changes}
 
 
 def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
-    """Return the settings of the zone that the newest event named; none if no event named one."""
+    """Return the zone that the newest event named, as attributes; {} if no event named one."""
     zones = [(event["event_id"], event["timezone"]) for event in events if event["timezone"]]
     if not zones:
         return {}

@@ -23,7 +23,7 @@ from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild
 from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
-from rules.lake.table_items import OTHERS, item_of
+from rules.lake.table_items import NOT_IN_USER_IDS, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"
@@ -34,16 +34,16 @@ COPIED_AT_ONCE = 1_000
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What a restore has done."""
+    """The figures of a restore."""
 
     users: int = 0
-    erased: int = 0  # how many erased persons were not brought back
-    phones: int = 0  # how many the lake has
-    lead_events: int = 0  # how many the lake has, without those of erased leads
-    erased_events: int = 0  # how many events of erased leads were not brought back
-    repaired: int = 0  # how many accounts the nightly comparison has repaired
+    erased: int = 0  # erased persons, who were not brought back
+    phones: int = 0  # phones that the lake has
+    lead_events: int = 0  # events of leads that the lake has, without those of erased leads
+    erased_events: int = 0  # events of erased leads, which were not brought back
+    repaired: int = 0  # accounts that the nightly comparison has repaired
     written: Counter[str] = field(default_factory=Counter)  # items by table
-    lacks: list[Lack] = field(default_factory=list)  # what could not be brought back
+    lacks: list[Lack] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Restorer:
     accounts: AccountStore
     reconciler: Reconciler
     cache: EngagementCache
-    erased: Tombstones  # read anew once the lake's tombstones are written
+    erased: Tombstones  # they are read again once the lake's tombstones are written
     keep: Collection[str] = ()  # tables that are not written
-    replaced: Collection[str] = ()  # tables that get what the lake has and nothing else
+    replaced: Collection[str] = ()  # tables that get the lake's items, and lose all others
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
-        """Restore everybody. It is safe to repeat. Raises AccountContended."""
+        """Restore all users. It is safe to repeat. Raises AccountContended."""
         report = RestoreReport()
         partitions = self._restore_ownerless(report)
         self.erased.look()
@@ -90,7 +90,7 @@ class Restorer:
         return partitions
 
     def _restore_user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
-        """Restore one user's items, and let the comparison look at the account."""
+        """Restore one user's items, and let the comparison examine the account."""
         stored: list[Entry] = []
         if LEDGER not in self.replaced:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
@@ -106,7 +106,7 @@ class Restorer:
             self._reconcile(user, report, now)
 
     def _lacks_of(self, user: RebuiltUser) -> Iterator[Lack]:
-        """Yield what a user lacks. An item that the lake has not got lacks only if its table lost it, too."""
+        """Yield a user's lacks. An item that the lake lacks is no lack if its table still has it."""
         for table, lacks in groupby(sorted(user.lacks), key=lambda lack: lack.store):
             by_key = {(user.user_id, lack.sort_key): lack for lack in lacks if lack.sort_key}
             stored = self.tables[table].stored_keys(by_key)
@@ -134,7 +134,7 @@ class Restorer:
         deleted = 0
         for item in self.tables[table].all_items():
             partition = self.tables[table].partition_of(item)
-            if partition not in partitions and OTHERS.isdisjoint(partition):
+            if partition not in partitions and NOT_IN_USER_IDS.isdisjoint(partition):
                 self.tables[table].delete(item)
                 deleted += 1
         return deleted
@@ -161,7 +161,7 @@ def _is_refused(item: Item, erased: Tombstones) -> bool:
 
 
 def _time_of(item: Item) -> str:
-    """Return when an item was written, or when its event occurred, if that was before; "" if not known."""
+    """Return when an item was written, or when its event occurred if that was earlier; "" if unknown."""
     written = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
     return min(written, str(item.get("occurred_at", {}).get("S", written)))
 
@@ -171,7 +171,6 @@ def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
     if tombstone is None:
         return rows
     lifted = unstamp(tombstone.lifted_at)
-
     return LakeRows(
         rows.user_id,
         [row for row in rows.ledger if row["kind"] == EntryKind.OPEN or row["created_at"] >= lifted],

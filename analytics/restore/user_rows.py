@@ -1,7 +1,7 @@
-"""What the lake has of each user before an instant, one user after the other (rule 21).
+"""Reads the lake's rows from before an instant, one user after the other, for a restore (rule 21).
 
-Four entities are read in the order of users side by side, so no more than one user's rows are in memory.
-DuckDB sorts what does not fit there on disk.
+Four entities are read side by side, each in the order of users. So only one user's rows are in memory. DuckDB
+sorts on disk if the rows do not fit into memory.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
 from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX
-from rules.lake.table_items import GONE, PHONES
+from rules.lake.table_items import PHONES, REMOVED
 from rules.questions.notifications import CLAIM_KEPT
 
 # ruff: noqa: S608 (names of tables are our own)
@@ -60,7 +60,7 @@ SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.message
             QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1
         ) GROUP BY phone
     ) AS received ON received.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
-    WHERE newest.item <> '{GONE}' ORDER BY newest.place"""
+    WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
 LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
     QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
 # Answers are counted by rows: those of persons who were erased are among them, under other names.
@@ -71,12 +71,13 @@ QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
         SELECT question_id, count(*) AS given FROM responses
         WHERE created_at < $until GROUP BY question_id
     ) AS answers USING (question_id) ORDER BY question_id"""
-READ = (*QUERIES, "lead_events", "questions", "responses", "notifications")
+ENTITIES_READ = (*QUERIES, "lead_events", "questions", "responses", "notifications")
 LATER = {
     "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
     "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
 }
-# What a restore does not bring back, by store. Point-in-time recovery has it of tables (--from-table).
+# The data that a restore does not bring back, by store. Point-in-time recovery has that of tables
+# (--from-table).
 NOT_IN_THE_LAKE = {
     "Event": "the integrations' own words of leads' events, unless they are large: the bucket has these",
     "Memory": "nothing: it follows from Event",
@@ -106,20 +107,27 @@ class Lack:
     """One thing that could not be restored."""
 
     store: str
-    key: str  # whose, or which
-    reason: str  # why, in words
-    sort_key: str = ""  # of an item of the user that the table may still have; then it does not lack
+    key: str  # the user, and which item of the user; or another item
+    reason: str  # in words
+    sort_key: str = ""  # of the user's item. If the table still has that item, it is no lack
 
 
 @dataclass(slots=True)
 class LakeRows:
-    """One user's rows, as they are curated."""
+    """One user's rows, as curated files have them."""
 
     user_id: str
     ledger: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     streaks: list[Row] = field(default_factory=list)
     items: dict[str, list[Row]] = field(default_factory=dict)  # of other tables, by name in the template
+
+
+class _EntityRows(NamedTuple):
+    """The rows of one user in one entity."""
+
+    user_id: str
+    rows: list[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +140,20 @@ class LakeBefore:
     retention: timedelta = RETENTION  # events that are older than this are left out
 
     def ownerless_items(self) -> list[Row]:
-        """Return the rows of items that belong to no user. Tombstones are among them also from later."""
+        """Return the rows of items that belong to no user. Tombstones of a later time are among them, too."""
         with ExitStack() as stack:
             return list(self._rows(stack, "table_items", OWNERLESS_ITEMS))
 
     def users(self) -> Generator[LakeRows]:
-        """Yield everybody whom the lake knows, in order."""
+        """Yield the rows of each user whom the lake knows, in the order of users."""
         with ExitStack() as stack:
-            streams = {name: self._people(stack, name, sql) for name, sql in QUERIES.items()}
+            streams = {name: self._rows_by_user(stack, name, sql) for name, sql in QUERIES.items()}
             heads = {name: next(stream, None) for name, stream in streams.items()}
-            while people := [head[0] for head in heads.values() if head]:
-                user = LakeRows(min(people))
+            while user_ids := [head.user_id for head in heads.values() if head]:
+                user = LakeRows(min(user_ids))
                 for name, head in heads.items():
-                    if head and head[0] == user.user_id:
-                        _set_rows(user, name, head[1])
+                    if head and head.user_id == user.user_id:
+                        _set_rows(user, name, head.rows)
                         heads[name] = next(streams[name], None)
                 yield user
 
@@ -160,15 +168,16 @@ class LakeBefore:
             yield from self._rows(stack, "questions", QUESTIONS, "responses")
 
     def phones(self) -> Generator[Row]:
-        """Yield the newest row of each phone that is not gone, with the messages that it got.
+        """Yield the newest row of each phone that is not gone, with the messages that it has received.
 
-        last_notified_at: of the newest question, or None. messages: those whose claims still count, or None.
+        last_notified_at: the time of the newest question, or None. messages: those whose claims still count,
+        or None.
         """
         with ExitStack() as stack:
             yield from self._rows(stack, "table_items", SUBSCRIPTIONS, "notifications", "questions")
 
     def later(self) -> Mapping[str, int]:
-        """Return how many entries and profiles the lake has of the instant or later."""
+        """Return how many entries and profiles of the instant or later the lake has."""
         with ExitStack() as stack:
             counts = {}
             for name, sql in LATER.items():
@@ -176,9 +185,9 @@ class LakeBefore:
                 counts[name] = row["found"]
             return counts
 
-    def _people(self, stack: ExitStack, name: str, sql: str) -> Iterator[tuple[str, list[Row]]]:
-        for person, rows in groupby(self._rows(stack, name, sql), key=lambda row: str(row["person"])):
-            yield person, list(rows)
+    def _rows_by_user(self, stack: ExitStack, name: str, sql: str) -> Iterator[_EntityRows]:
+        for user_id, rows in groupby(self._rows(stack, name, sql), key=lambda row: str(row["person"])):
+            yield _EntityRows(user_id, list(rows))
 
     def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
         # Each statement has a connection of its own, because a connection has one result at a time.
@@ -192,7 +201,7 @@ class LakeBefore:
         }
         values = {name: instant for name, instant in instants.items() if f"${name}" in sql}
         reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
-        stack.callback(reader.close)  # before the view is dropped, which an open result hinders
+        stack.callback(reader.close)  # an open result would keep the view from being dropped
         for batch in reader:
             yield from batch.to_pylist()
 

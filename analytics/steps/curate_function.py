@@ -29,7 +29,6 @@ from analytics.lake.catalog import Catalog
 from analytics.lake.listing import prelist_objects
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
-KEYS = ("tasks_key", "batches_key")
 GIGABYTE = 2**30
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
@@ -43,11 +42,12 @@ def _parts() -> tuple[Objects, Catalog]:
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> what names the plan.
+    """Write the run's plan: {"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> see below.
 
-    from, to: dates. entities: names. days: by entity the only dates to curate. rebuild: make the files anew,
-    of all dates unless from, to or days limit them. Returns run_id, tasks (how many), is_handed_over (whether
-    the Spark job is to do them), tasks_key and batches_key.
+    from, to: dates. entities: names. days: the only dates to curate, by entity. rebuild: make the files
+    anew, those of all dates unless from, to or days limit them. Returns run_id, tasks (their number),
+    is_handed_over (whether the Spark job does them), and the keys of the plan's objects: tasks_key and
+    batches_key.
     """
     objects, catalog = _parts()
     catalog.ensure()
@@ -67,18 +67,19 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
         planned = planned.of_days(days)
     if rebuild:
         _note_deleted(objects, event, today)
-    keys = write_plan(objects, event["run_id"], planned, rebuild)
+    tasks_key, batches_key = write_plan(objects, event["run_id"], planned, rebuild)
     limit = settings.read_settings(CurateSettings).spark_from_gb * GIGABYTE
     return {
         "run_id": event["run_id"],
         "tasks": len(planned.tasks),
         "is_handed_over": bool(limit) and planned.raw_bytes > limit and not rebuild,
-        **dict(zip(KEYS, keys, strict=True)),
+        "tasks_key": tasks_key,
+        "batches_key": batches_key,
     }
 
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
-    """Note for the report that raw objects of some days, which are to be made anew, are deleted by now."""
+    """Note for the report that raw objects of some days that are to be made anew are already deleted."""
     retention_days = settings.read_settings(CurateSettings).raw_retention_days
     first_kept = (today - timedelta(days=retention_days)).isoformat()
     if retention_days and (event.get("from") or FIRST) < first_kept:
@@ -86,12 +87,12 @@ def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """A batch of the plan -> the batch with only the tasks that failed, and the sum of the files' counts.
+    """Curate a batch of the plan: the batch -> the batch with only the tasks that failed, and `counts`.
 
-    A task that fails does not disturb the others.
+    counts: the sum over the files. A task that fails does not disturb the others.
     """
     objects, catalog = _parts()
-    tasks = [Task(**each) for each in event["tasks"]]
+    tasks = [Task(**task) for task in event["tasks"]]
     listed_objects = prelist_objects(objects, tasks, event["arrived"] or ())
     run_id, is_rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
     curated, total, failed = [], Counts(), []
@@ -109,16 +110,19 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _give_up(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "task", "error"} -> {}. The report names the task, and the next run plans it again."""
+    """Note a task that failed: {"run_id", "task", "error"} -> {}.
+
+    The report names the task, and the next run plans it again.
+    """
     note_failed_task(_parts()[0], event["run_id"], Task(**event["task"]), event["error"])
     return {}
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"run_id", "watermark", "failed"}: the next run plans only what is not curated.
+    """Move the watermark, so that the next run plans only new hours: {"run_id"} -> {"watermark", "failed"}.
 
-    First the places that the warehouse lacks are noted. The warehouse's own step notes them, too, so this is
-    left out if that step has begun. failed: how many tasks were given up.
+    Before that, the partitions that the warehouse lacks are noted. The warehouse's own step notes them, too.
+    So if that step has begun, nothing is noted here. failed: how many tasks were given up.
     """
     objects, run_id = _parts()[0], event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
@@ -133,18 +137,18 @@ def _spark_job() -> SparkJob:
 
 
 def _spark(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"job_run", "state", "reason", "is_over"}: start the night's job, or ask about it."""
+    """Start the night's job, or ask about it: {"run_id"} -> {"job_run", "state", "reason", "is_over"}."""
     return _spark_job().go_on(event["run_id"])
 
 
 def _backfill(event: dict[str, Any]) -> dict[str, Any]:
-    """{"arguments", "workers"} -> {"job_run"}: start the job for days. Raises what Glue refuses."""
+    """Start the job for a range of days: {"arguments", "workers"} -> {"job_run"}. Raises Glue's refusal."""
     options = {"WorkerType": "G.1X", "NumberOfWorkers": event["workers"]}
     return {"job_run": _spark_job().start(event["arguments"], **options)}
 
 
 def _deploy_job(event: dict[str, Any]) -> None:
-    """Store the job's code when the stack is created or updated: a CloudFormation request."""
+    """Store the job's code when the stack is created or updated. event: a request of CloudFormation."""
     failure = ""
     try:
         if event["RequestType"] != "Delete":

@@ -33,10 +33,10 @@ def _parts() -> tuple[Objects, Catalog]:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"run_id", "task": {"entity", "dt", "hour"}, "arrived", "rebuild"?} -> its file's counts.
 
-    arrived: the dates of arrival of its raw objects; None: any. It can be repeated.
+    arrived: the dates of arrival of its raw objects; None: any. The call can be repeated.
     """
     task, (objects, catalog) = Task(**event["task"]), _parts()
-    logger.info("begins", extra=event["task"])  # what there is to see if the process ends
+    logger.info("begins", extra=event["task"])  # if the process is killed, the log names the task
     is_rebuild = event.get("rebuild") is True
     counts = curate_in_run(objects, event["run_id"], task, is_rebuild=is_rebuild, arrived=event["arrived"])
     catalog.register_places([task])

@@ -12,41 +12,43 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-# Glue adds arguments of its own, also in pairs of a name and a value. Only the names listed here are ours.
+# The job's own arguments. Glue adds others, also as pairs of a name and a value.
 DEFAULTS = {"lake": "", "run": "", "from": "", "to": "", "rebuild": "false"}
 
 
 def arguments(words: list[str]) -> dict[str, str]:
-    """Return our arguments among `--name value` pairs; one that is missing has its default."""
+    """Return the job's own arguments among `--name value` pairs. A missing one has its default."""
     pairs = pairwise(words)
     return DEFAULTS | {
         word[2:]: value for word, value in pairs if word.startswith("--") and word[2:] in DEFAULTS
     }
 
 
-def run(context: Any, given: Mapping[str, str]) -> dict[str, int]:
-    """Curate on the workers of a Spark context; returns the sum of the files' counts. given: see `arguments`.
+def run(context: Any, options: Mapping[str, str]) -> dict[str, int]:
+    """Curate on the workers of a Spark context; returns the sum of the files' counts.
+
+    options: as `arguments` returns them.
 
     If a task of a nightly run fails, the run tries it again. If a task of a range fails, the job fails.
     """
     from analytics.lake.bookkeeping import Counts
 
-    lake, run_id = given["lake"], given["run"]
-    work = _of_run(lake, run_id) if run_id else _of_dates(given)
+    lake, run_id = options["lake"], options["run"]
+    tasks = _tasks_of_run(lake, run_id) if run_id else _tasks_of_dates(options)
 
     def curate(task: Any) -> Any:
         from analytics.curation.curate_all import curate_for, curate_one
 
-        return (
-            curate_for(lake, run_id, task) if run_id else curate_one(lake, task, given["rebuild"] == "true")
-        )
+        if run_id:
+            return curate_for(lake, run_id, task)
+        return curate_one(lake, task, options["rebuild"] == "true")
 
-    counts = context.parallelize(work, max(1, len(work))).map(curate).collect() if work else []
+    counts = context.parallelize(tasks, len(tasks)).map(curate).collect() if tasks else []
     return sum(counts, Counts()).as_dict()
 
 
-def _of_run(lake: str, run_id: str) -> list[Any]:
-    """Return the tasks of a run, each with the dates of arrival to look under."""
+def _tasks_of_run(lake: str, run_id: str) -> list[Any]:
+    """Return the tasks of a run, each with the dates of arrival of its raw objects."""
     from adapters.platform.objects import objects_at
     from analytics.curation.plan import read_batches
 
@@ -54,14 +56,14 @@ def _of_run(lake: str, run_id: str) -> list[Any]:
     return [(task, batch["arrived"]) for batch in batches for task in batch["tasks"]]
 
 
-def _of_dates(given: Mapping[str, str]) -> list[Any]:
+def _tasks_of_dates(options: Mapping[str, str]) -> list[Any]:
     """Return the tasks of a range of dates."""
     from adapters.platform.objects import objects_at
     from analytics.curation.plan import plan
 
     today = datetime.now(UTC).date()
-    since, until = given["from"] or None, given["to"] or None
-    return plan(objects_at(given["lake"]), today, since_dt=since, until_dt=until).tasks
+    since, until = options["from"] or None, options["to"] or None
+    return plan(objects_at(options["lake"]), today, since_dt=since, until_dt=until).tasks
 
 
 def main() -> None:

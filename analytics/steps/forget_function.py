@@ -38,47 +38,53 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ForgetSteps:
-    """Both steps, with what they use."""
+    """Both steps, and what they use."""
 
     objects: ForgettingObjects
     jobs: ErasureJobs
     tombstones: Tombstones | None
-    settles: timedelta  # see rules.privacy.erasures.after_pass
+    settle_time: timedelta  # see rules.privacy.erasures.after_pass
 
     def forget(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> dict[str, Any]:
-        """{"run_id", "tasks_key"} -> {"is_left", "erasures"}.
+        """Take erased persons out of the lake: {"run_id", "tasks_key"} -> {"is_left", "erasures"}.
 
-        is_left: whether another call is to go on. erasures: for how many erasures the night is a pass over
+        is_left: whether another call is to go on. erasures: for how many erasures the night searches
         everything.
         """
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
-        everybody = AllErasees.of(self.jobs.opened(), now, self._tombstones())
+        erasees = AllErasees.of(self.jobs.opened(), now, self._tombstones())
         if progress is None:
-            progress = Progress(run_id, stamp(now), sorted(everybody.due))
+            progress = Progress(run_id, stamp(now), sorted(erasees.due))
             progress.save(self.objects)
         if not progress.is_done:
-            fresh = curated_tasks(self.objects, run_id, event["tasks_key"])
-            lake_pass = LakePass(self.objects, everybody, progress, fresh, has_time)
+            curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
+            lake_pass = LakePass(self.objects, erasees, progress, curated_places, has_time)
             lake_pass.run(unstamp(progress.began))
-        if progress.is_done and not progress.phones:
+        if progress.is_done and not progress.are_phones_done:
             phones = GonePhones(self.objects, has_time)
-            progress.phones, rows = phones.run(now) if phones.is_due(now) else (True, 0)
+            row_count = 0
+            progress.are_phones_done = True  # unless the pass is due and needs another call
+            if phones.is_due(now):
+                progress.are_phones_done, row_count = phones.run(now)
             progress.save(self.objects)
-            logger.info("phones that are gone", extra={"rows": rows})
-        return {"is_left": not progress.phones, "erasures": len(progress.due)}
+            logger.info("phones that are gone", extra={"rows": row_count})
+        return {"is_left": not progress.are_phones_done, "erasures": len(progress.due)}
 
     def _tombstones(self) -> Tombstones | None:
-        """Return the tombstones; None if nobody was ever erased, so that no row is looked at."""
+        """Return the tombstones; None if nobody was ever erased, so that no row has to be searched."""
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 
     def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """{"run_id"} -> {"passed"}: for how many erasures the night has passed over everything."""
+        """Note the night in each erasure for which it has searched everything: {"run_id"} -> {"passed"}.
+
+        passed: the number of these erasures.
+        """
         progress = Progress.read(self.objects, event["run_id"])
-        if progress is None or not (progress.is_done and progress.warehouse):
-            # Either the lake or the warehouse may still have somebody, so the night does not count.
+        if progress is None or not (progress.is_done and progress.is_warehouse_done):
+            # The lake or the warehouse may still have rows of a person, so the night does not count.
             return {"passed": 0}
         passed = 0
         for erasure_id in progress.due:
@@ -86,7 +92,7 @@ class ForgetSteps:
                 counts = progress.found.get(erasure_id, {})
                 began = unstamp(progress.began)
                 left = progress.left.get(erasure_id, 0)
-                after = after_pass(erasure, progress.run_id, counts, self.settles, began, left)
+                after = after_pass(erasure, progress.run_id, counts, self.settle_time, began, left)
                 if after != erasure:
                     self.jobs.go_on(after)
                 passed += 1

@@ -1,8 +1,8 @@
-"""Finds a user's events that have left their table (rule 22), in curated files, newest first.
+"""Reads a user's events that have left their table (rule 22), from curated files, newest first.
 
-A file's events are sorted by time, not by user. So the column of users is read first, group of rows by group,
-and all columns only of groups that have the user. If a caller asks for more than the time allows, the answer
-has the events that were found so far, and how far back they go.
+A file's events are sorted by time, not by user. So of each row group the column of users is read first. All
+columns are read only of row groups that have the user. If a caller asks for more than the time allows, the
+answer has the events that were found so far, and the stamp down to which files were searched.
 """
 
 import time
@@ -30,9 +30,9 @@ from rules.lake.item_copies import event_item
 
 logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
-NAMES = tuple(field.name for field in EVENTS.fields)
+EVENT_COLUMNS = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # this many dates are listed at once
-# After that a call reads no further file. The caller has 30 s, and gets a cursor to go on.
+# After so long a call reads no further file. Its caller has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
 
 
@@ -49,23 +49,23 @@ class PastQuery:
 def newest_events(
     objects: RangedObjects, query: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return events as table attributes, newest first, and a stamp that says how far back was looked.
+    """Return events as table attributes, newest first, and the stamp down to which files were searched.
 
-    Raises NoObject if a nightly run replaces files meanwhile. Asking again helps.
+    Raises NoObject if a nightly run replaces files meanwhile; then the caller may ask again.
     """
-    rows: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     for number, stored in enumerate(_files(objects, query)):
-        if len(rows) >= query.limit:
+        if len(events) >= query.limit:
             break
-        if number and not has_time():  # one file is read at least, so a caller who asks again gets on
+        if number and not has_time():  # at least one file is read, so a caller who asks again gets further
             _, end = _span_of(stored)
-            return rows, end
-        rows += _events_of_file(objects, stored, query)
-    return rows[: query.limit], query.since
+            return events, end
+        events += _events_of_file(objects, stored, query)
+    return events[: query.limit], query.since
 
 
 def _files(objects: RangedObjects, query: PastQuery) -> Iterator[StoredObject]:
-    """Yield the files that may have such events, from the last to the first."""
+    """Yield the files that may have events of the span, from the last to the first."""
     first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
     oldest = next(objects.list(layout.curated_prefix("events")), None)
     if oldest is None:
@@ -82,27 +82,27 @@ def _files(objects: RangedObjects, query: PastQuery) -> Iterator[StoredObject]:
 
 
 def _events_of_file(objects: RangedObjects, stored: StoredObject, query: PastQuery) -> list[dict[str, Any]]:
-    """Return a file's events that are asked for, newest first."""
+    """Return the events of a file that the query asks for, newest first."""
     file = pq.ParquetFile(pa.PythonFile(RangedFile(objects, stored), mode="r"))
     columns = set(file.schema_arrow.names)
     events: list[dict[str, Any]] = []
     for group in reversed(range(file.num_row_groups)):
-        if not _may_have(file.metadata.row_group(group), query):
+        if not _may_have_events(file.metadata.row_group(group), query):
             continue
         users = file.read_row_group(group, columns=["user_id"], use_threads=False)["user_id"]
         is_users = pc.equal(users, query.user_id)
         if not pc.any(is_users).as_py():
             continue
-        names = [name for name in NAMES if name in columns]
+        names = [name for name in EVENT_COLUMNS if name in columns]
         table = file.read_row_group(group, columns=names, use_threads=False).filter(is_users)
-        rows = curated_files.as_declared(table, "events", NAMES).to_pylist()
+        rows = curated_files.as_declared(table, "events", EVENT_COLUMNS).to_pylist()
         rows = [row for row in rows if query.since <= row["event_id"] < query.until]
         events += map(event_item, reversed(rows))
     return events
 
 
-def _may_have(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
-    """Whether a group of rows may have events of the span that is asked for."""
+def _may_have_events(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
+    """Whether a row group may have events of the query's span."""
     bounds = curated_files.column_bounds(group, "event_id")
     return bounds is None or (bounds.greatest >= query.since and bounds.least < query.until)
 

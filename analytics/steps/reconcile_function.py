@@ -1,4 +1,4 @@
-"""The nightly run's steps that compare: recompute from the lake, reconcile and repair the tables, report."""
+"""The nightly run's steps that recompute from the lake, compare and repair the tables, and report."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
-from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
+from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
 from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
@@ -54,7 +54,7 @@ from analytics.warehouse.warehouse import Warehouse, warehouse_at
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
 StepAnswer = dict[str, Any]
-# After that a call begins no more users. The function has 900 s.
+# After so long a call begins no further users. The function has 900 s.
 SECONDS_MAX = 600.0
 
 
@@ -72,7 +72,7 @@ class ReconcileSteps:
     features: FeatureQueue
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?} -> the figures of all shares."""
+        """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures."""
         findings = self.shares.collect(event, now)
         counts = findings.counts
         _measure("Differences", counts["different"])
@@ -84,7 +84,7 @@ class ReconcileSteps:
         return {"counts": counts, **({"root": findings.root["root"]} if findings.root else {})}
 
     def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?, "everybody"?} -> the figures of people who answer questions."""
+        """Compare the stats of people who answer: {"run_id", "repair"?, "everybody"?} -> the figures."""
         reconciler = StatsReconciler(self.stats, self.responses, event.get("repair") is True)
         everybody = event.get("everybody") is True
         findings = reconcile_answers(self.objects, event["run_id"], reconciler, now, everybody=everybody)
@@ -96,10 +96,11 @@ class ReconcileSteps:
         return {"counts": counts, "answer_stats_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?, "error"?, "warehouse_error"?} -> figures and keys, and whether all was done.
+        """Write the run's report: {"run_id", "repair"?, "error"?, "warehouse_error"?} -> see below.
 
-        repair: features of leads that differ are asked for anew, if the lake and the table agree.
-        error: why repair, or the whole run, ended early; warehouse_error: why the warehouse's work did.
+        repair: ask for features of leads that differ to be computed again, if the lake and the table agree.
+        error: why repair, or the whole run, ended early. warehouse_error: why the warehouse's work ended
+        early. Returns counts (the figures), reports (keys), and is_whole (whether every step has succeeded).
         """
         report = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
         _measure("CurationFailures", len(report["curation_failures"]))
@@ -119,15 +120,15 @@ class ReconcileSteps:
         return {"counts": report["counts"], "reports": reports, "is_whole": is_whole(report)}
 
     def _with_warehouse(self, report: Report, may_repair: bool, now: datetime) -> Report:
-        """Add what the warehouse reports. A model that is not of this run is not asked."""
-        run_id, twin, leads = report["run_id"], [], []
-        if not report["error"] and is_built(self.objects, run_id, THEIRS):
-            twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
+        """Add the warehouse's findings to the report. Only models that this run has built are read."""
+        run_id, user_disagreements, leads = report["run_id"], [], []
+        if not report["error"] and is_built(self.objects, run_id, WAREHOUSE_MODEL):
+            user_disagreements = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
             repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
-        return with_warehouse(report, twin, self.warehouse.rows(CURATION), leads)
+        return with_warehouse(report, user_disagreements, self.warehouse.rows(CURATION), leads)
 
 
 def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]]:
@@ -172,7 +173,7 @@ def _steps() -> ReconcileSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
-    """Lambda entry: {"step": see below, "run_id", ...}; each step says its input."""
+    """Lambda entry: {"step", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX

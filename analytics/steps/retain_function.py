@@ -1,4 +1,4 @@
-"""The nightly run's last work: what has become old leaves the tables (docs/rules.md, rule 22)."""
+"""The nightly run's last step: items and values that have become old leave the tables (rule 22)."""
 
 import json
 import time
@@ -25,16 +25,16 @@ from rules.leads.lead_events import SORT_KEY
 
 logger = Logger(service="retention")
 metrics = Metrics(namespace="Streakline", service="retention")
-# After that a call begins nothing more. The function has 900 s.
+# After so long a call begins no further work. The function has 900 s.
 SECONDS_MAX = 600.0
-# So many calls of a night at most, because the night must come to its report. The next night goes on.
+# A night makes at most so many calls, because it must come to its report. The next night goes on.
 CALLS_MAX = 18
-NAME = "retain.json"  # of the run's file with the state
+STATE_NAME = "retain.json"  # below runs/{run_id}/
 
 
 @dataclass(frozen=True, slots=True)
 class RetainSteps:
-    """The step, with what it uses."""
+    """The step, and what it uses."""
 
     objects: Objects
     rules: Sequence[RetentionRule]  # a rule of 0 days is off
@@ -42,38 +42,38 @@ class RetainSteps:
     def retain(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> dict[str, Any]:
-        """{"run_id", "tasks_key"} -> {"is_left", "left", "stayed"}.
+        """Remove as much as one call has time for: {"run_id", "tasks_key"} -> {"is_left", "left", "stayed"}.
 
         is_left: whether another call is to go on. left, stayed: the sums of RemovalCounts over all calls of
         the run; runs/{run_id}/retain.json has them by the names of the rules.
         """
         run_id, is_left = event["run_id"], False
-        calls, removals = self._state(run_id)
+        earlier_calls, removals = self._state(run_id)
         active_rules = [rule for rule in self.rules if rule.days]
         fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if active_rules else []
         for rule in active_rules:
-            work = RetentionPass(self.objects, rule, run_id, now.date(), fresh, has_time)
-            is_whole = work.run()
-            is_left = is_left or not is_whole
-            removals[rule.name] = removals.get(rule.name, RemovalCounts()) + work.removals
+            retention_pass = RetentionPass(self.objects, rule, run_id, now.date(), fresh, has_time)
+            is_finished = retention_pass.run()
+            is_left = is_left or not is_finished
+            removals[rule.name] = removals.get(rule.name, RemovalCounts()) + retention_pass.removals
         if active_rules:
-            by_name = {name: asdict(counts) for name, counts in removals.items()}
-            state = {"calls": calls + 1, "found": by_name}
-            self.objects.put(run_key(run_id, NAME), json.dumps(state).encode())
+            counts_by_rule = {name: asdict(counts) for name, counts in removals.items()}
+            state = {"calls": earlier_calls + 1, "found": counts_by_rule}
+            self.objects.put(run_key(run_id, STATE_NAME), json.dumps(state).encode())
         total = sum(removals.values(), RemovalCounts())
-        return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
+        return {"is_left": is_left and earlier_calls + 1 < CALLS_MAX, **asdict(total)}
 
     def _state(self, run_id: str) -> tuple[int, dict[str, RemovalCounts]]:
-        """Return how many calls of the run there were, and what has left by them."""
+        """Return how many calls the run has made before this one, and what they have removed, by rule."""
         try:
-            state = json.loads(self.objects.get(run_key(run_id, NAME)))
+            state = json.loads(self.objects.get(run_key(run_id, STATE_NAME)))
         except NoObject:
             return 0, {}
         return state["calls"], {name: RemovalCounts(**counts) for name, counts in state["found"].items()}
 
 
 def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
-    """Yield a rule for each kind of thing that leaves a table, with the days of the setting."""
+    """Yield a rule for each kind of data that leaves a table, with the days of its setting."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
     leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))

@@ -1,4 +1,8 @@
-"""The nightly run's work in the warehouse: it loads what is lacking, builds models, and tests them."""
+"""The nightly run's work in the warehouse.
+
+It loads the curated files that the warehouse lacks, deletes the rows of erased persons, builds the models and
+tests them.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -48,22 +52,23 @@ NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSteps:
-    """The step, with what it uses."""
+    """The nightly run's step in the warehouse, and the stores that it uses."""
 
     warehouse: Warehouse
     objects: Objects
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
     open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
-    filled_by: str = ""  # the version of what fills the warehouse (last_run.version)
+    filled_by: str = ""  # the version of the code that fills the warehouse (last_run.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
-        """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}.
+        """Begin or continue the night's work, and return {"left", "failed"}.
 
-        full: build all models anew, and test all rows. everybody: ask the warehouse even if nothing has come,
-        because all users are to be compared. left: how many items are left for the next call. failed: how
-        many have failed so far. Raises what the warehouse raises if it is away.
+        event: {"run_id", "tasks_key", "full"?, "everybody"?}. full: build all models anew, and test all rows.
+        everybody: ask the warehouse even if it lacks no rows, because all users are to be compared. left: how
+        many items are left for the next call. failed: how many have failed so far. Raises what the warehouse
+        raises if it is away.
         """
         earlier_night = WarehouseNight.read(self.objects, event["run_id"])
         night = earlier_night or self._begin(event, now)
@@ -72,25 +77,21 @@ class WarehouseSteps:
             with self.warehouse.kept_open():
                 if not earlier_night:
                     prepare(self.warehouse)
-                left = do_items(
-                    night,
-                    partial(_needs, models(self.grace_days)),
-                    ItemWorker(self, night).do,
-                    self.objects,
-                    clock.now,
-                )
+                needs = partial(_needs, models(self.grace_days))
+                left = do_items(night, needs, ItemWorker(self, night).do, self.objects, clock.now)
                 if not left and isinstance(self.warehouse, RedshiftWarehouse):
                     grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
         else:
-            night.save(self.objects)
+            night.save(self.objects)  # for the report, which says since when there is nothing to do
         if not left:
             self._note_forgotten(night)
         return {"left": left, "failed": len(night.of(State.FAILED))}
 
     def _note_forgotten(self, night: WarehouseNight) -> None:
-        """Note that the warehouse has nobody any more whom the night was to forget, if that is so.
+        """If no table of the warehouse names any person whom the night was to forget, note that.
 
-        A model that was not built may still hold somebody's words, such as a source that nobody else has.
+        A model that was not built may still hold such a person's words, for example a source that nobody else
+        has.
         """
         progress = Progress.read(self.objects, night.run_id)
         if progress is None or not progress.is_done:
@@ -99,34 +100,41 @@ class WarehouseSteps:
             return
         if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
             self.warehouse.compact()
-        progress.warehouse = True
+        progress.is_warehouse_done = True
         progress.save(self.objects)
 
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
-        """Return a new night with its items. It has none if the warehouse need not be asked."""
+        """Return a new night with its items.
+
+        It has no items if the warehouse lacks no rows and nothing else is to be done: then the warehouse,
+        which costs money while it is awake, stays asleep.
+        """
         run_id, full = event["run_id"], event.get("full") is True
         night = WarehouseNight(run_id, now.isoformat(), full, full or now.weekday() == SUNDAY, [])
         if isinstance(self.warehouse, NoWarehouse):
             return night
-        places = curated_tasks(self.objects, run_id, event["tasks_key"])
-        run_notes.note_unloaded(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
-        notes = run_notes.read_unloaded(self.objects).values()
-        lacking = {place.entity for places in notes for place in places}
+        curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
+        run_notes.note_unloaded(
+            self.objects, run_id, [*curated_places, *changed_places(self.objects, run_id)]
+        )
+        unloaded_by_run = run_notes.read_unloaded(self.objects).values()
+        unloaded_entities = {place.entity for places in unloaded_by_run for place in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
-        is_wanted = full or event.get("everybody") is True
-        nothing_to_do = not (lacking or forgets or is_wanted)
+        compares_all_users = event.get("everybody") is True
+        has_work = bool(unloaded_entities) or forgets or full or compares_all_users
         last = LastWarehouseRun.read(self.objects)
-        if last and last.is_of(self.filled_by, now.date()) and nothing_to_do:  # same code, and left complete
+        if not has_work and last and last.still_holds(self.filled_by, now.date()):
             night.quiet_since = last.run_id
         else:
-            night.items = items_of(lacking, models(self.grace_days), forgets=forgets)
+            night.items = items_of(unloaded_entities, models(self.grace_days), forgets=forgets)
+            # Stored before the work. The report settles it: if this run dies, the next one asks again.
             LastWarehouseRun(run_id, night.began, self.filled_by).save(self.objects)
         return night
 
 
 def _needs(model_of: Mapping[str, Model], item: Item) -> list[str]:
-    """Return the names of the models without which an item makes no sense.
+    """Return the names of the models that must be built before an item is done.
 
     model_of: all models, by name. A test also needs the models with which it compares.
     """
@@ -159,7 +167,7 @@ class ItemWorker:
         if item.kind is Kind.MODEL:
             metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
         else:
-            item.found = self._test(builder, builder.known[item.name])
+            item.found = self._test(builder, builder.model_of[item.name])
         return True
 
     def _load(self, entity: str) -> bool:
@@ -169,24 +177,26 @@ class ItemWorker:
         """
         steps = self.steps
         notes = run_notes.read_unloaded(steps.objects)
-        lacking = {place for places in notes.values() for place in places if place.entity == entity}
-        oldest_days = sorted({place.dt for place in lacking})[:DAYS_MAX]
-        oldest_places = {place for place in lacking if place.dt in oldest_days}
+        unloaded_places = {place for places in notes.values() for place in places if place.entity == entity}
+        oldest_days = sorted({place.dt for place in unloaded_places})[:DAYS_MAX]
+        oldest_places = {place for place in unloaded_places if place.dt in oldest_days}
         loader = Loader(steps.warehouse, steps.objects, steps.lake, steps.role_arn)
         files = loader.load(self.night.run_id, sorted(oldest_places, key=str))
         # A place is struck out after its load: if the call ends in between, the place is loaded once more.
         run_notes.strike_out_unloaded(steps.objects, notes, oldest_places)
         metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
-        return len(oldest_places) == len(lacking)
+        return len(oldest_places) == len(unloaded_places)
 
     def _forget(self) -> bool:
         """Delete the rows of erased persons. Raises RuntimeError if they may still come from the lake."""
         steps = self.steps
         progress = Progress.read(steps.objects, self.night.run_id)
         if progress is None or not progress.is_done:
-            raise RuntimeError("the lake's pass is not done")
-        everybody = AllErasees.of(steps.open_erasures(), datetime.fromisoformat(self.night.began))
-        rows = WarehouseRows(steps.warehouse, everybody.by_kind)
+            raise RuntimeError(
+                "the lake's files may still name these persons, and a load would bring them back"
+            )
+        erasees = AllErasees.of(steps.open_erasures(), datetime.fromisoformat(self.night.began))
+        rows = WarehouseRows(steps.warehouse, erasees.by_kind)
         progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()
         return True
@@ -203,29 +213,29 @@ class ItemWorker:
         return failures
 
 
-def set_daily_limit(config: WarehouseSettings) -> None:
-    """Set the daily limit of a workgroup of this stack, before anything is computed in it."""
-    if config.warehouse_workgroup_arn:
-        redshift = client("redshift-serverless")
-        ensure_daily_limit(redshift, config.warehouse_workgroup_arn, config.warehouse_daily_rpu_hours)
-
-
 @cache
 def _steps() -> WarehouseSteps:
     config = settings.read_settings(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
-    set_daily_limit(config)
-    jobs = ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table)
-    url, grace_days = config.warehouse_url, config.campaign_grace_days
-    filled_by = version(url, grace_days)
-    warehouse, role = warehouse_at(url, lake), config.copy_role_arn
-    return WarehouseSteps(warehouse, objects_at(lake), lake, role, jobs.opened, filled_by, grace_days)
+    if config.warehouse_workgroup_arn:  # a workgroup of this stack: it has the limit before it computes
+        ensure_daily_limit(
+            client("redshift-serverless"), config.warehouse_workgroup_arn, config.warehouse_daily_rpu_hours
+        )
+    return WarehouseSteps(
+        warehouse_at(config.warehouse_url, lake),
+        objects_at(lake),
+        lake,
+        config.copy_role_arn,
+        open_erasures=ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table).opened,
+        filled_by=version(config.warehouse_url, config.campaign_grace_days),
+        grace_days=config.campaign_grace_days,
+    )
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"run_id", "tasks_key", "full"?, "everybody"?}. It is called until 0 are left."""
+    """Lambda entry: {"run_id", "tasks_key", "full"?, "everybody"?}. It is called until 0 items are left."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     answer = _steps().work(event, clock.now())
     logger.info("done", extra={"run_id": event["run_id"], **answer})

@@ -1,4 +1,4 @@
-"""Works out what another book would have led to, for an admin who waits (adapters/what_if_jobs.py)."""
+"""Computes what another book of rules would have led to. An admin waits for it (adapters/what_if_jobs.py)."""
 
 from datetime import datetime
 from functools import cache
@@ -15,14 +15,15 @@ from rules.book.document import read_book
 from rules.days import unstamp
 
 logger = Logger(service="what-if")
-NAME = "this book"  # in the report, where the command has the file's name
+BOOK_NAME = "this book"  # in the report; a report of the command has the file's name instead
 REPLACED = "the nightly run has replaced files of the lake meanwhile: ask again"
 
 
 def work_out(objects: Objects, job_id: str, now: datetime) -> bool:
-    """Work out a job; returns whether there was anything to do. Raises what ended it, once that is noted.
+    """Compute a job's report; returns whether the job was waiting.
 
-    Safe to repeat: a job asks as of when it was asked.
+    Safe to repeat: the report is always as of the moment at which the job was asked for. An error is stored
+    as the job's outcome, and then raised.
     """
     jobs = WhatIfJobs(objects)
     job = jobs.waiting(job_id, now)
@@ -32,10 +33,10 @@ def work_out(objects: Objects, job_id: str, now: datetime) -> bool:
         jobs.finish(job, now, reason=LOST)
         return True
     try:
-        report = summary(what_if(objects, _question(job)), NAME)
+        report = summary(what_if(objects, _question(job)), BOOK_NAME)
     except Exception as error:
-        failed = f"{error_summary(error)} ended it: the log of WhatIfFunction says where"
-        jobs.finish(job, clock.now(), reason=REPLACED if isinstance(error, NoObject) else failed)
+        reason = f"{error_summary(error)} ended it: the log of WhatIfFunction says where"
+        jobs.finish(job, clock.now(), reason=REPLACED if isinstance(error, NoObject) else reason)
         raise
     jobs.finish(job, clock.now(), report)
     return True
@@ -55,6 +56,6 @@ def _parts() -> Objects:
 def handler(event: dict[str, Any], _context: Any) -> dict[str, bool]:
     """Lambda entry: {"job_id"} -> {"worked_out"}; see work_out."""
     worked_out = work_out(_parts(), event["job_id"], clock.now())
-    # An id of no job is not ours, so it may be anything.
+    # The id of an unknown job may be any text, so it is not logged.
     logger.info("done", extra={"job_id": event["job_id"] if worked_out else "unknown"})
     return {"worked_out": worked_out}

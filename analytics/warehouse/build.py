@@ -1,4 +1,4 @@
-"""Builds the models from what their lake tables brought since the last build, or from all rows.
+"""Builds the models from the rows that were loaded since the last build, or from all rows.
 
 Each model is built in one transaction, so a reader sees either all of the old rows or all of the new ones.
 Building again changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a
@@ -32,11 +32,11 @@ Loads = Mapping[str, int]  # the newest load number by lake table
 
 @dataclass(frozen=True, slots=True)
 class ModelBuild:
-    """What lake.builds says of a model."""
+    """The last build of a model, as lake.builds has it."""
 
-    fingerprint: str  # of the SQL that made it
+    fingerprint: str  # of the SQL that it was built by
     loads: Loads  # the newest loads whose rows the model has
-    tested: Loads | None  # the loads that it had when its tests held last; None: they never did
+    tested: Loads | None  # the loads that the model had when its tests last succeeded; None: they never have
 
 
 @dataclass(slots=True)
@@ -45,9 +45,9 @@ class Builder:
 
     warehouse: Warehouse
     full: bool  # whether all models are built anew
-    known: Mapping[str, Model]  # all models, by name
-    kinds: Mapping[str, str]  # by name of a relation that exists: BASE TABLE or VIEW
-    built: Mapping[str, ModelBuild]  # the last builds, by model
+    model_of: Mapping[str, Model]  # all models, by name
+    kinds: Mapping[str, str]  # BASE TABLE or VIEW, by name of a relation that exists
+    last_builds: Mapping[str, ModelBuild]  # by model
     loads: Loads  # the newest ones before the first model was built
 
     @classmethod
@@ -58,27 +58,28 @@ class Builder:
 
         grace_days: see `models`.
         """
-        # Loads are read first: if rows are loaded meanwhile, the next build takes them, perhaps once more.
+        # Loads are read first. If rows are loaded meanwhile, the next build takes them, perhaps a second
+        # time.
         loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
-        built = {
+        last_builds = {
             row["model"]: ModelBuild(
                 row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"])
             )
             for row in warehouse.rows(_BUILDS)
         }
-        return cls(warehouse, full, models(grace_days), kinds, built, loads)
+        return cls(warehouse, full, models(grace_days), kinds, last_builds, loads)
 
     def build(self, name: str) -> bool:
-        """Build one model, after those that it reads. Returns whether there was anything to do."""
-        model = self.known[name]
+        """Build one model, after the models that it reads. Returns whether anything was to be done."""
+        model = self.model_of[name]
         statements = self.statements(model)
         if statements:
             self.warehouse.run([*statements, *self._record(model)])
         return bool(statements)
 
     def statements(self, model: Model) -> list[str]:
-        """Return the SQL that builds a model. It is empty if nothing has changed that the model reads."""
+        """Return the SQL that builds a model. It is empty if no row has changed that the model reads."""
         kind, last = self.kinds.get(model.name), self._last_build(model)
         if last is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
             return _create(model, kind)
@@ -87,7 +88,7 @@ class Builder:
         if model.materialized == "table":
             return _refill(model)
         if not model.by_date:
-            (entity,) = entities_of(model, self.known)
+            (entity,) = entities_of(model, self.model_of)
             return _increment(model, last.loads.get(entity, 0), self._changed_spans(model, last.loads))
         return _rebuild_dates(model, self.touched(model, last.loads))
 
@@ -99,26 +100,27 @@ class Builder:
         return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
-        """Return the dates, as spans, of rows that later loads brought or replaced."""
+        """Return the dates of rows that later loads brought or replaced, as spans."""
         return joined_days(self._days(model, since))
 
     def _days(self, model: Model, since: Loads) -> set[date]:
         """Return the dates of rows that later loads brought or replaced."""
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
-            for entity in sorted(entities_of(model, self.known))
+            for entity in sorted(entities_of(model, self.model_of))
         )
         rows = self.warehouse.rows(f"SELECT DISTINCT dt FROM lake.loads WHERE {later}")  # noqa: S608
         return {row["dt"] for row in rows}
 
     def newest_loads(self, model: Model) -> dict[str, int]:
         """Return the number of the newest load of each lake table that a model reads."""
-        return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
+        return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.model_of))}
 
     def scope(self, model: Model) -> Scope | None:
-        """Return which rows came since the model's tests held last; None: no rows did.
+        """Return the rows that have come since the model's tests last succeeded; None if there are none.
 
-        The tests of these rows do not see a parent that was removed. The weekly tests of all rows do.
+        Tests of these rows cannot find that a parent of another row was removed. The weekly tests of all rows
+        do.
         """
         last = self._last_build(model)
         if last is None or last.tested is None:
@@ -131,8 +133,8 @@ class Builder:
         return self._scope_of_later_loads(model, last.tested)
 
     def _scope_of_later_loads(self, model: Model, tested: Loads) -> Scope:
-        """Return the scope of rows of later loads; ALL, if no load number tells which these are."""
-        entities = entities_of(model, self.known)
+        """Return the scope of the rows of later loads; ALL if no load number says which rows these are."""
+        entities = entities_of(model, self.model_of)
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
             return ALL
         rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._changed_spans(model, tested)
@@ -142,16 +144,16 @@ class Builder:
         return Scope(f"{rows} AND ({near})", near)
 
     def note_tested(self, model: Model) -> None:
-        """Note that the model's tests hold for all that is in it."""
-        before = self.built[model.name]
+        """Note that the model's tests have succeeded for all of its rows."""
+        before = self.last_builds[model.name]
         tested = self.newest_loads(model) if model.materialized == "view" else before.loads
         change = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
         self.warehouse.run([f"UPDATE lake.builds SET {change}"])  # noqa: S608
 
     def _last_build(self, model: Model) -> ModelBuild | None:
-        """Return the last build to go on from; None if the model's SQL has changed, or all is built anew."""
-        last = self.built.get(model.name)
-        if self.full or last is None or last.fingerprint != fingerprint(model, self.known):
+        """Return the build to start from; None if the model's SQL has changed, or all are built anew."""
+        last = self.last_builds.get(model.name)
+        if self.full or last is None or last.fingerprint != fingerprint(model, self.model_of):
             return None
         return last
 
@@ -160,7 +162,7 @@ class Builder:
 
         It is False for a model that reads lake.curation, whose rows have no load numbers.
         """
-        has_numbers = entities_of(model, self.known) <= LOADED.keys()
+        has_numbers = entities_of(model, self.model_of) <= LOADED.keys()
         return has_numbers and all(
             loads.get(entity) == newest for entity, newest in self.newest_loads(model).items()
         )
@@ -170,7 +172,7 @@ class Builder:
         last = self._last_build(model)
         tested = last.tested if last else None
         loads = map(write_loads, (self.newest_loads(model), tested))
-        values = ", ".join(map(literal, (model.name, fingerprint(model, self.known), *loads)))
+        values = ", ".join(map(literal, (model.name, fingerprint(model, self.model_of), *loads)))
         return [
             f"DELETE FROM lake.builds WHERE model = {literal(model.name)}",  # noqa: S608
             f"INSERT INTO lake.builds (model, fingerprint, loads, tested) VALUES ({values})",  # noqa: S608
@@ -190,7 +192,7 @@ def build(
     """
     with warehouse.kept_open():
         builder = Builder.read(warehouse, full, grace_days)
-        names = [name for name in builder.known if only is None or name in only]
+        names = [name for name in builder.model_of if only is None or name in only]
         for name in names:
             builder.build(name)
         return names
@@ -227,7 +229,7 @@ def _refill(model: Model) -> list[str]:
 
 
 def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
-    """Return the SQL that takes over the rows of later loads.
+    """Return the SQL that adds the rows of later loads to a table.
 
     newest: the number of the newest load that the model has. spans: the dates that later loads touched.
     """
@@ -250,7 +252,7 @@ def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
 
 
 def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
-    """Return the SQL that replaces the rows of some dates, and reads the rows of these dates alone."""
+    """Return the SQL that replaces the rows of some dates. It reads only the rows of these dates."""
     if not spans:
         return []
     where = f" WHERE {spans_condition(_quote(str(model.by_date)), spans)}"
@@ -276,7 +278,7 @@ def touched_periods(
 ) -> list[Span]:
     """Return the first dates of the periods whose rows change if the lake's rows of these dates change.
 
-    window: a period also follows from so many dates before it. around: from so many on both sides.
+    window: a period also depends on so many dates before it. around: on so many dates on both sides.
     Example: with window 1 and the period day, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
     """
     changed = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
@@ -286,7 +288,7 @@ def touched_periods(
 def source_spans(
     spans: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0
 ) -> list[Span]:
-    """Return the dates from which the periods follow that begin in these spans.
+    """Return the dates on which the periods depend that begin in these spans.
 
     window, around: see `touched_periods`.
     """
@@ -301,8 +303,8 @@ def source_spans(
 def join_spans(spans: Iterable[Span]) -> list[Span]:
     """Return the same dates as sorted spans that neither overlap nor touch.
 
-    If these are more than SPANS_MAX, the narrowest gaps between them are filled. That is harmless: making
-    dates anew that nothing has touched changes nothing.
+    If these are more than SPANS_MAX, the narrowest gaps between them are filled. That is harmless: dates that
+    no row has touched are built anew with the same rows.
     """
     merged: list[Span] = []
     for first, last in sorted(spans):
@@ -310,13 +312,16 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    by_gap = sorted(range(1, len(merged)), key=lambda index: merged[index][0] - merged[index - 1][1])
-    begins = [0, *sorted(by_gap[1 - SPANS_MAX :]), len(merged)]
-    return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)] if merged else []
+    if not merged:
+        return []
+    # A gap has the index of the span after it. The widest gaps stay.
+    by_width = sorted(range(1, len(merged)), key=lambda index: merged[index][0] - merged[index - 1][1])
+    begins = [0, *sorted(by_width[1 - SPANS_MAX :]), len(merged)]
+    return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)]
 
 
 def joined_days(days: Iterable[date]) -> list[Span]:
-    """Return single dates as join_spans does."""
+    """Return single dates as spans, as join_spans does."""
     return join_spans((day, day) for day in days)
 
 
@@ -345,14 +350,10 @@ def with_load_numbers(query: str, loads: Mapping[str, int]) -> str:
 
 
 def _replace_table(sql: str, table: str, rows: str) -> str:
-    """Put a subquery in a table's place. It has the table's alias, or the table's own name."""
-
-    def with_alias(match: re.Match[str]) -> str:
-        alias = match["alias"] or table.partition(".")[2]
-        return f"{match['word']} {rows} AS {alias}"
-
+    """Put a subquery in a table's place. It gets the table's alias, or the table's own name."""
+    name = table.partition(".")[2]
     pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
-    return re.sub(pattern, with_alias, sql)
+    return re.sub(pattern, lambda match: f"{match['word']} {rows} AS {match['alias'] or name}", sql)
 
 
 def _start(day: date, period: str) -> date:

@@ -22,7 +22,7 @@ from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
-LOAD_NUMBER = "load_number"  # the load in which a row came or last changed
+LOAD_NUMBER = "load_number"  # the load that brought a row, or last changed it
 TYPES = {
     Type.TEXT: "VARCHAR",
     Type.INTEGER: "BIGINT",
@@ -30,7 +30,7 @@ TYPES = {
     Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP",
 }
-# What the engines' catalogs call our types.
+# The names of the declared types in the engines' catalogs.
 _FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
 _COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
 FROM information_schema.columns WHERE table_schema = 'lake'"""
@@ -93,7 +93,7 @@ def column_type(field: Field) -> str:
 
 
 def _encoding(entity: Entity, field: Field) -> str:
-    """Return how Redshift compresses a column: not at all what it sorts by, or what is one bit."""
+    """Return how Redshift compresses a column. A sort key and a boolean are not compressed."""
     if field.name == entity.occurred or field.type is Type.BOOLEAN:
         return "RAW"
     return "ZSTD" if field.type is Type.TEXT else "AZ64"
@@ -111,10 +111,10 @@ def _table(path: Path) -> Table:
 
 
 def prepare(warehouse: Warehouse) -> list[str]:
-    """Make missing schemas and tables, add missing columns, and make tables anew whose types changed.
+    """Create missing schemas and tables, add missing columns, and recreate tables whose types have changed.
 
-    Returns the statements for columns and for tables that are made anew. Running it again changes
-    nothing. A schema only grows: a column that is no longer declared stays. Raises StatementFailed.
+    Returns the statements for columns and for recreated tables. A repetition changes nothing. A schema only
+    grows: a column that is no longer declared stays. Raises StatementFailed.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
     create += [table.sql for table in declared_tables().values()]
@@ -127,7 +127,7 @@ def prepare(warehouse: Warehouse) -> list[str]:
     for table in declared_tables().values():
         changes += _changes(table, stored.get(table.name, {}))
     if changes:
-        # Views keep the types that they were made with, so all models are built anew.
+        # Views keep the types that they were created with, so all models are built anew.
         warehouse.run(["DELETE FROM lake.builds"])
     for change in changes:
         warehouse.run(change)
@@ -137,8 +137,8 @@ def prepare(warehouse: Warehouse) -> list[str]:
 def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
     """Yield the transactions that give a table its declared columns.
 
-    If a column's type is another one or is to be widened, the table is made anew. Redshift widens few types
-    in place, and no column that it spreads or sorts by.
+    If a column's type has changed or is to be widened, the table is recreated. Redshift widens few types in
+    place, and no column that it spreads or sorts by.
     """
     if any(
         column.name in stored and _needs_recreation(stored[column.name], column) for column in table.columns
@@ -151,7 +151,7 @@ def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
 
 
 def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
-    """Return the statements that make the table anew as it is declared, with its rows."""
+    """Return the statements that recreate the table as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
@@ -168,9 +168,9 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
         types[name] = _type(stored[name])
         kind = exp.DataType.build(types[name], dialect=REDSHIFT)
         tree.this.append("expressions", exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind))
-    copied = [name for name in types if name in stored]
-    names = ", ".join(f'"{name}"' for name in copied)
-    values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in copied)
+    stored_names = [name for name in types if name in stored]
+    names = ", ".join(f'"{name}"' for name in stored_names)
+    values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in stored_names)
     return [
         tree.sql(dialect=REDSHIFT),
         f"INSERT INTO lake.{table.name}__wide ({names}) SELECT {values} FROM lake.{table.name}",  # noqa: S608

@@ -15,8 +15,8 @@ from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 
-# While one process writes to the file, no other may write or read it. Whoever comes second waits.
-# Words of DuckDB's errors if another process, or another thread of this one, has the file open.
+# While one process writes to the file, no other may write or read it, so the second process waits. These are
+# words of DuckDB's errors if another process, or another thread of this one, has the file open.
 IN_USE = ("lock", "already attached")
 OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
@@ -32,9 +32,9 @@ def sql_for(connection: Any, statement: str) -> str | None:
 
 
 def _columns(connection: Any, tables: Sequence[str]) -> Columns:
-    """Return of each table the names of its columns, and DuckDB's types. Raises duckdb.Error if one lacks.
+    """Return the names and types of the columns of each table. Raises duckdb.Error if a table is missing.
 
-    DuckDB's list of all columns would say it in one query, which takes ten times as long as DESCRIBE.
+    One query of DuckDB's list of all columns would take ten times as long as DESCRIBE for each table.
     """
     described = {table: ".".join(f'"{name}"' for name in table.split(".")) for table in tables}
     return tuple(
@@ -82,7 +82,7 @@ class DuckWarehouse:
             yield connection
 
     def compact(self) -> None:
-        """Write the file anew, without the bytes of deleted rows. Nobody else can have it open meanwhile."""
+        """Write the file again without the bytes of deleted rows. No other process can open it meanwhile."""
         if not self.path.exists():
             return
         fresh = self.path.with_name(f"{self.path.name}.fresh")

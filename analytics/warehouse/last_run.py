@@ -1,9 +1,9 @@
 """The newest run that has asked the warehouse, and whether it left anything to do.
 
 The warehouse wakes when it is asked, and costs money then. So state/warehouse.json notes the run that asked
-last. A night does not ask if that run left nothing to do and nothing has come since: a model depends on rows
-alone, and on no date. Slices of leads and users are compared by turns, each once in 28 nights, so after as
-many nights the warehouse is asked again.
+last. A night does not ask if that run left nothing to do and no rows have come since: a model depends on rows
+alone, and on no date. Slices of leads and users are compared in turn, each once in 28 nights, so after 28
+nights without a question the warehouse is asked again.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from rules.turns import NIGHTS
 SUNDAY = 6
 QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
 PACKAGED = Path(__file__).resolve().parents[2]
-MADE_BY = ("analytics", "rules", "sql")  # the folders that tables, models and tests follow from
+MADE_BY = ("analytics", "rules", "sql")  # the folders whose files make tables, models and tests
 
 
 @dataclass(slots=True)
@@ -48,8 +48,12 @@ class LastWarehouseRun:
         """Store the note."""
         objects.put(WAREHOUSE_ASKED, json.dumps(asdict(self)).encode())
 
-    def is_of(self, version: str, today: date) -> bool:
-        """Whether the warehouse is still as this run has left it, as far as code and dates can tell."""
+    def still_holds(self, version: str, today: date) -> bool:
+        """Whether a night with this version of the code may rely on what this run has left.
+
+        The run must have left nothing to be done, and be younger than QUIET_MAX. On Sundays all rows are
+        tested, so then it must have tested all rows.
+        """
         is_tested = self.are_all_tested or today.weekday() != SUNDAY
         is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
         return self.is_settled and self.version == version and is_tested and is_young

@@ -2,8 +2,7 @@
 
 The newer version wins. A row that the table already has with the same values is not touched, so loading again
 changes nothing. Redshift's MERGE takes only a table as its source, only equalities as its condition, and one
-plain UPDATE. So the statements before it reduce the staged rows to one per key, and these to new or changed
-ones.
+plain UPDATE. So earlier statements reduce the staged rows to one per key, and then to new or changed rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,14 +20,15 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, Entity
 
-# Two loads take turns by this lock. It is the first statement, so the second load sees all that the first has
-# written. Only loads and builds use this table. A LOCK of the loaded table would make all its readers wait.
+# This lock makes two loads run one after the other. It is the first statement, so the second load sees all
+# rows of the first. Only loads and builds use this table. A LOCK of the loaded table would make all its
+# readers wait.
 LOCK = "LOCK lake.loads"
 READERS = 16  # footers that are read at once
 # Days in one transaction: 4,800 files. A transaction may have 40 statements of 100 KB. At most 33 are used:
 # LOCK, 2 for each of 8 sets of columns, 5 of the merge, DELETE, and 10 INSERTs.
 DAYS_MAX = 200
-SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
+COLUMN_SETS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
 WHOLE_DAY = "day"  # in lake.curation: the hour of a day's file
 Columns = Sequence[tuple[str, str]]  # of a staging table: (name, Redshift type)
@@ -48,18 +48,19 @@ def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]
     versions the file's row stays.
     """
     lake, columns = f"lake.{entity.name}", _columns(entity)
-    names, keys = _list_of(columns), _list_of(entity.key)
+    names, keys = _column_list(columns), _column_list(entity.key)
     yield _one_per_key(entity, staged, names, keys)
     if entity.version:
         yield (
-            f"DELETE FROM incoming USING {lake} WHERE {_same(entity, 'incoming', lake)} "  # noqa: S608
+            f"DELETE FROM incoming USING {lake} WHERE {_has_same_key(entity, 'incoming', lake)} "  # noqa: S608
             f'AND {lake}."{entity.version}" > incoming."{entity.version}"'
         )
     # EXCEPT treats two NULLs as equal; `=` does not.
     yield (
         f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
-        f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_list_of(columns, 'known')} FROM {lake} AS known "
-        f"INNER JOIN incoming ON {_same(entity, 'incoming', 'known')}) AS changed "
+        f"FROM (SELECT {names} FROM incoming "
+        f"EXCEPT SELECT {_column_list(columns, 'known')} FROM {lake} AS known "
+        f"INNER JOIN incoming ON {_has_same_key(entity, 'incoming', 'known')}) AS changed "
         f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM lake.loads "
         f"WHERE entity = {literal(entity.name)}) AS latest"
     )
@@ -67,19 +68,20 @@ def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]
     with_number = [*columns, LOAD_NUMBER]
     changes = ", ".join(f'"{name}" = fresh."{name}"' for name in with_number if name not in entity.key)
     yield (
-        f"MERGE INTO {lake} USING fresh ON {_same(entity, lake, 'fresh')} "  # noqa: S608
+        f"MERGE INTO {lake} USING fresh ON {_has_same_key(entity, lake, 'fresh')} "  # noqa: S608
         f"WHEN MATCHED THEN UPDATE SET {changes} "
-        f"WHEN NOT MATCHED THEN INSERT ({_list_of(with_number)}) VALUES ({_list_of(with_number, 'fresh')})"
+        f"WHEN NOT MATCHED THEN INSERT ({_column_list(with_number)}) "
+        f"VALUES ({_column_list(with_number, 'fresh')})"
     )
 
 
 def _note_touched_dates(entity: Entity) -> str:
-    """Return the statement that notes the dates of the rows that are new, and of those that they replace."""
+    """Return the statement that notes the dates of the new rows, and of the rows that they replace."""
     fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
     if entity.occurred not in entity.key:
         fresh += (
             f' UNION SELECT fresh.{LOAD_NUMBER}, CAST(known."{entity.occurred}" AS DATE) AS dt '  # noqa: S608
-            f"FROM lake.{entity.name} AS known INNER JOIN fresh ON {_same(entity, 'fresh', 'known')}"
+            f"FROM lake.{entity.name} AS known INNER JOIN fresh ON {_has_same_key(entity, 'fresh', 'known')}"
         )
     return (
         f"INSERT INTO lake.loads SELECT DISTINCT {literal(entity.name)}, {LOAD_NUMBER}, dt "  # noqa: S608
@@ -88,7 +90,7 @@ def _note_touched_dates(entity: Entity) -> str:
 
 
 def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: str) -> str:
-    """Return the statement that makes `incoming`: of each key's staged rows the newest."""
+    """Return the statement that makes the table `incoming`, with the newest staged row of each key."""
     parts = " UNION ALL ".join(
         f"SELECT {_as_declared(entity, columns)} FROM staged_{number}"  # noqa: S608 (declared names)
         for number, columns in enumerate(staged)
@@ -107,26 +109,26 @@ def _columns(entity: Entity) -> list[str]:
     return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
 
 
-def _list_of(names: Sequence[str], table: str = "") -> str:
+def _column_list(names: Sequence[str], table: str = "") -> str:
     """Return column names as SQL lists them, each with the table's name if one is given."""
     prefix = f"{table}." if table else ""
     return ", ".join(f'{prefix}"{name}"' for name in names)
 
 
 def _as_declared(entity: Entity, staged: Columns) -> str:
-    """Return the staged columns as the lake table has them.
+    """Return the staged columns with the names and types of the lake table.
 
-    A column that the files lack (it was declared later) is NULL; one that was widened since is cast.
+    A column that was declared after the files were written is NULL. A column whose type was widened is cast.
     """
     staged_names = {name for name, _ in staged}
     return ", ".join(
-        f'CAST({_list_of([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
+        f'CAST({_column_list([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
         for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
         if name != LOAD_NUMBER
     )
 
 
-def _same(entity: Entity, one: str, other: str) -> str:
+def _has_same_key(entity: Entity, one: str, other: str) -> str:
     """Return the condition that rows of two tables have one key."""
     return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
 
@@ -168,7 +170,9 @@ class Loader:
             chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, chunk)
             # Without files the last transaction only replaces the bookkeeping.
-            *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), SCHEMAS_MAX)) or [[]]
+            *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), COLUMN_SETS_MAX)) or [
+                []
+            ]
             for staged in earlier:
                 self.warehouse.run(self._load_statements(entity, staged))
             self.warehouse.run(
@@ -178,7 +182,7 @@ class Loader:
         return count
 
     def _files(self, entity: str, hours: HoursByDate) -> list[CuratedFile]:
-        """Return the files that hold these hours' rows. A day's file holds those of all its hours."""
+        """Return the files with the rows of these hours. A day's file has the rows of all its hours."""
         stored_files, places = [], []
         for dt, wanted in sorted(hours.items()):
             for stored in layout.curated_files(self.objects, entity, dt, dt):
@@ -193,7 +197,7 @@ class Loader:
     def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
     ) -> Iterator[tuple[Columns, str]]:
-        """Store manifests of files with the same columns (a schema grows); yield columns and URL of each."""
+        """Store a manifest for each set of columns (a schema grows); yield the columns and URL of each."""
         by_columns: dict[Columns, list[StoredObject]] = {}
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)

@@ -1,33 +1,35 @@
-"""The warehouse's models: how they are declared in sql/models, and their tests.
+"""Reads the warehouse's models, which are declared in sql/models, and runs their tests.
 
 A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL. NAME.yml beside it has
 the fields of Model from `grain` on. The model of an entity of the lake has no NAME.sql. Its NAME.yml names
 the entity, and SELECT, key and columns follow from the entity's declaration (sql/lake.md lists them).
-`{campaign_grace_days}` in a SELECT is the setting. When it changes, a model that has it is built anew.
+`{campaign_grace_days}` in a SELECT stands for the setting. When the setting changes, such a model is built
+anew.
 
-A view is not stored. A table is made anew whenever anything that it reads has changed; `whole` says why it is
-not incremental. An incremental model takes over new rows in one of two ways:
+A view is not stored. A table is built anew whenever a table that it reads has changed; `whole` says why it is
+not incremental. An incremental model takes new rows in one of two ways:
 
-- By load number: it has a column load_number, the newest load that brought any of the rows that a row is made
-  of. Rows of later loads replace those with the same key. If rows are the newest of many versions, newest_by
-  names the version: a row never replaces one with a greater version. placed_by names the column whose date
-  places a row in the lake. Then only touched dates are searched for the rows to replace.
+- By load number: it has a column load_number. Each row depends on rows of the lake, and load_number is the
+  newest load that brought any of these. Rows of later loads replace those with the same key. If rows are the
+  newest of many versions, newest_by names the version: a row never replaces one with a greater version.
+  placed_by names the column whose date places a row in the lake. Then the rows to replace are searched only
+  in touched dates.
 - By date: by_date names the column with a row's date. All rows of the dates that later loads have touched are
-  made anew. `periods` lists day, week and month. A row of a week has its Monday, a row of a month its first
-  date. The rows of a period must follow from the lake's rows of its dates alone, by the time that places them
-  in the lake. With `window: 30` they also follow from the 30 dates before it, with `around: 2` from the 2
-  dates before and after it. also_touched is a query for further dates (`dt`). `{events}` in it stands for
-  the newest load of lake.events that the model has.
+  built anew. `periods` lists day, week and month. A row of a week has its Monday, a row of a month its first
+  date. The rows of a period must depend only on the lake's rows of its dates, by the time that places them
+  in the lake. With `window: 30` they also depend on the 30 dates before it, with `around: 2` on the 2 dates
+  before and after it. also_touched is a query for further dates (`dt`). `{events}` in it stands for the
+  newest load of lake.events that the model has.
 
-reads_by is `{table: column}`: the column by which the rows of a table are placed. Then only the touched dates
+reads_by is `{table: column}`: the column whose date places the rows of a table. Then only the touched dates
 of that table are read.
 
 Each test becomes a query for the rows that break it. The columns of a key are never NULL, and unique
-together. Further tests stand below `tests`: not_null: [columns]; unique: [columns]; accepted_values: {column:
-[values]}; relationships: {column: schema.table.column}; expression: [conditions that hold for each row];
-sql: {name: a query that must find nothing}. A night tests the rows that came since the tests held last. Once
-a week it tests all rows, and runs the `sql` tests. A view with `tested_in: MODEL` has the same rows as that
-model, and a night tests them there.
+together. Further tests stand below `tests`: not_null: [columns]; unique: [columns]; accepted_values:
+{column: [values]}; relationships: {column: schema.table.column}; expression: [conditions that hold for each
+row]; sql: {name: a query that must find no row}. A night tests the rows that have come since the tests last
+succeeded. Once a week it tests all rows, and runs the `sql` tests. A view with `tested_in: MODEL` has the
+same rows as that model, and a night tests them there.
 """
 
 import hashlib
@@ -73,15 +75,15 @@ def columns_of(entity: Entity) -> list[StagedColumn]:
 
 def staging_sql(entity: Entity) -> str:
     """Return a staging model's SELECT. Of rows that are versions of one thing, it has the newest."""
-    listed = ",\n".join(
+    select_list = ",\n".join(
         f"    {column.sql}" if column.sql == column.name else f"    {column.sql} AS {column.name}"
         for column in columns_of(entity)
     )
     if not entity.newest_of:
-        return f"SELECT\n{listed}\nFROM lake.{entity.name}"
+        return f"SELECT\n{select_list}\nFROM lake.{entity.name}"
     thing = ", ".join(f"v.{name}" for name in entity.newest_of)
     return f"""SELECT
-{listed}
+{select_list}
 FROM (
     SELECT
         v.*,
@@ -112,16 +114,16 @@ class Model:
     grain: str  # what a row is, as a sentence
     key: tuple[str, ...]  # the columns that identify a row
     materialized: str  # one of MATERIALIZED
-    columns: Mapping[str, str]  # name: what it says
-    tests: Mapping[str, Any] = field(default_factory=dict)  # kind of test: what it is of
+    columns: Mapping[str, str]  # name: description
+    tests: Mapping[str, Any] = field(default_factory=dict)  # kind of test: its columns, values or queries
     dist: str | None = None  # the column by which Redshift spreads the rows over its nodes
     sort: tuple[str, ...] = ()  # the columns by which Redshift sorts the rows
     by_date: str | None = None  # the column with a row's date
-    periods: tuple[str, ...] = ("day",)  # of which rows are: day, week, month
-    window: int = 0  # so many dates before a period it also follows from
+    periods: tuple[str, ...] = ("day",)  # the periods that rows are for: day, week, month
+    window: int = 0  # a period also depends on so many dates before it
     also_touched: str = ""  # a query for further dates
     reads_by: Mapping[str, str] = field(default_factory=dict)  # table: the column that places its rows
-    around: int = 0  # so many dates on both sides of a period it also follows from
+    around: int = 0  # a period also depends on so many dates before and after it
     placed_by: str | None = None  # the column whose date places a row in the lake
     newest_by: str | None = None  # the column with a row's version
     tested_in: str | None = None  # the model that has the same rows
@@ -155,7 +157,7 @@ def _models(grace_days: int) -> dict[str, Model]:
 
 
 def _read_model(name: str, path: Path, grace_days: int) -> Model:
-    about = yaml.safe_load(path.read_text(encoding="utf-8"))
+    about = yaml.safe_load(path.read_text(encoding="utf-8"))  # the fields of NAME.yml
     if entity := LOADED.get(about.pop("entity", "")):
         sql, about = staging_sql(entity), staging_about(entity) | about
     else:
@@ -231,12 +233,12 @@ class Failure:
 
     model: str
     test: str
-    rows: int  # how many rows break it
+    rows: int  # the number of rows that break it
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows are tested."""
+    """The rows that are tested."""
 
     rows: str = ""  # a condition of the tested rows; "": all rows are tested
     # A condition that holds for every row with the same key as a tested one; "": such a row may be anywhere.
@@ -293,7 +295,7 @@ def _where(table: str, condition: str) -> str:
 
 
 def _unique(table: str, columns: list[str], scope: Scope) -> tuple[str, str]:
-    """Return the test that no two rows have one key: of all rows that share a key with one in the scope."""
+    """Return the test that no two rows have one key. It tests the rows with the key of a row in the scope."""
     names = ", ".join(f'"{column}"' for column in columns)
     rows = table
     if scope.rows:

@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """How far an item is."""
+    """The state of an item."""
 
     WAITING = "waiting"
     BEGUN = "begun"  # a call is doing it, or has ended without an answer
@@ -44,7 +44,7 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Item:
-    """What a night does to one entity or model."""
+    """One piece of a night's work: what it does with one entity or model."""
 
     kind: Kind
     name: str  # an entity or a model
@@ -55,7 +55,7 @@ class Item:
     found: list[dict[str, Any]] = field(default_factory=list)
 
 
-# Returns the models without which an item makes no sense.
+# Returns the names of the models that must be built before an item is done.
 Needs = Callable[[Item], Collection[str]]
 
 
@@ -97,7 +97,7 @@ class WarehouseNight:
 def items_of(entities: Iterable[str], models: Iterable[str], *, forgets: bool = False) -> list[Item]:
     """Return the items of a night. models: in the order of their dependencies.
 
-    forgets: whether rows of erased persons are to leave the warehouse, once what stays of them is loaded.
+    forgets: whether rows of erased persons are to be deleted, once their residues are loaded.
     """
     names = list(models)
     return [
@@ -136,8 +136,8 @@ def do_items(
 def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) -> Iterator[Item]:
     """Yield each item that is to be done, and skip the others.
 
-    The caller changes the state of each item before it takes the next one. An item that is still waiting
-    after that comes again.
+    The caller changes the state of each item before it takes the next one. An item that is then still waiting
+    is yielded again.
     """
     while waiting := night.of(State.WAITING):
         item = waiting[0]
@@ -168,7 +168,7 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     start = time.monotonic()
     try:
         item.state = State.DONE if do(item) else State.WAITING
-    except Exception as error:  # noqa: BLE001 (whatever it is, the other items go on)
+    except Exception as error:  # noqa: BLE001 (any error of one item: the others are still done)
         item.state, item.reason = State.FAILED, f"{type(error).__name__}: {error}"[:REASON_MAX]
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
 

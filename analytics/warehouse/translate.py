@@ -1,7 +1,7 @@
 """Translates Redshift's SQL with sqlglot: for DuckDB (a laptop), Athena (the lake) and PostgreSQL (tests).
 
-It leaves out what the other engine lacks: how Redshift spreads, sorts and compresses a table, late binding of
-views, and on DuckDB also locks, because its file has one writer.
+It leaves out the features that the other engine lacks: how Redshift spreads, sorts and compresses a table,
+late binding of views, and on DuckDB also locks, because its file has one writer.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
 _LATE_BINDING, _LOCK = "WITH NO SCHEMA BINDING", "LOCK "
 
 
-# A translation takes 20 to 40 ms of CPU, and a night has up to a thousand statements. They come in the same
-# order each night, so a cache that is too small for all would have dropped each before it comes again.
+# A translation takes 20 to 40 ms of CPU, and a night has up to a thousand statements, in the same order each
+# night. If the cache had room for fewer, it would drop each statement before its next use.
 @lru_cache(maxsize=4096)
 def translate(statement: str, dialect: str) -> str:
     """Return one Redshift statement in the dialect of Athena or PostgreSQL.
@@ -40,7 +40,7 @@ def translate(statement: str, dialect: str) -> str:
 def tables_of(statement: str) -> Sequence[str]:
     """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters.
 
-    All of them exist where the statement is right: a table that it makes, renames or drops is not among them.
+    All of them exist if the statement is right: a table that it creates, renames or drops is not among them.
     """
     if _is_lock(statement):
         return ()
@@ -56,9 +56,9 @@ def tables_of(statement: str) -> Sequence[str]:
 
 @lru_cache(maxsize=4096)
 def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
-    """Return one Redshift statement as DuckDB's SQL; None if DuckDB has nothing to do for it.
+    """Return one Redshift statement as DuckDB's SQL; None for a lock, which DuckDB does not need.
 
-    columns: the columns of each of `tables_of`. Raises NotAsRedshift if DuckDB would answer otherwise than
+    columns: the columns of each of `tables_of`. Raises NotAsRedshift if DuckDB would give another answer than
     Redshift, and sqlglot's ParseError.
     """
     if _is_lock(statement):

@@ -1,4 +1,4 @@
-"""What one process does for a what-if: it replays users one after the other, and adds up their figures."""
+"""Replays users one after the other, and adds up their figures. One process does this for its parts."""
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -10,21 +10,22 @@ from analytics.what_if.figures import USERS, Figures, RunLengths
 from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.reasons import other_reasons, reasons
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.user_fold import Row, UserFold, UserSettings, World, as_it_was
+from analytics.what_if.user_fold import UserFold
+from analytics.what_if.user_history import Row, UserSettings, World, actual_world
 from analytics.what_if.user_settings import Todays
 from rules.days import EPOCH
 from rules.engagement.ledger import INTO_DEBT, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
 
-TOP = 20  # users who change most, in the answer
-FIRST = EPOCH.date()  # dates are columns of whole numbers: days since then
-NO_DAY = -(1 << 23)  # stands for the last active day of a user who has none
+LARGEST_CHANGES = 20  # the answer lists so many users, those who change most
+FIRST_DATE = EPOCH.date()  # a date is a whole number in USERS: the days since this one
+NO_DAY = -(1 << 23)  # the last active day of a user who has none: before all dates
 NO_SETTINGS = UserSettings()
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What every replay of a question needs."""
+    """The values that all processes of one question share."""
 
     timeline: Timeline
     settings: dict[str, UserSettings]  # by user; others have none
@@ -47,7 +48,9 @@ class PartAnswer:
         """Count other users in."""
         self.users = pa.concat_tables([self.users, other.users])
         self.figures.add(other.figures)
-        self.largest_changes = sorted([*self.largest_changes, *other.largest_changes], key=_rank)[:TOP]
+        self.largest_changes = sorted([*self.largest_changes, *other.largest_changes], key=_rank)[
+            :LARGEST_CHANGES
+        ]
         self.days |= other.days
         self.goals |= other.goals
 
@@ -66,7 +69,7 @@ class FoldedStreak:
         streak = self.streak
         if streak is None:
             return 0, 0, 0, 0, NO_DAY
-        last = (streak.last - FIRST).days
+        last = (streak.last - FIRST_DATE).days
         return self.shown, streak.length, streak.longest, streak.active_days, last
 
     @property
@@ -119,7 +122,7 @@ class CountedUsers:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         replay, figures, user_id = self._replay, self._figures, rows[0].user_id
         settings, today = replay.settings.get(user_id, NO_SETTINGS), replay.todays.of(user_id)
-        before = as_it_was(rows, settings, replay.now)
+        before = actual_world(rows, settings, replay.now)
         user = UserFold(rows, replay.timeline, self._terms, settings).replay()
         after = user.world(replay.now)
         streak_before = folded_streak(before, today)
@@ -147,16 +150,16 @@ class CountedUsers:
     def _count_events(self, user: UserFold) -> None:
         by_day, keep_days = self._points_by_day, self._replay.keep_days
         for row, terms, day, points in user.outcomes:
-            of_terms = terms.sums
-            of_day = by_day.get(row.day) or by_day.setdefault(row.day, PointSums())
-            of_terms.entries += 1
-            of_terms.before += row.points
-            of_day.before += row.points
+            sums_of_terms = terms.sums
+            sums_of_day = by_day.get(row.day) or by_day.setdefault(row.day, PointSums())
+            sums_of_terms.entries += 1
+            sums_of_terms.before += row.points
+            sums_of_day.before += row.points
             if points is None:
-                of_terms.refused += 1
+                sums_of_terms.refused += 1
                 continue
-            of_terms.after += points
-            of_day.after += points
+            sums_of_terms.after += points
+            sums_of_day.after += points
             if keep_days:
                 self._add_day(user.user_id, day, points)
 
@@ -183,21 +186,23 @@ class CountedUsers:
     def _list_change(
         self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
     ) -> None:
-        """List the user among those who change most, with the reasons, unless TOP others change more.
+        """List the user among those who change most, with the reasons, unless so many others change more.
 
         score: how much the user changes. row: of USERS. worlds: before and after.
         """
-        if len(self._largest_changes) == TOP and (-score, user.user_id) > _rank(self._largest_changes[-1]):
+        if len(self._largest_changes) == LARGEST_CHANGES and (-score, user.user_id) > _rank(
+            self._largest_changes[-1]
+        ):
             return
         corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
         corrected_after = sum(draft.points for draft in user.corrected)
-        other_texts = other_reasons(*worlds, (corrected_before, corrected_after))
+        other_texts = other_reasons(*worlds, corrected_before, corrected_after)
         change = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
             "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
             "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
         }
-        self._largest_changes = sorted([*self._largest_changes, change], key=_rank)[:TOP]
+        self._largest_changes = sorted([*self._largest_changes, change], key=_rank)[:LARGEST_CHANGES]
 
     def answer(self) -> PartAnswer:
         """Return the answer for all users that were added."""

@@ -1,4 +1,4 @@
-"""The figures of all users, added up part by part."""
+"""The figures of a prediction over all users. They are added up part by part."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,15 +18,15 @@ USERS = pa.schema(
 
 @dataclass(slots=True)
 class RunLengths:
-    """How many runs of active dates have which length."""
+    """The lengths of runs of active dates: how many runs have each length."""
 
     ended: Counter[int] = field(default_factory=Counter)
-    alive: Counter[int] = field(default_factory=Counter)  # those that go on
+    alive: Counter[int] = field(default_factory=Counter)  # runs that may still grow
 
     def survival(self, days: Iterable[int]) -> dict[int, float]:
-        """Return the share of runs that reach so many dates, by Kaplan and Meier.
+        """Return the share of runs that reach each number of dates, by Kaplan and Meier.
 
-        A run that goes on is known to have reached its length, and no more.
+        A run that may still grow has surely reached its length; how much further it comes is unknown.
         """
         share, shares = 1.0, {}
         at_risk = self.ended.total() + self.alive.total()
@@ -81,7 +81,7 @@ class GoalChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
+class ImpossibleAct:
     """Something that a user did and could not have done under the candidate."""
 
     user_id: str
@@ -100,9 +100,9 @@ class Figures:
     months: dict[str, list[int]] = field(default_factory=dict)  # YYYY-MM -> points before and after
     runs_before: RunLengths = field(default_factory=RunLengths)
     runs_after: RunLengths = field(default_factory=RunLengths)
-    impossible: list[Impossible] = field(default_factory=list)
-    redemptions: int = 0
-    entries: int = 0
+    impossible: list[ImpossibleAct] = field(default_factory=list)
+    redemptions: int = 0  # the number of redemptions in the ledgers
+    entries: int = 0  # the number of the ledgers' entries
     streaks: list[GoalChange] = field(default_factory=list)
     achievements: list[GoalChange] = field(default_factory=list)
 
@@ -124,9 +124,10 @@ class Figures:
             month = self.of_month(name)
             month[0] += before
             month[1] += after
-        for runs, more in ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after)):
-            runs.ended.update(more.ended)
-            runs.alive.update(more.alive)
+        run_pairs = ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after))
+        for runs, other_runs in run_pairs:
+            runs.ended.update(other_runs.ended)
+            runs.alive.update(other_runs.alive)
         self.impossible += other.impossible
         self.redemptions += other.redemptions
         self.entries += other.entries

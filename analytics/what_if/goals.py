@@ -1,22 +1,21 @@
 """Counts who has the streaks and achievements that a candidate changes, and who would have them.
 
-goal_changes.py says which they are. The rules that answer live work them out twice: over the history as it
-is, by the versions of the book that exist; and over the history as it would be, by the versions that there
-would be (Timeline.predicted).
+The live rules compute them twice. First over the history as it is, by the versions of the book that exist.
+Then over the history as it would be, by the versions that there would be (Timeline.predicted).
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
 from analytics.what_if.figures import Figures, GoalChange
-from analytics.what_if.goal_changes import achievement_changes, streak_changes
 from analytics.what_if.timeline import Terms, Timeline
-from analytics.what_if.user_fold import Row, UserFold
-from rules.book.book import Books
-from rules.book.goal_rules import ConditionKind, StreakPeriod
+from analytics.what_if.user_fold import UserFold
+from analytics.what_if.user_history import Row
+from rules.book.book import Book, Books
+from rules.book.goal_rules import AchievementRule, ConditionKind, StreakPeriod
 from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
@@ -37,7 +36,7 @@ GoalFigures = dict[tuple[str, str, str], tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class GoalWorld:
-    """The history as it is, or as it would be, and the goals that are worked out from it."""
+    """The history as it is, or as it would be; and the goals that are computed from it."""
 
     name: str  # BEFORE or AFTER
     books: Books
@@ -53,7 +52,7 @@ class GoalWorld:
 
 
 class Goals:
-    """Works out the goals that a candidate changes, user by user, and counts them into figures."""
+    """Computes the goals that a candidate changes, user by user, and counts them into figures."""
 
     def __init__(
         self, timeline: Timeline, now: datetime, figures: Figures, of_users: GoalFigures | None
@@ -64,13 +63,13 @@ class Goals:
         """
         self.timeline, self.now, self._of_users = timeline, now, of_users
         old, new = timeline.real_at(now), timeline.candidate
-        figures.streaks = list(streak_changes(old, new)) if new else []
-        figures.achievements = list(achievement_changes(old, new, figures.streaks)) if new else []
+        figures.streaks = list(_streak_changes(old, new)) if new else []
+        figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
         changes = [*figures.streaks, *figures.achievements]
         self._before = _world(BEFORE, timeline.real, now, changes)
         self._after = _world(AFTER, timeline.predicted, now, changes)
-        # Answers of _measure by its arguments: many events have the same.
-        self._measured: dict[tuple[Any, ...], str | None] = {}
+        # Answers of _measure by its arguments, because many events have the same ones
+        self._measures_memo: dict[tuple[Any, ...], str | None] = {}
 
     @property
     def summed_types(self) -> set[str]:
@@ -112,10 +111,11 @@ class Goals:
         streaks = StreakHistory(periods, cover, world.books)
         rules = {name: declared[name] for name in achievements}
         for name in achievement_positions(rules, UserHistory(entries), streaks):
-            self._note(world, achievements[name], user.user_id, (1, 1, 1))  # it is reached, once and for good
+            # In the figures of a streak: an achievement is reached once, and does not end.
+            self._note(world, achievements[name], user.user_id, (1, 1, 1))
 
     def _note(self, world: GoalWorld, change: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
-        """Count that a user has a streak or an achievement. figures: see GoalFigures."""
+        """Note that a user has a streak or an achievement. figures: see GoalFigures."""
         current, longest, _ = figures
         sums = change.before if world.name == BEFORE else change.after
         sums.reached += 1
@@ -126,21 +126,21 @@ class Goals:
             self._of_users[world.name, change.name, user] = figures
 
     def _measures(self, row: Row, terms: Terms) -> str | None:
-        """Return what an event adds to streaks, as an entry of the ledger says it. terms: with its ruling."""
+        """Return the measures of an event, as a ledger entry has them. terms: those that judge it."""
         if not terms.ruling.is_new:
             return row.measures
         key = (terms.ruling.version, row.event_type, row.measures, row.properties)
-        if key not in self._measured:
-            self._measured[key] = self._measure(*key)
-        return self._measured[key]
+        if key not in self._measures_memo:
+            self._measures_memo[key] = self._measure(*key)
+        return self._measures_memo[key]
 
     def _measure(
         self, version: int | None, kind: str, stored: str | None, properties: str | None
     ) -> str | None:
-        """Return what an event of a kind adds by the book of a version; None stands for the candidate.
+        """Return the measures of an event of a kind by the book of a version; None stands for the candidate.
 
-        stored: what the event's entry says. It counts if the lake does not have the event's properties: what
-        the book no longer measures is taken out.
+        stored: the measures of the event's entry. They count if the lake does not have the event's
+        properties. Measures that the book does not have are left out then.
         """
         candidate, real = self.timeline.candidate, self.timeline.real
         book = candidate if version is None else real.numbered(version).book
@@ -163,8 +163,43 @@ def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKi
     return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
 
 
+def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
+    """Yield the streaks that differ between two books, sorted by name."""
+    for name in sorted(old.streaks.keys() | new.streaks.keys()):
+        old_rule, new_rule = old.streaks.get(name), new.streaks.get(name)
+        if old_rule != new_rule:
+            per = (new_rule or old.streaks[name]).per
+            yield GoalChange(name, _change(old_rule, new_rule), per.value)
+
+
+def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) -> Iterator[GoalChange]:
+    """Yield the achievements that differ, or have a condition of a streak that differs, sorted by name.
+
+    streaks: those that differ. Titles are not compared: the figures come from the lake, which has none.
+    """
+    differing_streaks = {streak.name for streak in streaks}
+    for name in sorted(old.achievements.keys() | new.achievements.keys()):
+        old_rule = _without_title(old.achievements.get(name))
+        new_rule = _without_title(new.achievements.get(name))
+        conditions = [*(old_rule.conditions if old_rule else ()), *(new_rule.conditions if new_rule else ())]
+        if old_rule != new_rule or any(condition.streak in differing_streaks for condition in conditions):
+            titled = new.achievements.get(name) or old.achievements[name]
+            yield GoalChange(name, _change(old_rule, new_rule), title=titled.title)
+
+
+def _without_title(rule: AchievementRule | None) -> AchievementRule | None:
+    return rule and replace(rule, title="")
+
+
+def _change(old_rule: object | None, new_rule: object | None) -> str:
+    """Return how two rules that differ do so. None: a book lacks the rule."""
+    if old_rule is None:
+        return "new"
+    return "removed" if new_rule is None else "changed"
+
+
 def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]) -> GoalWorld:
-    """Return a world with the changes that its book in force has. Nobody has the others there."""
+    """Return a world with the changes whose goal is in its book in force. Nobody has the others there."""
     book = books.at(now).book
     streaks = [change for change in changes if change.per is not None and change.name in book.streaks]
     achievements = [change for change in changes if change.per is None and change.name in book.achievements]

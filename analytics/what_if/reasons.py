@@ -1,11 +1,12 @@
-"""Why a user would gain or lose: by event type and cause, with dates."""
+"""Says why a user would gain or lose, by event type and cause, with dates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import Outcome, UserFold, World
+from analytics.what_if.user_fold import Outcome, UserFold
+from analytics.what_if.user_history import World
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.engagement.events import instant_of
@@ -13,13 +14,13 @@ from rules.engagement.events import instant_of
 
 @dataclass(slots=True)
 class Reason:
-    """Why the points of some of a user's events change."""
+    """One cause by which the points of some of a user's events change."""
 
     cause: str  # in words
-    events: int  # how many
-    points: int  # the change of all of them
-    first: date  # first, last: of the dates of these events
-    last: date
+    events: int  # the number of these events
+    points: int  # the sum of their changes
+    first: date  # the earliest date of these events
+    last: date  # the latest one
 
     @property
     def text(self) -> str:
@@ -30,7 +31,7 @@ class Reason:
 
 
 def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
-    """Return what changes a user's points, the largest change first."""
+    """Return the causes that change a user's points, the largest change first."""
     by_cause: dict[str, Reason] = {}
     for outcome in user.outcomes:
         change = (outcome.points or 0) - outcome.row.points
@@ -44,15 +45,20 @@ def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
 
 
-def other_reasons(actual: World, hypothetical: World, corrected: tuple[int, int]) -> Iterator[str]:
-    """Yield what changes a user's balance and streak, beside the points of events.
+def other_reasons(
+    actual: World, hypothetical: World, corrected_before: int, corrected_after: int
+) -> Iterator[str]:
+    """Yield what else changes a user's balance and streak, beside the points of events.
 
-    corrected: points of reversed events and corrections, as they are and as they would be.
+    corrected_before, corrected_after: the points of reversed events and corrections.
     """
     if hypothetical.expired != actual.expired:
         yield f"{hypothetical.expired:,} points would have expired by now, in place of {actual.expired:,}"
-    if corrected[0] != corrected[1]:
-        yield f"{corrected[1]:+,} points by reversed events and corrections, in place of {corrected[0]:+,}"
+    if corrected_before != corrected_after:
+        yield (
+            f"{corrected_after:+,} points by reversed events and corrections, in place of "
+            f"{corrected_before:+,}"
+        )
     lost_days, won_days = actual.active - hypothetical.active, hypothetical.active - actual.active
     for days, word in ((lost_days, "no longer be"), (won_days, "be")):
         if days:
@@ -62,7 +68,7 @@ def other_reasons(actual: World, hypothetical: World, corrected: tuple[int, int]
 
 
 def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
-    """Yield, in words, which version judged the event, then in what the candidate book differs."""
+    """Yield, in words, the version that has judged the event, then in what the candidate differs from it."""
     row, ruling = outcome.row, outcome.terms.ruling
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
     yield f"{kind}, judged by version {number}"
@@ -79,16 +85,16 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
             changes.append(f"{points_before} -> {points_after} points each")
     if factor_before != factor_after:
         changes.append(f"boost x{factor_before} -> x{factor_after}")
-    caps = [cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap)]
-    if ruling.points is not None and caps[0] != caps[1]:
-        changes.append(f"cap {caps[0]} -> {caps[1]}")
+    cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
+    if ruling.points is not None and cap_before != cap_after:
+        changes.append(f"cap {cap_before} -> {cap_after}")
     if outcome.day != row.day:
         changes.append("counts for another date")
     yield "; ".join(changes) or "other events have used more or less of its cap"
 
 
 def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
-    """Return the points of an event, boosted, and the factor of the boost; (None, 1) if no book says them."""
+    """Return an event's points, boosted, and the boost's factor; (None, 1) if no book has its type."""
     if book is None or kind not in book.event_types:
         return None, 1
     return book.points(kind, occurred), book.factor(kind, occurred)

@@ -1,4 +1,4 @@
-"""What the lake's events say and the ledger does not: whose dates contradict each other, and properties."""
+"""Reads what the lake's events say and the ledger does not: contradictory dates, and properties."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from analytics.lake.user_rows import small_database
 from rules.book.book import Book
 
 EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
-DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
+PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
 # In one calendar a later instant never has an earlier date, and three dates take more than a day.
 DOUBTFUL = """
 WITH dates AS (
@@ -30,16 +30,16 @@ WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVA
 """
 PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
 WHERE event_type IN (SELECT event_type FROM contracts)"""
-BROKEN_BY = """SELECT user_id, event_id FROM events SEMI JOIN refused
+REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
 ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
 def doubtful_users(objects: Objects) -> set[str]:
-    """Return the users with events whose dates no single calendar gives: after a flight, or by wrong zones.
+    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
 
-    It looks at one part of the users after the other, because the dates of all do not fit into memory.
+    One part of the users is read after the other, because the dates of all do not fit into memory.
     """
-    parts = sum(file.size for file in curated_files(objects, "events")) // DOUBTED_BYTES + 1
+    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
     users: set[str] = set()
     with table_of(db := small_database(), "events", objects, "events"):
         for part in range(parts):
@@ -59,16 +59,14 @@ def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
     with table_of(db := small_database(), "events", objects, "events"):
         with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
-        refused = [
-            text
-            for text in texts
-            if first_problem(
-                {"type": "object", **contracts[text["event_type"]]}, _read_json(text["properties"])
-            )
-        ]
+        refused = []
+        for text in texts:
+            contract = {"type": "object", **contracts[text["event_type"]]}
+            if first_problem(contract, _read_json(text["properties"])):
+                refused.append(text)
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
         with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):
-            return query(db, BROKEN_BY).cast(EVENTS)
+            return query(db, REFUSED_EVENTS).cast(EVENTS)
 
 
 def _read_json(text: str | None) -> Any:

@@ -1,9 +1,9 @@
-"""Which book judges an entry's event, if a candidate had been in force in the place of some versions.
+"""Says which book would judge an event, if a candidate had been in force in the place of some versions.
 
 The candidate takes the place of all versions in force in [since, until). It judges the events that occurred
-then. It also judges an earlier event that a version of that time has judged, because that event had waited
-for its type. If the candidate does not take an event, the first version after `until` judges it that takes it
-and was known when the event arrived. Without such a version the event would have been refused.
+in that time. It also judges an earlier event that a version of that time has judged: the event had waited for
+its type. If the candidate does not accept an event, a version after `until` judges it: the first one that
+accepts it and was known when the event arrived. Without such a version the event would have been refused.
 """
 
 from collections.abc import Iterator
@@ -23,22 +23,23 @@ CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a book says of an entry's event."""
+    """A book's judgement of an event."""
 
-    points: int | None  # before the cap; None: the ledger's points stay, as its entry names no known version
+    points: int | None  # before the cap; None: the entry names no known version, so its points stay
     cap: Cap | None = None
-    keeps_streak: bool | None = None  # None: as the entry says
+    keeps_streak: bool | None = None  # None: the entry says it
     expiry: str | None = None  # the rule by which its points expire
-    is_new: bool = False  # the event is judged anew
-    is_refused: bool = False  # no book takes the event, unless it arrived late (`later`)
-    later: tuple[tuple[datetime, "Ruling"], ...] = ()  # (from which arrival on, what judges then)
+    is_new: bool = False  # another book than before judges the event
+    is_refused: bool = False  # no book accepts the event, unless it arrived late (`later`)
+    # (instant, the ruling of events that arrive at this instant or later), oldest first
+    later: tuple[tuple[datetime, "Ruling"], ...] = ()
     factor: int = 1  # of the boost in `points`
     version: int | None = None  # None: the candidate
 
 
 @dataclass(slots=True)
 class Terms:
-    """What is the same of all entries whose events one ruling judges, and their sums."""
+    """The common values of all entries whose events one ruling judges, and the sums of these entries."""
 
     event_type: str
     ruling: Ruling
@@ -46,10 +47,10 @@ class Terms:
     is_active: bool  # whether such an event would keep a streak
     was_active: bool  # whether it does by its entry
     is_broken: bool  # the candidate's contract refuses the events' properties
-    # (from which arrival on, which terms judge then); arrivals in microseconds since 1970
+    # As Ruling.later, with instants in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
     sums: TypeSums = field(default_factory=TypeSums)  # of all these entries; `broken` stays 0
-    _ends: dict[date, date] = field(default_factory=dict)  # by the date of points: when they expire
+    _ends: dict[date, date] = field(default_factory=dict)  # when points expire, by their date
 
     def at(self, created_at: int) -> "Terms":
         """Return the terms of an entry that was written at an instant."""
@@ -90,7 +91,7 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
 
 
 def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
-    """Return the terms of a ruling. key: see TermsMemo; it says what the entries say themselves."""
+    """Return the terms of a ruling. key: see TermsMemo; it has the entries' own values."""
     event_type, _, cap, is_passive, _, is_broken = key
     keeps_streak = not is_passive if ruling.keeps_streak is None else ruling.keeps_streak
     return Terms(
@@ -105,18 +106,18 @@ def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The versions of the book that there are, with a candidate in the place of some."""
+    """The versions of the book, with a candidate in the place of some."""
 
     real: Books
     candidate: Book | None = None  # None: each event is judged by the version that has judged it
     since: datetime | None = None  # since, until: when the candidate is in force; None: open on that side
     until: datetime | None = None
-    # By version: the rule by which its events' points expire, where that is known.
+    # The rule by which the points of a version's events expire, by version; only where it is known
     expiries: dict[int, str] = field(default_factory=dict)
 
     @cached_property
     def boundaries(self) -> list[datetime]:
-        """The instants at which what an event earns may change, ascending."""
+        """The instants at which the worth of events may change, ascending."""
         books = [self.candidate] if self.candidate else []
         if self.is_partial:
             books += [version.book for version in self.real.versions]
@@ -125,7 +126,7 @@ class Timeline:
 
     @property
     def is_partial(self) -> bool:
-        """Whether events may be judged by versions that there are."""
+        """Whether versions of the real book judge some events."""
         return self.candidate is None or self.since is not None or self.until is not None
 
     @property
@@ -138,12 +139,12 @@ class Timeline:
         return self.boundaries[segment - 1] if segment else FIRST_INSTANT
 
     def is_candidates(self, instant: datetime) -> bool:
-        """Whether an instant is the candidate's: it is in force then."""
+        """Whether the candidate is in force at an instant."""
         is_begun = self.since is None or self.since <= instant
         return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
 
     def ruling(self, event_type: str, version: int | None, occurred: datetime, *, is_broken: bool) -> Ruling:
-        """Return what judges an event.
+        """Return the judgement of an event.
 
         version: the one that its entry names. is_broken: the candidate's contract refuses its properties.
         """
@@ -152,18 +153,18 @@ class Timeline:
         waited = judged_by is not None and self.is_candidates(judged_by.effective_at)
         is_before = self.since is not None and occurred < self.since
         if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
-            return self._as_it_was(judged_by, event_type, occurred)
+            return self._ruling_as_before(judged_by, event_type, occurred)
         if event_type in candidate.event_types and not is_broken:
             return _ruling_of(candidate, event_type, occurred, candidate.expiry)
         if judged_by and self.until and judged_by.effective_at >= self.until:
-            return self._as_it_was(judged_by, event_type, occurred)
+            return self._ruling_as_before(judged_by, event_type, occurred)
         return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
 
     def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
-        """Yield what each version after the candidate rules, with the instant from which it is known.
+        """Yield the ruling of each version after the candidate, with the instant from which it is known.
 
-        Versions that do not take the type are left out. The first that is known when an event arrives judges
-        it.
+        Versions that do not accept the type are left out. The first version that is known when an event
+        arrives judges it.
         """
         if self.until is None:
             return
@@ -176,7 +177,7 @@ class Timeline:
                 begins = max(version.effective_at, version.published_at, self.until)
                 yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
-    def _as_it_was(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
+    def _ruling_as_before(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
         """Return the ruling of the version that has judged an event."""
         if version is None or event_type not in version.book.event_types:
             return Ruling(None)
@@ -195,7 +196,7 @@ class Timeline:
 
     @cached_property
     def predicted(self) -> Books:
-        """The versions that there would have been: the candidate in the place of those of its time."""
+        """The versions that there would have been: the candidate takes the place of those of its time."""
         if self.candidate is None:
             return self.real
         since, until = self.since, self.until
@@ -220,17 +221,17 @@ class Timeline:
         return self.candidate if self.candidate and self.is_candidates(now) else self.real_at(now)
 
     def real_at(self, now: datetime) -> Book:
-        """Return the book that was in force at an instant, as far as it was published then."""
+        """Return the book that was in force at an instant, of the versions that were published then."""
         known = [version for version in self.real.versions if version.published_at <= now]
         return (Books(known) if known else self.real).at(now).book
 
-    def price(self, reward_id: str, was: int, now: datetime) -> int | str:
-        """Return the price of a reward that was redeemed at an instant, or why it could not be.
+    def price(self, reward_id: str, paid: int, now: datetime) -> int | str:
+        """Return the price of a reward that was redeemed at an instant, or why it could not be redeemed.
 
-        was: the price that was paid.
+        paid: the price that was paid.
         """
         if self.candidate is None or not self.is_candidates(now):
-            return was
+            return paid
         reward = self.candidate.rewards.get(reward_id)
         if reward is None:
             return f"the reward {reward_id} is not in this book"
@@ -238,27 +239,11 @@ class Timeline:
             return f"the reward {reward_id} would not have been offered then"
         return reward.price_points
 
-    @cached_property
-    def changes_freezes(self) -> bool:
-        """Whether freezes cost something else at any instant."""
-        return any(self.freezes(at) != self.real_at(at).freezes for at in self._instants)
-
-    @cached_property
-    def changes_pauses(self) -> bool:
-        """Whether another number of dates may be paused at any instant."""
-        return any(self.pauses(at) != self.real_at(at).pauses for at in self._instants)
-
-    @cached_property
-    def _instants(self) -> list[datetime]:
-        """The instants at which another book comes into force, or the candidate ends."""
-        begins = [max(version.effective_at, version.published_at) for version in self.real.versions]
-        return [FIRST_INSTANT, *begins, *(instant for instant in (self.since, self.until) if instant)]
-
 
 def _ruling_of(
     book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
 ) -> Ruling:
-    """Return what a book says of an event anew. expiry: the rule by which its points expire."""
+    """Return a book's new judgement of an event. expiry: the rule by which its points expire."""
     return Ruling(
         book.points(event_type, occurred),
         book.cap(event_type, occurred),
@@ -290,7 +275,7 @@ class PredictedBooks(Books):
             in_force = [version for version in in_force if version.number != last.number]
             in_force.append(replace(last, effective_at=until))
         super().__init__(in_force or known)
-        # Books.numbered and Books.rejudging look here.
+        # Books.numbered and Books.rejudging read this. It also has the replaced versions.
         self._by_number = {version.number: version for version in (*known, *self.versions)}
 
 

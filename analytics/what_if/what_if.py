@@ -1,7 +1,7 @@
-"""What another book would have led to: for every user, as a fresh stack would show it after the same history.
+"""Predicts what another book would have led to: what a fresh stack would show after the same history.
 
 The ledger is read once, and written in parts of whole users. Each part is replayed by the rules, in as many
-processes as there are cores; their figures are added up. Nothing is written but temporary files.
+processes as there are cores. Their figures are added up. Only temporary files are written.
 """
 
 import multiprocessing
@@ -21,11 +21,11 @@ from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
-from analytics.what_if.figures import Figures, Impossible
+from analytics.what_if.figures import Figures, ImpossibleAct
 from analytics.what_if.goals import GoalFigures, Goals
 from analytics.what_if.sent_events import broken_contracts, doubtful_users
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import Row, UserSettings
+from analytics.what_if.user_history import Row, UserSettings
 from analytics.what_if.user_settings import user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
@@ -35,9 +35,9 @@ from rules.privacy.tombstones import SafeToLog
 EXPIRIES = (
     "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
 )
-KEEPING = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
 WHERE kind = '{EntryKind.EARN}'"""
-# What a row of the fold has out of the ledger, and what its event was sent with.
+# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
 ENTRIES = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
@@ -57,8 +57,8 @@ FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
 WHERE is_doubtful OR is_summed
 """
 ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
-UNSENT = "NULL AS claimed, NULL AS zone, NULL AS properties"
-WITH_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
+JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
     any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
 
 
@@ -70,8 +70,8 @@ class ProcessDied(SafeToLog, RuntimeError):
 class WhatIfQuestion:
     """A question to the lake."""
 
-    book: Book | None  # the candidate; None: the versions as they were, which must change nothing
-    now: datetime  # points have expired until then, and it says which date is today in each user's zone
+    book: Book | None  # the candidate; None: the real versions judge, so the prediction must change nothing
+    now: datetime  # the prediction is as of this instant: expired points, and each user's date
     since: datetime | None = None  # since, until: when the candidate is in force
     until: datetime | None = None
     # Whether the answer has the points of each day, and each user's streaks and achievements that differ.
@@ -80,7 +80,7 @@ class WhatIfQuestion:
 
 @dataclass(slots=True)
 class WhatIfAnswer:
-    """What a book would have led to."""
+    """The prediction."""
 
     question: WhatIfQuestion
     users: pa.Table  # a row for each user (figures.USERS)
@@ -91,7 +91,7 @@ class WhatIfAnswer:
 
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
-    """Return what a book would have led to."""
+    """Return what the question's book would have led to. Raises ProcessDied."""
     timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
@@ -114,7 +114,7 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
-    """Return by version by which rule its events' points expire, as events and books say."""
+    """Return the rule by which the points of a version's events expire, by version, of events and books."""
     with table_of(db := small_database(), "events", objects, "events"):
         of_events = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
     of_books = {version.number: version.book.expiry for version in real.versions if version.book.expiry}
@@ -122,9 +122,9 @@ def _expiries(objects: Objects, real: Books) -> dict[int, str]:
 
 
 def _changes_activity(objects: Objects, book: Book) -> bool:
-    """Whether a book may make another date an active one: it refuses events, or others keep a streak."""
+    """Whether a book may change which dates are active: it refuses events, or other events keep a streak."""
     with table_of(db := small_database(), "ledger", objects, "ledger"):
-        kinds = db.execute(KEEPING).fetchall()
+        kinds = db.execute(EARNING_KINDS).fetchall()
     return any(
         kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
         for kind, is_passive in kinds
@@ -134,7 +134,7 @@ def _changes_activity(objects: Objects, book: Book) -> bool:
 def _write_history(
     objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
 ) -> int:
-    """Write the ledger, and what its events were sent with as far as it is needed; returns how many parts.
+    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
 
     broken: events whose properties the candidate refuses. summed: the event types of which streaks and
     achievements sum a property.
@@ -154,13 +154,13 @@ def _write_history(
 
 
 def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
-    """Return the answer of all parts. Each process has its own ones. Raises ProcessDied."""
+    """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
     count = min(os.cpu_count() or 1, parts)
     shares = [range(first, parts, count) for first in range(count)]
     if count == 1:
         return replay_parts(replay, folder, shares[0])
-    # A forked process would inherit locks held by threads of DuckDB or Arrow. A pool of processes needs
-    # semaphores, which Lambda has not (it has no shared memory); pipes do without.
+    # Spawned, because a forked process would inherit locks held by threads of DuckDB or Arrow. With pipes,
+    # because a pool needs semaphores, which Lambda does not have (it has no shared memory).
     context = multiprocessing.get_context("spawn")
     receivers, processes = list[Connection](), []
     try:
@@ -200,16 +200,18 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
         if (source := part_source(folder / "ledger", part)) is None:
             continue
         sent = part_source(folder / "sent", part)
-        join = WITH_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(sent="claimed, zone, properties" if sent else UNSENT, source=source, join=join)
+        join = JOIN_SENT.format(sent=sent) if sent else ""
+        sql = ROWS.format(
+            sent="claimed, zone, properties" if sent else NO_SENT_COLUMNS, source=source, join=join
+        )
         for _, rows in rows_of_users(small_database(), sql, Row._make):
             counted.add(rows)
     return counted.answer()
 
 
-def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible]:
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
     for user, user_setting in settings.items():
         for first, last in user_setting.pauses:
             if (first, last) not in user_setting.pauses_after:
                 why = f"it would have been one of too many dates up to {last}"
-                yield Impossible(user, "pause", first.isoformat(), 0, 0, why)
+                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from redshift_connector.error import Error
 from redshift_connector.utils.oids import RedshiftOID
 
-from analytics.warehouse.analyst_clients import PORT
+from analytics.warehouse.redshift_client import PORT
 from analytics.warehouse.redshift_warehouse import ENDED_BADLY
 from local.analyst.output import Answer, QueryFailed, Tell, decimal_type, from_texts, refusal_text
 

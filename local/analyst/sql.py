@@ -118,13 +118,13 @@ def ask(
 
 @contextmanager
 def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
-    from analytics.warehouse import analyst_clients  # here, because their libraries take a second to import
+    from analytics.warehouse import redshift_client  # here, because their libraries take a second to import
     from local.analyst import redshift
 
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
     if host and redshift.is_reachable(host):
-        session = analyst_clients.connect(host, database, workgroup=workgroup, region=stack.region)
+        session = redshift_client.connect(host, database, workgroup=workgroup, region=stack.region)
         with session as connection, redshift.by_driver(connection, query) as answer:
             yield answer
         return

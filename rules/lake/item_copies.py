@@ -1,4 +1,4 @@
-"""The lake's copies of table items: whether a copy is complete, and how the item is made of it (rule 22)."""
+"""The lake's copies of table items: whether a copy is complete, and the item made from a copy (rule 22)."""
 
 import json
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from rules.lake.entities import EVENTS, Unplaceable, row_of
 from rules.lake.schema import EXTRA, Entity
 from rules.lake.valid_row import RowRefused, read_row
 
-# Stands for the time at which an item came into the stream, which is not known here. Only items without a
-# time of their own would need it, and such items do not leave their table.
+# Takes the place of the time at which an item came into the stream, which is not known here. Only items
+# without a time of their own need that time, and such items do not leave their table.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 LAKE_ONLY = frozenset({EXTRA, EVENTS.version, EVENTS.occurred})
 
@@ -19,8 +19,9 @@ LAKE_ONLY = frozenset({EXTRA, EVENTS.version, EVENTS.occurred})
 def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     """Whether a row of the lake has all values of an item. The version is not compared.
 
-    attributes: of the table's item, as Python values. row: of a curated file. The item is made a row as the
-    publisher makes it, and read as curation reads it. An item that curation would refuse is not in the lake.
+    attributes: of the table's item, as Python values. row: of a curated file. The item is made into a row as
+    the publisher does it, and the row is read as curation reads it. An item that curation would refuse is not
+    in the lake.
     """
     try:
         raw_row = row_of(entity, attributes, NEVER)
@@ -33,7 +34,7 @@ def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, 
 
 
 def event_item(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an event's item from its row; the lake does not have ttl and by_server."""
+    """Return the attributes of an event's item, made from its row. ttl and by_server are not in the lake."""
     attributes = {field.name: field.attribute for field in EVENTS.fields if field.attribute}
     values = {name: value for name, value in row.items() if name not in LAKE_ONLY and value is not None}
     return {attributes.get(name, name): _item_value(value) for name, value in values.items()}

@@ -1,8 +1,9 @@
 """The entities of leads: events, memory and features; and how items become rows.
 
-A lead's state is text in the lake, which SQL can fold at any instant. That of a series has
-`count:amount:priced:first:last`, then `date:count:amount` for each date that a window may need. That of
-campaigns has how many wait, then when each was sent. Example: `1 2026-01-10`.
+A lead's state is text in the lake, which SQL can fold at any instant. The state of a series has
+`count:amount:priced:first:last`, then `date:count:amount` for each date that a window may need. The state of
+campaigns has the number of campaigns without a reaction, then the date on which each was sent. Example:
+`1 2026-01-10`.
 """
 
 import json
@@ -33,7 +34,7 @@ from rules.leads.series_text import decode_contacts, decode_series
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
-# A column keeps its position for good. The states' columns come after so many features, before the others.
+# A column keeps its position for good. When the states' columns were added, there were so many features.
 FEATURES_BEFORE_STATES = 14
 # The values of a payload that have a column: name, type, and the event types that have it.
 PAYLOAD_COLUMNS = (
@@ -47,24 +48,24 @@ PAYLOAD_COLUMNS = (
 
 
 def states_of(inputs: Any) -> dict[Input, str]:
-    """Return an item's `inputs` as text for the lake; {} for a state of other declarations than today's."""
+    """Return the state of each of an item's `inputs`; {} if it was computed by other declarations."""
     if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
         return {}
-    states = {name: series_words(decode_series(inputs[name])) for name in SERIES_INPUTS if name in inputs}
+    states = {name: _series_state(decode_series(inputs[name])) for name in SERIES_INPUTS if name in inputs}
     if Input.CAMPAIGNS in inputs:
-        states[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
+        states[Input.CAMPAIGNS] = _contacts_state(decode_contacts(inputs[Input.CAMPAIGNS]))
     return states
 
 
-def series_words(series: Series) -> str:
-    """Return a series as text."""
+def _series_state(series: Series) -> str:
+    """Return a series as text (see the module's docstring)."""
     totals = (series.count, series.amount, series.priced, _day(series.first), _day(series.last))
     entries = (f"{_day(day)}:{count}:{amount}" for day, (count, amount) in series.days.items())
     return " ".join((":".join(map(str, totals)), *entries))
 
 
-def contact_words(contacts: list[Contact]) -> str:
-    """Return the campaigns that wait as text."""
+def _contacts_state(contacts: list[Contact]) -> str:
+    """Return the campaigns without a reaction as text (see the module's docstring)."""
     return " ".join((str(len(contacts)), *(_day(contact.sent or 0) for contact in contacts)))
 
 
@@ -73,7 +74,7 @@ def _day(day: int) -> str:
 
 
 def lead_event_row(row: Row, *_: object) -> Row:
-    """Add the event's id, cut from its sort key, and the payload's values as columns.
+    """Add the event's id, which is a part of its sort key, and the payload's values as columns.
 
     The payload is read by the live path's own rules. If they refuse it, `unreadable` has the reason. So
     features are computed from the lake without JSON, and without the events that the live path has skipped.
@@ -110,7 +111,7 @@ def lead_memory_row(row: Row, arrived: datetime, *_: object) -> Row:
     kind, key = str(shaped.pop(MEMORY_KEY, "")).partition("#")[::2]
     shaped |= {"memory_type": kind, "memory_key": key}
     if "value" in shaped:
-        shaped["value"] = json_text(shaped["value"])
+        shaped["value"] = _json_text(shaped["value"])
     if "confidence" in shaped:
         shaped["confidence_milli"] = scaled_integer(shaped.pop("confidence"), CONFIDENCE_DECIMALS)
     if type(expiry := shaped.get("expires_at")) is int:
@@ -168,16 +169,16 @@ def _number(value: Any) -> str | None:
     return str(value) if type(value) is int else None
 
 
-def json_text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     """Return JSON text of a table's value, keys sorted; numbers with decimals as they were written."""
     number = _number(value)
     if number is not None:
         return number
     if isinstance(value, Mapping):
-        pairs = (f"{json.dumps(name)}:{json_text(value[name])}" for name in sorted(value))
+        pairs = (f"{json.dumps(name)}:{_json_text(value[name])}" for name in sorted(value))
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(json_text, value)) + "]"
+        return "[" + ",".join(map(_json_text, value)) + "]"
     return json.dumps(value)
 
 

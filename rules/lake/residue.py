@@ -1,9 +1,9 @@
 """The residue of an erased person's rows in the lake: numbers and dates under a random name (rule 10).
 
-Sums of past days are the same with it as before. A residue has no key, no zone and no word that somebody
-wrote; of an event's properties it has amounts alone. Its instants are cut to the hour. Its names are hashes
-with a salt that is drawn for the erasure and forgotten with it. So rows of one person still belong together,
-and nothing leads back to the person.
+The residue keeps sums of past days as they were. It has no key, no zone and no word that a person wrote. Of
+an event's properties it has the amounts alone. Its instants are cut to the hour. Its names are hashes with a
+salt that is drawn for the erasure and forgotten with it. So rows of one person still belong together, and
+nothing leads back to the person.
 """
 
 import hmac
@@ -25,14 +25,14 @@ NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
 OPENED = datetime.fromisoformat(OPENED_AT)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
-# The version that a row gets if it was changed after it was stored. Its own version would tell when that was.
+# The version of a row that was changed after it was stored. Its own version would tell when that was.
 CHANGED = "1"
 AMOUNTS = ("amount", "quantity")  # the properties that sql/models/facts/events.sql reads as amounts
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
-# Returns the seq of an account's ledger entry by its instant; None if it is not known.
+# Returns the seq of the ledger entry of an account with this created_at; None if it is not known.
 SeqOf = Callable[[datetime], int | None]
-# By entity, the column with the person whose row it is.
+# The column with the person whose row it is, by entity.
 PERSONS: Mapping[str, str] = {
     store.name: (store.user_key or store.lead_key)
     for store in BY_NAME.values()
@@ -50,12 +50,12 @@ class ErasureNames:
     """The random names of one erasure."""
 
     salt: str  # a secret text, drawn for the erasure
-    # The seq at which each of the person's chains of hashes begins, and the chain's salt (rule 19), in order
-    seals: tuple[tuple[int, bytes], ...] = ()
+    # The person's chains of hashes (rule 19), oldest first: the seq of each one's first entry, and its salt
+    chains: tuple[tuple[int, bytes], ...] = ()
 
-    def of(self, value: str) -> str:
+    def name_of(self, person_id: str) -> str:
         """Return the name that takes the place of a person's id."""
-        return PREFIX + self._hash("name", value)
+        return PREFIX + self._hash("name", person_id)
 
     def tag(self) -> str:
         """Return the mark of the erasure on files that it has changed."""
@@ -74,16 +74,16 @@ class ErasureNames:
     def seal(self, row: Row) -> str | None:
         """Return the commitment to the fields that are taken from a ledger entry; None if there is no chain.
 
-        Where a chain begins, the chain's name follows.
+        The first entry of a chain also gets the chain's name, behind the commitment.
         """
-        if not self.seals:
+        if not self.chains:
             return None
-        _, first_salt = self.seals[0]
-        salts = [salt for seq, salt in self.seals if seq <= row["seq"]]
+        _, first_salt = self.chains[0]
+        salts = [salt for first_seq, salt in self.chains if first_seq <= row["seq"]]
         salt = salts[-1] if salts else first_salt
         hidden = encoded_fields(fields_of(row, HIDDEN_FIELDS))
         seal = commitment(entry_salt(salt, row["seq"]), hidden).hex()
-        begins_chain = any(seq == row["seq"] for seq, _ in self.seals)
+        begins_chain = any(first_seq == row["seq"] for first_seq, _ in self.chains)
         return f"{seal} {tag_of(first_salt, row['account_id']).hex()}" if begins_chain else seal
 
     def _hash(self, kind: str, value: str) -> str:
@@ -92,33 +92,33 @@ class ErasureNames:
         ]
 
 
-def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
-    """Read the beginnings of chains, as an erasure keeps each: `12 SALT`."""
+def chains_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
+    """Read the beginnings of chains. An erasure keeps each as the text `12 SALT`: the first seq, the salt."""
     pairs = (text.split(" ") for text in texts)
     return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in pairs))
 
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """Which columns of an entity stay. All others become null."""
+    """The columns of an entity that keep a value. All others become null."""
 
     person: str  # the column with the person, which gets a random name
-    same: tuple[str, ...]  # columns that stay as they are
-    hours: tuple[str, ...] = ()  # columns of instants, which are cut to the hour
+    unchanged: tuple[str, ...]
+    instants: tuple[str, ...] = ()  # these are cut to the hour
     # Columns whose new value is computed from the row
     computed: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
     # Columns with words of senders, each with a substitute. A word stays if rows of other people in the file
-    # have it too. Otherwise the substitute takes its place.
-    shared: Mapping[str, str | None] = field(default_factory=dict)
+    # have it, too. Otherwise the substitute takes its place.
+    words: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def hour_of(at: datetime) -> datetime:
-    """Return the beginning of an instant's hour. An opening entry's instant, which stands for none, stays."""
+    """Return the beginning of an instant's hour. An opening entry's instant stays: it stands for no time."""
     at = at.astimezone(UTC)
     return at if at == OPENED else at.replace(minute=0, second=0, microsecond=0)
 
 
-def _place(at: datetime, seq: int) -> datetime:
+def _entry_place(at: datetime, seq: int) -> datetime:
     """Return a ledger entry's new created_at: its hour, plus microseconds that keep the entries in order."""
     return at if at == OPENED else min(hour_of(at) + seq * TICK, hour_of(at) + HOUR - TICK)
 
@@ -140,7 +140,7 @@ def _reverses(row: Row, _names: ErasureNames, seq_of: SeqOf) -> str | None:
     if at.tzinfo is None:
         return None
     seq = seq_of(at)
-    return None if seq is None else _text(_place(at, seq))
+    return None if seq is None else _text(_entry_place(at, seq))
 
 
 def _amounts(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> str | None:
@@ -196,7 +196,7 @@ RESIDUES: Mapping[str, Residue] = {
         ),
         (),
         {
-            "created_at": lambda row, *_: _place(row["created_at"], row["seq"]),
+            "created_at": lambda row, *_: _entry_place(row["created_at"], row["seq"]),
             "event_id": _event_id("event_id"),
             "reverses": _reverses,
             "seal": lambda row, names, _: names.seal(row),
@@ -229,7 +229,7 @@ RESIDUES: Mapping[str, Residue] = {
             *("streak_last_date", "badges", "answers_by_category"),
         ),
         ("updated_at", "first_answer_at", "newest_answer_at"),
-        {"moved_to": lambda row, names, _: names.of(row["moved_to"]) if row["moved_to"] else None},
+        {"moved_to": lambda row, names, _: names.name_of(row["moved_to"]) if row["moved_to"] else None},
     ),
     "notifications": Residue(
         "phone", ("message", "question_id", "outcome", "version"), ("claimed_at", "settled_at")
@@ -238,20 +238,20 @@ RESIDUES: Mapping[str, Residue] = {
 
 
 def residue_of(
-    entity: str, row: Row, names: ErasureNames, seq_of: SeqOf, others: Mapping[str, Collection[str]]
+    entity: str, row: Row, names: ErasureNames, seq_of: SeqOf, others_words: Mapping[str, Collection[str]]
 ) -> dict[str, Any] | None:
     """Return the residue of a row of the lake, with all columns; None if nothing of the row stays.
 
-    others: by column that may be shared, the words that rows of other people have.
+    others_words: the words that rows of other people have, by column with words.
     """
     form = RESIDUES.get(entity)
     if form is None:
         return None
     residue: dict[str, Any] = dict.fromkeys(row)
-    residue |= {name: row[name] for name in form.same}
-    residue |= {name: row[name] and hour_of(row[name]) for name in form.hours}
+    residue |= {name: row[name] for name in form.unchanged}
+    residue |= {name: row[name] and hour_of(row[name]) for name in form.instants}
     residue |= {name: compute(row, names, seq_of) for name, compute in form.computed.items()}
-    for name, substitute in form.shared.items():
-        residue[name] = row[name] if row[name] in others.get(name, ()) else substitute
-    residue[form.person] = names.of(row[form.person])
+    for name, substitute in form.words.items():
+        residue[name] = row[name] if row[name] in others_words.get(name, ()) else substitute
+    residue[form.person] = names.name_of(row[form.person])
     return residue

@@ -1,4 +1,7 @@
-"""The entity of the book of rules: a row for each item of each version. A document becomes several rows."""
+"""The entity of the book of rules: a row for each item of each version.
+
+`rule_rows` makes a version's document into rows, and `book_of` makes rows into a book again.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,16 +25,21 @@ from rules.lake.schema import Entity, Field, Row, Type
 
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
-# The kinds of rows. The item `book` has the rest of a document.
-EVENT_TYPE, BOOST, BOOK = "event_type", "boost", "book"
-STREAK, ACHIEVEMENT = "streak", "achievement"
-FREEZES, PAUSES = "freezes", "pauses"
-ALL, ANY = "all", "any"
-REST = ("freezes", "pauses", "expiry", "offline", "answers")  # the parts of a document in the item `book`
+# The kinds of rows
+EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT, BOOK = "event_type", "boost", "streak", "achievement", "book"
+BOOK_SECTIONS = (
+    "freezes",
+    "pauses",
+    "expiry",
+    "offline",
+    "answers",
+)  # of a document, in its row of kind BOOK
+FREEZES, PAUSES = "freezes", "pauses"  # what covers a missed period
+ALL, ANY = "all", "any"  # the values of the column `combined`
 
 
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
-    """Yield the rows of an item `documents` of RuleBooks. Raises KeyError, ValueError for another item.
+    """Yield the rows of a version's item of the table RuleBooks. Raises KeyError, ValueError for others.
 
     A data contract is not in the lake: it says what senders promise, and no points follow from it.
     """
@@ -39,8 +47,8 @@ def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]
     published = ("version", "effective_at", "published_at", "author", "note")
     common = {name: attributes[name] for name in published} | {"stored_at": stamp(arrived)}
     yield from ({**common, **item} for item in book_items(read_book(document)))
-    rest = {name: document[name] for name in REST if name in document}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    sections = {name: document[name] for name in BOOK_SECTIONS if name in document}
+    text = json.dumps(sections, sort_keys=True, separators=(",", ":"))
     yield {**common, "item": BOOK, "kind": BOOK, "document": text}
 
 
@@ -56,6 +64,52 @@ def book_items(book: Book) -> Iterator[Row]:
         for index, condition in enumerate(achievement.conditions):
             identity = {"item": f"{ACHIEVEMENT}/{name}/{index}", "kind": ACHIEVEMENT, "name": name}
             yield {**identity, **_condition_row(achievement, condition)}
+
+
+def _type_row(rule: EventType) -> Row:
+    has_cap = rule.cap_points is not None or rule.cap_events is not None
+    return {
+        "points": rule.points,
+        "cap_points": rule.cap_points,
+        "cap_events": rule.cap_events,
+        "per": rule.per.value if has_cap else None,
+        "declared_by": rule.declared_by.value,
+        "keeps_streak": rule.keeps_streak,
+    }
+
+
+def _boost_row(boost: Boost) -> Row:
+    return {
+        "since": stamp(boost.since),
+        "until": stamp(boost.until),
+        "factor": boost.factor,
+        "event_types": ",".join(sorted(boost.event_types)) or None,
+    }
+
+
+def _streak_row(rule: StreakRule) -> Row:
+    covers = [*([FREEZES] if rule.freezes else []), *([PAUSES] if rule.pauses else [])]
+    return {
+        "per": rule.per.value,
+        "need": rule.need.kind.value,
+        "at_least": rule.need.at_least,
+        "property": rule.need.property,
+        "event_types": ",".join(sorted(rule.event_types)),
+        "covered_by": ",".join(covers) or None,
+    }
+
+
+def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
+    return {
+        "combined": ALL if rule.needs_all else ANY,
+        "of_history": rule.of_history,
+        "stays": rule.stays,
+        "need": condition.kind.value,
+        "at_least": condition.at_least,
+        "event_type": condition.event_type,
+        "property": condition.property,
+        "streak": condition.streak,
+    }
 
 
 RULES = Entity(
@@ -120,15 +174,15 @@ RULES = Entity(
 
 
 def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
-    """Return what the rows of one version say of types, boosts, streaks and achievements, and no more.
+    """Return a book with the event types, boosts, streaks and achievements of one version.
 
-    rows: as they are curated, instants with their zone.
+    rows: all rows of the version, from curated files. The rest of the book has its defaults.
     """
-    listed = list(rows)
-    types = {row["event_type"]: _event_type(row) for row in listed if row["kind"] == EVENT_TYPE}
-    streaks = {row["name"]: _streak(row) for row in listed if row["kind"] == STREAK}
-    boosts = tuple(_boost(row) for row in listed if row["kind"] == BOOST)
-    return Book(types, boosts, streaks=streaks, achievements=_achievements(listed))
+    all_rows = list(rows)
+    types = {row["event_type"]: _event_type(row) for row in all_rows if row["kind"] == EVENT_TYPE}
+    streaks = {row["name"]: _streak(row) for row in all_rows if row["kind"] == STREAK}
+    boosts = tuple(_boost(row) for row in all_rows if row["kind"] == BOOST)
+    return Book(types, boosts, streaks=streaks, achievements=_achievements(all_rows))
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:
@@ -147,27 +201,6 @@ def _boost(row: Mapping[str, Any]) -> Boost:
     return Boost(row["since"], row["until"], row["factor"], types)
 
 
-def _type_row(rule: EventType) -> Row:
-    has_cap = rule.cap_points is not None or rule.cap_events is not None
-    return {
-        "points": rule.points,
-        "cap_points": rule.cap_points,
-        "cap_events": rule.cap_events,
-        "per": rule.per.value if has_cap else None,
-        "declared_by": rule.declared_by.value,
-        "keeps_streak": rule.keeps_streak,
-    }
-
-
-def _boost_row(boost: Boost) -> Row:
-    return {
-        "since": stamp(boost.since),
-        "until": stamp(boost.until),
-        "factor": boost.factor,
-        "event_types": ",".join(sorted(boost.event_types)) or None,
-    }
-
-
 def _streak(row: Mapping[str, Any]) -> StreakRule:
     covers = (row["covered_by"] or "").split(",")
     return StreakRule(
@@ -179,20 +212,8 @@ def _streak(row: Mapping[str, Any]) -> StreakRule:
     )
 
 
-def _streak_row(rule: StreakRule) -> Row:
-    covers = [name for name, does in ((FREEZES, rule.freezes), (PAUSES, rule.pauses)) if does]
-    return {
-        "per": rule.per.value,
-        "need": rule.need.kind.value,
-        "at_least": rule.need.at_least,
-        "property": rule.need.property,
-        "event_types": ",".join(sorted(rule.event_types)),
-        "covered_by": ",".join(covers) or None,
-    }
-
-
 def _achievements(rows: Iterable[Mapping[str, Any]]) -> dict[str, AchievementRule]:
-    """Return the achievements of a book's rows: a row is a condition of one."""
+    """Return the achievements of a book's rows. Each row is one condition of one achievement."""
     rows_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] == ACHIEVEMENT:
@@ -201,7 +222,7 @@ def _achievements(rows: Iterable[Mapping[str, Any]]) -> dict[str, AchievementRul
 
 
 def _achievement(rows: Iterable[Mapping[str, Any]]) -> AchievementRule:
-    """Return the achievement of its rows. An item ends with its condition's index."""
+    """Return the achievement of its rows. The column `item` ends with the index of the row's condition."""
     in_order = sorted(rows, key=lambda row: int(row["item"].rpartition("/")[2]))
     first = in_order[0]  # all rows have the same values but for their conditions
     return AchievementRule(
@@ -215,16 +236,3 @@ def _achievement(rows: Iterable[Mapping[str, Any]]) -> AchievementRule:
 def _condition(row: Mapping[str, Any]) -> Condition:
     kind = ConditionKind(row["need"])
     return Condition(kind, row["at_least"], row["event_type"], row["property"], row["streak"])
-
-
-def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
-    return {
-        "combined": ALL if rule.needs_all else ANY,
-        "of_history": rule.of_history,
-        "stays": rule.stays,
-        "need": condition.kind.value,
-        "at_least": condition.at_least,
-        "event_type": condition.event_type,
-        "property": condition.property,
-        "streak": condition.streak,
-    }

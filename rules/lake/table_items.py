@@ -1,17 +1,18 @@
-"""The entity of table items: a restore needs them, and no other entity of the lake has all of them (rule 21).
+"""The entity of table items, which a restore needs and which no other entity of the lake has (rule 21).
 
-| table | which items, and how much of them |
+| table | items in the lake, and their attributes |
 |---|---|
-| UserStreaks | what no ledger tells of a profile: zones, pauses, holds, alias, reviews |
+| UserStreaks | what the ledger lacks of profiles: zones, pauses, holds, alias, reviews |
 | DailyActivity | the achievements that a user was shown |
 | IdempotencyKeys | a user's claims and stretches offline |
-| Rewards | redemptions, and what was taken of stocks |
+| Rewards | redemptions, and how much was taken of stocks |
 | RuleBooks | every version of the book, and amnesties |
-| Erasures | the journal of tombstones, which names nobody |
-| Subscriptions | phones: what their owners have set, tokens and endpoints; and which phones are gone |
+| Erasures | the log of tombstones, which names no person |
+| Subscriptions | phones: their owners' choices, tokens and endpoints |
 
-Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}. That a phone is gone is an
-item without attributes; a week later its rows of before leave the lake (analytics/forgetting/gone_phones.py).
+Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}. If a phone is gone, a row
+with an item without attributes says so. A week later the phone's older rows leave the lake
+(analytics/forgetting/gone_phones.py).
 """
 
 import json
@@ -26,7 +27,7 @@ from rules.lake.engagement_entities import VERSION_BYTES
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, _, _, _, TIMESTAMP = Type
-Image = Mapping[str, Mapping[str, Any]]
+Image = Mapping[str, Mapping[str, Any]]  # an item in DynamoDB's wire format
 
 TABLE_ITEMS = Entity(
     "table_items",
@@ -58,6 +59,7 @@ TABLE_ITEMS = Entity(
     may_age=False,
 )
 
+PHONES, TOKEN, CHANGED = "Subscriptions", "fcm_token", "is_changed"
 KEYS: Mapping[str, tuple[str, ...]] = {
     "UserStreaks": ("user_id",),
     "DailyActivity": ("user_id", "activity_date"),
@@ -65,10 +67,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "Rewards": ("holder", "place"),
     "RuleBooks": ("book", "version"),
     "Erasures": ("part", "place"),
-    "Subscriptions": ("subscription_id",),
+    PHONES: ("subscription_id",),
 }
-# What a profile has that neither ledger nor lake has otherwise (tests/unit/lake/test_table_items.py).
-SETTINGS = frozenset(
+# A profile's attributes that follow neither from the ledger nor from another entity of the lake
+# (tests/unit/lake/test_table_items.py).
+PROFILE_ATTRIBUTES = frozenset(
     {
         *("user_id", "version", "streak_updated_at", "timezone_chosen", "observed_zone", "observed_at"),
         *("pauses", "archived", "skipped_dates", "opening", "recent_tz_changes", "zones_seen", "skews_seen"),
@@ -76,55 +79,54 @@ SETTINGS = frozenset(
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }
 )
-# What a subscription has that follows from nothing else. Its place in the index does; what was sent to it,
-# and when, is in the entity notifications.
-PHONES, TOKEN, CHANGED = "Subscriptions", "fcm_token", "is_changed"
-PHONE = frozenset(
+# A subscription's attributes that follow from nothing else. Its position in the index follows from them. The
+# messages that were sent to it are in the entity notifications.
+PHONE_ATTRIBUTES = frozenset(
     {
         *("subscription_id", "owner", TOKEN, "endpoint_arn", "audience", "min_interval_minutes", "timezone"),
         *("quiet_hours", "streak_reminders", "created_at", "updated_at", "dead_at"),
     }
 )
-KEPT_OF: Mapping[str, frozenset[str]] = {"UserStreaks": SETTINGS, PHONES: PHONE}
-GONE = "{}"  # the text of an item that is gone
-PACKED, LONG_BYTES = "zlib:", 30_000  # a text of more bytes is compressed, and begins so
-ACHIEVEMENTS_PLACE = "totals"  # in the place of a date: achievements
-ERASURE_LOG = "journal"  # the part of the table Erasures with its log
-# No user id has one of these: a lead's claims, hooks' counts and notes of imports have.
-OTHERS = frozenset("/#")
+# By table. Of the other tables' items, all attributes are in the lake.
+ATTRIBUTES: Mapping[str, frozenset[str]] = {"UserStreaks": PROFILE_ATTRIBUTES, PHONES: PHONE_ATTRIBUTES}
+REMOVED = "{}"  # the text of an item that was removed
+LONG_BYTES = 30_000  # a longer text is compressed, because a column has 64 KB
+ZLIB_PREFIX = "zlib:"  # a compressed text begins with it
+ACHIEVEMENTS_DATE = "totals"  # the item of DailyActivity with achievements has this in place of a date
+ERASURE_LOG = "journal"  # the partition of the table Erasures with its log
+# A key with one of these characters is no user id: a lead's claim, a hook's count or a note of an import has
+# one.
+NOT_IN_USER_IDS = frozenset("/#")
 
 
 def table_item(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
-    """Return a changed item as attributes of a row of TABLE_ITEMS; None for one that is not kept.
+    """Return a changed item as attributes of a row of TABLE_ITEMS; None if the lake does not have such items.
 
-    store: the table's name in the template. image: the item. Raises KeyError for an item without its key.
+    store: the table's name in the template. Raises KeyError for an item without its key.
     """
-    if store not in KEYS or not _is_kept(store, image):
+    if store not in KEYS or not _is_in_lake(store, image):
         return None
-    names = KEPT_OF.get(store)
+    names = ATTRIBUTES.get(store)
     item = {name: value for name, value in image.items() if names is None or name in names}
-    return _attributes(store, image, arrived, version) | {
-        "user_id": _user(store, image),
+    return {
+        **_change(store, image, arrived, version),
+        "user_id": _user_of(store, image),
         "item": item_text(item),
     }
 
 
 def removed_item(store: str, key: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
-    """Return that an item is gone, as attributes of a row of TABLE_ITEMS; None if that is not kept.
+    """Return the removal of an item as attributes of a row of TABLE_ITEMS; None if it gives no row.
 
-    key: the item's. A removal gives a row for phones alone: other items end by their time to live, or stay.
+    key: the item's. Only the removal of a phone gives a row: other items stay, or end by their time to live.
     """
     if store != PHONES or "#" in key[KEYS[PHONES][0]]["S"]:
         return None
-    return _attributes(store, key, arrived, version) | {"user_id": None, "item": GONE}
+    return {**_change(store, key, arrived, version), "user_id": None, "item": REMOVED}
 
 
-def ends_phone(text: str) -> bool:
-    """Whether a row's item says that a phone is gone: it was removed, or its token is dead."""
-    return TOKEN not in item_of(text)
-
-
-def _attributes(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any]:
+def _change(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any]:
+    """Return which item has changed, and when."""
     return {
         "store": store,
         "place": key_text(store, image),
@@ -133,27 +135,28 @@ def _attributes(store: str, image: Image, arrived: datetime, version: str) -> di
     }
 
 
-def item_text(image: Image) -> str:
-    """Return an item as text. A long one is compressed, such as a book of rules: a column has 64 KB."""
-    text = json.dumps(image, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_base64)
-    is_long = len(text.encode()) > LONG_BYTES
-    return PACKED + b64encode(zlib.compress(text.encode())).decode() if is_long else text
+def _is_in_lake(store: str, image: Image) -> bool:
+    if store == "DailyActivity":
+        return image["activity_date"].get("S") == ACHIEVEMENTS_DATE
+    if store == "Erasures":
+        return image["part"].get("S") == ERASURE_LOG
+    if store == PHONES:
+        return "owner" in image and CHANGED in image
+    return store != "IdempotencyKeys" or NOT_IN_USER_IDS.isdisjoint(image["user_id"]["S"])
 
 
-def item_of(text: str) -> dict[str, dict[str, Any]]:
-    """Return the item of a text, with bytes where it has some. Raises ValueError, zlib.error."""
-    if text.startswith(PACKED):
-        text = zlib.decompress(b64decode(text.removeprefix(PACKED))).decode()
-    item: dict[str, dict[str, Any]] = json.loads(text)
-    return {name: _with_bytes(value) for name, value in item.items()}
+def _user_of(store: str, image: Image) -> str | None:
+    """Return the user whose item it is; None: it is no user's."""
+    if store == PHONES:
+        return str(image["owner"]["S"])
+    partition_key = str(image[KEYS[store][0]]["S"])
+    is_of_user = store not in ("RuleBooks", "Erasures") and NOT_IN_USER_IDS.isdisjoint(partition_key)
+    return partition_key if is_of_user else None
 
 
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode()
-
-
-def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
-    return {"B": b64decode(value["B"])} if "B" in value else value
+def ends_phone(text: str) -> bool:
+    """Whether a row's item says that a phone is gone: it was removed, or its token is dead."""
+    return TOKEN not in item_of(text)
 
 
 def key_text(store: str, image: Image) -> str:
@@ -162,19 +165,24 @@ def key_text(store: str, image: Image) -> str:
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 
-def _is_kept(store: str, image: Image) -> bool:
-    if store == "DailyActivity":
-        return image["activity_date"].get("S") == ACHIEVEMENTS_PLACE
-    if store == "Erasures":
-        return image["part"].get("S") == ERASURE_LOG
-    if store == PHONES:
-        return "owner" in image and CHANGED in image
-    return store != "IdempotencyKeys" or OTHERS.isdisjoint(image["user_id"]["S"])
+def item_text(image: Image) -> str:
+    """Return an item as text. A long one, such as a book of rules, is compressed."""
+    text = json.dumps(image, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_base64)
+    is_long = len(text.encode()) > LONG_BYTES
+    return ZLIB_PREFIX + b64encode(zlib.compress(text.encode())).decode() if is_long else text
 
 
-def _user(store: str, image: Image) -> str | None:
-    """Return whose item it is; None: nobody's."""
-    if store == PHONES:
-        return str(image["owner"]["S"])
-    first = str(image[KEYS[store][0]]["S"])
-    return None if store in ("RuleBooks", "Erasures") or not OTHERS.isdisjoint(first) else first
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def item_of(text: str) -> dict[str, dict[str, Any]]:
+    """Return the item of a text. A value of DynamoDB's type B is bytes. Raises ValueError, zlib.error."""
+    if text.startswith(ZLIB_PREFIX):
+        text = zlib.decompress(b64decode(text.removeprefix(ZLIB_PREFIX))).decode()
+    item: dict[str, dict[str, Any]] = json.loads(text)
+    return {name: _with_bytes(value) for name, value in item.items()}
+
+
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    return {"B": b64decode(value["B"])} if "B" in value else value

@@ -29,14 +29,15 @@ __all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_
 
 PARTITION = ("dt", "hour")  # fields of each line that name its partition
 TOO_DEEP = "not JSON: nested too deep"
+INTEGER_CHARACTERS_MAX = 20  # of an integer of 64 bits
 OPENED = parse_moment(OPENED_AT).utc
 
 
 def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
-    """Return the columns of a line found in a raw object of an hour; raises RowRefused.
+    """Return a row by its columns; raises RowRefused. A field that is null or absent is None.
 
-    line: a plain row, or one of a packed record. dt: YYYY-MM-DD; hour: HH, UTC. None stands for a field that
-    is null or absent. Of fields with one name the first counts.
+    line: a line of a raw object, which is a plain row or a row of a packed record. dt: YYYY-MM-DD; hour: HH,
+    UTC: the object's hour. If a line has two fields of one name, the first counts.
     """
     try:
         return _row(_parse(row_text(line)), entity, dt, hour)
@@ -53,24 +54,26 @@ def read_value(field: Field, json_text: bytes) -> Any:
 
 
 def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str | None]:
-    """Return the values of fields that wait in a row's `extra`, and the rest of `extra`.
+    """Take the values of fields out of a row's `extra`; returns them, and the `extra` that is left.
 
-    fields: declared after the row was curated. A value that its field does not take stays in `extra`.
+    fields: those that were declared after the row was curated. A value that its field does not take stays in
+    `extra`.
     """
-    rest, values = _parse(text.encode()), {}
+    extra, values = _parse(text.encode()), {}
     for field in fields:
         try:
-            values[field.name] = check_value(field, rest.get(field.name))
+            values[field.name] = check_value(field, extra.get(field.name))
         except RowRefused:
             continue
-        rest.pop(field.name, None)
-    return values, _json_text(rest) if rest else None
+        extra.pop(field.name, None)
+    return values, _json_text(extra) if extra else None
 
 
 def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
-    """Return `extra` of a row. Raises RowRefused for a field that is not surely one beyond the schema.
+    """Return `extra` of a row; None if there are no fields.
 
-    fields: each as its line has it, `"name":value`.
+    fields: the JSON text of each field beyond the schema, `"name":value`, as its line has it. Raises
+    RowRefused unless each text is surely one such field.
     """
     extra: dict[str, Any] = {}
     columns = {field.name for field in entity.fields}.union(PARTITION)
@@ -99,8 +102,9 @@ def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
     _check_partition(fields, "hour", hour)
     row = {field.name: check_value(field, fields.get(field.name)) for field in entity.fields}
     moment = row[entity.occurred]
-    # An account's opening entry has no time of its own: it lies where it was written.
-    if not (entity.name == "ledger" and moment == OPENED) and not lies_in(moment, dt, hour):
+    # An account's opening entry has no time of its own: it lies in the hour in which it was written.
+    is_opening = entity.name == "ledger" and moment == OPENED
+    if not is_opening and not lies_in(moment, dt, hour):
         raise RowRefused(f"{entity.occurred}: outside the partition {dt} {hour}")
     return row | {EXTRA: _extra(entity, fields)}
 
@@ -120,7 +124,8 @@ def _parse(json_text: bytes) -> Any:
             parse_constant=_no_constant,
         )
         if "\\u" in text:
-            json.dumps(value, ensure_ascii=False, default=str).encode()  # half a surrogate pair is no text
+            # Escapes can make half of a surrogate pair, which has no UTF-8.
+            json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
         raise RowRefused("not JSON: half of a surrogate pair") from None
     except ValueError as error:
@@ -129,7 +134,7 @@ def _parse(json_text: bytes) -> Any:
 
 
 def _first_of_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's fields: of those with one name the first."""
+    """Return an object's fields. Of two with one name, the first counts."""
     return dict(reversed(pairs))
 
 
@@ -138,7 +143,7 @@ def _real(text: str) -> Number:
 
 
 def _integer(text: str) -> int | Number:
-    return int(text) if len(text) <= 20 else Number(text)
+    return int(text) if len(text) <= INTEGER_CHARACTERS_MAX else Number(text)
 
 
 def _no_constant(text: str) -> Any:
@@ -167,7 +172,7 @@ def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
 
 
 def _json_text(value: Any) -> str:
-    """Write JSON with sorted names; numbers as they came."""
+    """Return JSON text with sorted names. Numbers stay as they were written."""
     if isinstance(value, Number):
         return value.text
     if isinstance(value, dict):

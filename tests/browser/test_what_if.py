@@ -116,8 +116,8 @@ def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_cov
     assert [each[0] for each in found] == [
         name.replace(",", "")
         for name in (
-            *("-1000 and more", "-101 to -1000", "-11 to -100", "-1 to -10", "0"),
-            *("+1 to +10", "+11 to +100", "+101 to +1000", "+1000 and more"),
+            *("-1001 and more", "-101 to -1000", "-11 to -100", "-1 to -10", "0"),
+            *("+1 to +10", "+11 to +100", "+101 to +1000", "+1001 and more"),
         )
     ]
     assert sum(int(users) for _, users in found) == report(functions)["users"]["all"]

@@ -6,7 +6,6 @@ import pytest
 
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
-from analytics.forgetting import gone_phones
 from analytics.retention import RetentionRule as Leaving
 from analytics.steps import forget_function
 from analytics.steps.retain_function import retention_rules
@@ -31,7 +30,7 @@ FOLLOWING = {
     "LeadEvents": "a topic keeps nothing",
 }
 # What has no setting, and which function sees to it.
-FORGETTING = {gone_phones.NAME: ("ForgetFunction", forget_function)}
+FORGETTING = {"gone_phones": ("ForgetFunction", forget_function)}
 PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subclasses__()}
 BUCKETS = {"PayloadBucket": "PayloadBucket"}
 

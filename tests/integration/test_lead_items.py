@@ -14,7 +14,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.lead_items import NO_CHANGE, OF_GROUPS, LeadItems
+from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
@@ -169,9 +169,9 @@ def test_whose_leaf_a_lead_is_does_not_follow_from_events_and_is_left_alone(nigh
     put(nights, "b", merged_into={"S": nights.leads.leaf("e")}, version={"N": "5"})
     before = nights.stored()
     found = nights.night()
-    assert found["b"] == {"features": ["version", "merged_into"], "outcome": OF_GROUPS}
-    assert found["f"] == {"features": ["item"], "outcome": OF_GROUPS}
-    assert found["a"] == {"features": ["merged_into"], "outcome": OF_GROUPS}
+    assert found["b"] == {"features": ["version", "merged_into"], "outcome": GROUPS_DIFFER}
+    assert found["f"] == {"features": ["item"], "outcome": GROUPS_DIFFER}
+    assert found["a"] == {"features": ["merged_into"], "outcome": GROUPS_DIFFER}
     assert nights.stored() == before
 
 

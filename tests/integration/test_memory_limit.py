@@ -23,7 +23,7 @@ from analytics.curation.curate import Task, curate
 from pathlib import Path
 
 folder, entity, dt, hour, held, more = sys.argv[1:]
-row_staging.HELD_BYTES_MAX, row_staging.SORTED_BYTES = int(held), "80MB"
+row_staging.MEMORY_BYTES_MAX, row_staging.SORTED_BYTES = int(held), "80MB"
 used = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
 limit = int(used.split()[1]) * 1024 + int(more)
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

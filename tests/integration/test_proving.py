@@ -225,7 +225,7 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
     town.objects.put("runs/forget/tasks.json", b"[]")
     event = {"run_id": "forget", "tasks_key": "runs/forget/tasks.json"}
     ForgetSteps(town.objects, cast("Any", jobs), None, timedelta(0)).forget(event, at)
-    name = ErasureNames("salt of e").of(user)
+    name = ErasureNames("salt of e").name_of(user)
     left = lake_copies(town.objects, [user, name])
     assert set(left) == {name}
     residue = chain_of(name, left[name])

@@ -16,7 +16,7 @@ from analytics.forgetting.gone_phones import GonePhones
 from analytics.lake.layout import raw_place
 from analytics.restore.restorer import RestoreReport
 from rules.days import stamp
-from rules.lake.table_items import CHANGED, GONE, PHONES
+from rules.lake.table_items import CHANGED, PHONES, REMOVED
 from rules.privacy.erasures import Person
 from rules.privacy.retention import GONE_PHONES_STAY
 from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
@@ -106,7 +106,7 @@ def test_a_phone_that_is_gone_does_not_come_back(drill: Drill) -> None:
     own = drill.subscribe("ann")["subscription_id"]
     assert drill.api.call("ann", "DELETE", f"/v1/subscriptions/{own}")[0] == 204
     outcome = lost(drill)
-    assert (outcome.phones, [each["item"] for each in kept(drill)].count(GONE)) == (1, 1)
+    assert (outcome.phones, [each["item"] for each in kept(drill)].count(REMOVED)) == (1, 1)
     assert "ann" not in repr(drill.items("Subscriptions"))
 
 

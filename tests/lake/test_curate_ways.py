@@ -36,7 +36,7 @@ def test_by_columns_or_not_in_memory_or_on_disk(
     wanted, counts = expected(lines)
     with (
         mock.patch.object(row_staging, "FEW_LINES", few),
-        mock.patch.object(row_staging, "HELD_BYTES_MAX", held),
+        mock.patch.object(row_staging, "MEMORY_BYTES_MAX", held),
         mock.patch.object(column_reader, "LINES_AT_ONCE", at_once),
     ):
         objects = FolderObjects(tmp_path)

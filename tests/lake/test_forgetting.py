@@ -86,7 +86,7 @@ def night(
     while steps.forget({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, at)["is_left"]:
         pass
     key = f"runs/{run_id}/forget.json"
-    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"warehouse": True}).encode())
+    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"is_warehouse_done": True}).encode())
     steps.finish({"run_id": run_id})
 
 
@@ -116,7 +116,7 @@ def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -
     points = {row["account_id"]: 0 for row in rows(lake, "ledger")}
     for row in rows(lake, "ledger"):
         points[row["account_id"]] += row["points"]
-    name = ErasureNames("salt of of-user").of(USER)
+    name = ErasureNames("salt of of-user").name_of(USER)
     assert points[name] == sum(row["points"] for row in before["ledger"] if row["account_id"] == USER)
     (user,) = [row for row in recompute(lake, NOW.date()).table.to_pylist() if row["user_id"] == name]
     assert (user["sound"], user["balance"]) == (True, points[name])
@@ -321,7 +321,7 @@ def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name:
     night(lake, jobs, "two", NOW + timedelta(days=3))
     assert jobs.all["e"].is_done
     curate(lake, place)
-    assert {row["user_id"] for row in rows(lake)} <= {"ann", ErasureNames("salt of e").of("canary-user")}
+    assert {row["user_id"] for row in rows(lake)} <= {"ann", ErasureNames("salt of e").name_of("canary-user")}
     assert having(tmp_path, ["canary-user"]) == set()
 
 
@@ -402,7 +402,7 @@ def test_a_row_that_comes_between_the_nights_gets_the_same_name(tmp_path: Path) 
     curate(lake, place)
     assert len(rows(lake)) == 4
     night(lake, jobs, "two", NOW + timedelta(days=3))
-    assert {row["user_id"] for row in rows(lake)} == {ErasureNames("salt of e").of("canary-user")}
+    assert {row["user_id"] for row in rows(lake)} == {ErasureNames("salt of e").name_of("canary-user")}
     assert len(rows(lake)) == 3
     assert not jobs.all["e"].is_done
     night(lake, jobs, "three", NOW + timedelta(days=4))
@@ -424,4 +424,4 @@ def test_a_model_that_was_not_built_is_awaited(tmp_path: Path) -> None:
         steps._note_forgotten(WarehouseNight("one", "", False, False, items))
         progress = Progress.read(lake, "one")
         assert progress
-        assert progress.warehouse is is_done
+        assert progress.is_warehouse_done is is_done

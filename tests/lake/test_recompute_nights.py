@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files
-from analytics.recompute.recompute import FOLDED, SETTLED_AFTER, SettledUsers, recompute
+from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, SettledUsers, recompute
 from analytics.recompute.user_shares import UserShare
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
@@ -148,7 +148,7 @@ def stored(world: World) -> list[dict[str, Any]]:
 
 
 def lake_files(world: World) -> dict[str, list[StoredObject]]:
-    return {entity: curated_files(world.objects, entity) for entity in FOLDED}
+    return {entity: curated_files(world.objects, entity) for entity in USER_COLUMNS}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from analytics.curation.raw_lines import Batch, batches
 from analytics.lake.bookkeeping import Counts
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows, total
 
-ON_DISK = mock.patch.object(row_staging, "HELD_BYTES_MAX", 10_000)
+ON_DISK = mock.patch.object(row_staging, "MEMORY_BYTES_MAX", 10_000)
 FEW_AT_ONCE = mock.patch("analytics.curation.column_reader.LINES_AT_ONCE", 50)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import goals, sent_events, user_fold
+from analytics.what_if import goals, sent_events, user_fold, user_history
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, what_if
@@ -191,7 +191,7 @@ def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: 
 
 
 def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
-    absent = dict.fromkeys(user_fold.Row._fields)
+    absent = dict.fromkeys(user_history.Row._fields)
     none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
     first, later = date(2026, 5, 1), date(2026, 5, 3)
     granted = {"kind": "ADJUST", "freeze": "freeze_granted", "freeze_date": first}
@@ -200,14 +200,14 @@ def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> 
         for day in (first, later)
     ]
     rows = [
-        user_fold.Row(
+        user_history.Row(
             **none | {"created_at": place, "seq": place, "is_passive": False, "is_broken": False} | each
         )
         for place, each in enumerate([granted, *earned], 1)
     ]
-    story, known = WhatIfStory(0, users=0), user_fold.UserSettings()
+    story, known = WhatIfStory(0, users=0), user_history.UserSettings()
     timeline = Timeline(story.books, read_book(small_book(10, 1)))
-    was = user_fold.as_it_was(rows, known, story.now)
+    was = user_history.actual_world(rows, known, story.now)
     fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), known).replay()
     then = fold_of.world(story.now)
     assert (was.cover.freezes, then.cover.freezes) == (((first, 1),), ((first, 1),))
@@ -393,11 +393,11 @@ def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_fold.UserFold, "_missing", lambda *some: 0)
+    monkeypatch.setattr(user_fold.UserFold, "_missing_points", lambda *some: 0)
 
 
 def any_number_of_freezes_may_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_fold.UserFold, "_too_many", lambda *some: "")
+    monkeypatch.setattr(user_fold.UserFold, "_freeze_refusal", lambda *some: "")
 
 
 def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -420,7 +420,7 @@ def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def kept(self: Any, row: Any) -> None:
         real(self, row)
-        self._taken_back.clear()
+        self._clawed_back.clear()
 
     monkeypatch.setattr(user_fold.UserFold, "_claw_back", kept)
 

@@ -9,7 +9,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pytest
 import redshift_connector.error
 
-from analytics.warehouse import analyst_clients
+from analytics.warehouse import redshift_client
 from analytics.warehouse.ddl import prepare
 from tests.sql.conftest import Databases, Lake
 from tests.support.redshift_wire import filtering, startup
@@ -22,7 +22,7 @@ def session(lake: Lake) -> Iterator[Any]:
     name = lake.dsn.partition("@/")[2].partition("?")[0]
     with (
         filtering(f"{host}/.s.PGSQL.5432") as port,
-        analyst_clients.connect(
+        redshift_client.connect(
             "127.0.0.1", name, port=port, ssl=False, user="postgres", password="x"
         ) as connection,
     ):
@@ -43,7 +43,7 @@ def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:
     first = pd.DataFrame({"user_id": ["a", "o'b"], "segment": ["new", "old"], "score": [0.5, 1.5]})
     second = pd.DataFrame({"user_id": ["o'b", "c"], "segment": ["gold", "new"], "score": [2.5, 3.5]})
     for frame in (first, second, second):
-        analyst_clients.upsert(session, frame, "marts.segments", ["user_id"])
+        redshift_client.upsert(session, frame, "marts.segments", ["user_id"])
     cursor = session.cursor()
     cursor.execute("SELECT user_id, segment, score FROM marts.segments ORDER BY user_id")
     assert list(cursor.fetchall()) == [["a", "new", 0.5], ["c", "new", 3.5], ["o'b", "gold", 2.5]]
@@ -52,7 +52,7 @@ def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:
 def test_a_key_that_stands_twice_is_refused(session: Any) -> None:
     frame = pd.DataFrame({"user_id": ["a", "a"], "score": [1, 2]})
     with pytest.raises(ValueError, match="user_id stand twice"):
-        analyst_clients.upsert(session, frame, "marts.segments", ["user_id"])
+        redshift_client.upsert(session, frame, "marts.segments", ["user_id"])
 
 
 def orders(**columns: Any) -> Any:
@@ -71,12 +71,12 @@ BEFORE = [["a", 3, 1, "x"], ["b", 4, 0, None]]
 
 
 def test_columns_go_by_their_names(session: Any) -> None:
-    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    redshift_client.upsert(session, orders(), "marts.orders", ["user_id"])
     turned = orders(orders=[5, 6], returns=[2, 7])[["note", "returns", "user_id", "orders"]]
-    analyst_clients.upsert(session, turned, "marts.orders", ["user_id"])
+    redshift_client.upsert(session, turned, "marts.orders", ["user_id"])
     assert told(session) == [["a", 5, 2, "x"], ["b", 6, 7, None]]
     loud = turned.rename(columns=str.upper)
-    analyst_clients.upsert(session, loud, "marts.orders", ["USER_ID"])
+    redshift_client.upsert(session, loud, "marts.orders", ["USER_ID"])
     assert told(session) == [["a", 5, 2, "x"], ["b", 6, 7, None]]
 
 
@@ -99,27 +99,27 @@ def test_columns_go_by_their_names(session: Any) -> None:
 def test_what_would_change_a_value_is_told_and_nothing_is_written(
     session: Any, frame: Any, said: str
 ) -> None:
-    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    redshift_client.upsert(session, orders(), "marts.orders", ["user_id"])
     with pytest.raises(ValueError, match=said):
-        analyst_clients.upsert(session, frame, "marts.orders", ["user_id"])
+        redshift_client.upsert(session, frame, "marts.orders", ["user_id"])
     assert told(session) == BEFORE
 
 
 def test_what_fits_is_written(session: Any) -> None:
-    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    redshift_client.upsert(session, orders(), "marts.orders", ["user_id"])
     holes = orders(orders=[3.0, None], note=[None, None])
-    analyst_clients.upsert(session, holes, "marts.orders", ["user_id"])
+    redshift_client.upsert(session, holes, "marts.orders", ["user_id"])
     assert told(session) == [["a", 3, 1, None], ["b", None, 0, None]]
 
 
 def test_long_texts_and_empty_columns_of_a_new_table(session: Any) -> None:
     long = orders(note=["x" * 3000, None], since=[None, None])
     with pytest.raises(ValueError, match="note: a text has 3000 bytes, over 256: text_bytes=3000"):
-        analyst_clients.upsert(session, long, "marts.orders", ["user_id"], types={"since": "DATE"})
+        redshift_client.upsert(session, long, "marts.orders", ["user_id"], types={"since": "DATE"})
     with pytest.raises(ValueError, match="since: it holds nothing"):
-        analyst_clients.upsert(session, long, "marts.orders", ["user_id"], text_bytes=3000)
+        redshift_client.upsert(session, long, "marts.orders", ["user_id"], text_bytes=3000)
     for _ in range(2):
-        analyst_clients.upsert(
+        redshift_client.upsert(
             session, long, "marts.orders", ["user_id"], text_bytes=3000, types={"since": "DATE"}
         )
     assert [len(row[3] or "") for row in told(session)] == [3000, 0]
@@ -130,14 +130,14 @@ def test_decimals_keep_their_digits(session: Any) -> None:
     session.commit()
     for amount in (Decimal("1.25"), 0.1, 7):
         frame = pd.DataFrame({"user_id": ["a"], "amount": [amount]})
-        analyst_clients.upsert(session, frame, "marts.money", ["user_id"])
+        redshift_client.upsert(session, frame, "marts.money", ["user_id"])
         cursor = session.cursor()
         cursor.execute("SELECT amount FROM marts.money")
         assert cursor.fetchall() == ([Decimal(str(amount)).quantize(Decimal("0.01"))],)
     for amount in (Decimal("1.255"), 1.005, 10.0**9):
         frame = pd.DataFrame({"user_id": ["a"], "amount": [amount]})
         with pytest.raises(ValueError, match="amount: "):
-            analyst_clients.upsert(session, frame, "marts.money", ["user_id"])
+            redshift_client.upsert(session, frame, "marts.money", ["user_id"])
 
 
 def test_what_is_not_committed_is_gone(lake: Lake, session: Any) -> None:
@@ -157,7 +157,7 @@ def test_identity_comes_from_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     host = "wg.123456789012.eu-west-1.redshift-serverless.amazonaws.com"
     with (
         pytest.raises(redshift_connector.error.InterfaceError),
-        analyst_clients.connect(host, "dev", workgroup="wg", region="eu-west-1"),
+        redshift_client.connect(host, "dev", workgroup="wg", region="eu-west-1"),
     ):
         pass
     assert asked["iam"] is asked["is_serverless"] is asked["ssl"] is True

@@ -196,7 +196,7 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
         loader.load("two", told.write([(1, 4, 7)]))
         builder = Builder.read(warehouse)
         model = models()["marts.leaderboard_history"]
-        touched = builder.touched(model, builder.built[model.name].loads)
+        touched = builder.touched(model, builder.last_builds[model.name].loads)
         assert touched == [(date(2026, 2, 1), date(2026, 2, 2))]
         build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
         wrong = warehouse.rows(

@@ -38,8 +38,8 @@ def test_tests_of_what_came_hold_too(told: Lake) -> None:
     """For each kind of scope: by load number, by date. DuckDB's nights test so (test_function.py)."""
     warehouse = told.redshift
     builder = Builder.read(warehouse)
-    since = replace_all(builder.built, tested=dict.fromkeys(LOADED, 1))
-    builder.built = since
+    since = replace_all(builder.last_builds, tested=dict.fromkeys(LOADED, 1))
+    builder.last_builds = since
     scopes = {name: builder.scope(model) for name, model in models().items()}
     assert scopes["facts.profiles"] == Scope("load_number > 1")
     assert str(scopes["facts.events"]).startswith('Scope(rows=\'load_number > 1 AND (("occurred_at" >= ')

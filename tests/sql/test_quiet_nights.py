@@ -192,11 +192,11 @@ def test_models_of_an_erasure_and_what_is_asked_for_ask(nights: Nights) -> None:
     waiting = Progress(f"n{nights.number + 1}", MONDAY.isoformat(), ["erasure"], is_done=True)
     waiting.save(nights.objects)
     assert nights.night(MONDAY + DAY)
-    assert Progress.read(nights.objects, waiting.run_id).warehouse  # type: ignore[union-attr]
+    assert Progress.read(nights.objects, waiting.run_id).is_warehouse_done  # type: ignore[union-attr]
     nobody = Progress(f"n{nights.number + 1}", MONDAY.isoformat(), [], is_done=True)
     nobody.save(nights.objects)
     assert not nights.night(MONDAY + DAY)
-    assert Progress.read(nights.objects, nobody.run_id).warehouse, "nobody is in it"  # type: ignore[union-attr]
+    assert Progress.read(nights.objects, nobody.run_id).is_warehouse_done, "nobody is in it"  # type: ignore[union-attr]
 
 
 def test_an_earlier_night_s_partitions_that_are_not_loaded_ask(nights: Nights) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.warehouse import analyst_clients
+from analytics.warehouse import redshift_client
 from local.analyst import redshift
 from local.analyst import sql as on_laptop
 from local.analyst.output import Answer
@@ -52,7 +52,7 @@ class Engines:
         return redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
 
     def connected(self) -> AbstractContextManager[Any]:
-        return analyst_clients.connect(
+        return redshift_client.connect(
             "127.0.0.1", self.database, port=self.port, ssl=False, user="postgres", password="x"
         )
 

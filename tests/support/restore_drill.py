@@ -303,7 +303,7 @@ def restorer_of(
     store = BookStore(dynamodb, "RuleBooks")
     projections = Projections(dynamodb, "UserStreaks", "DailyActivity")
     reconciler = Reconciler(
-        accounts, projections, cache, history, history.pauses, repair=True, books=store.look
+        accounts, projections, cache, history, history.pauses, may_repair=True, books=store.look
     )
 
     def made(**more: Any) -> Restorer:

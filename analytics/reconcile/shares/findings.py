@@ -25,41 +25,44 @@ SHORTENED = ("differences", "disagreements")
 
 @dataclass(slots=True)
 class Findings:
-    """What was found of users. In a dry run `frozen` and `lowered` say what would have been done."""
+    """The findings about users. In a dry run `frozen` and `lowered` are those that would have been."""
 
-    users: int = 0  # this and the other numbers are numbers of users, if nothing else is said
-    compared: int = 0  # whose ledgers were compared with the lake
-    looked_at: int = 0  # closely
-    in_flight: int = 0  # whose profiles count entries that are not in the lake yet
-    different: list[str] = field(default_factory=list)  # user ids, as the next two lists
-    unrepaired: list[str] = field(default_factory=list)
-    contended: list[str] = field(default_factory=list)
-    behind: int = 0
-    settled: int = 0
-    lowered: int = 0  # whose lapsed streaks were taken out of the leaderboard's index
-    number_of_differences: int = 0  # of differences, also those that are not listed
-    number_of_disagreements: int = 0  # of disagreements, also those that are not listed
+    # Numbers of users
+    users: int = 0
+    compared: int = 0  # their ledgers were compared with the lake
+    looked_at: int = 0  # they were examined (Reconciler.examine)
+    in_flight: int = 0  # their profiles count entries that are not in the lake yet
+    behind: int = 0  # a writer had not finished the account
+    settled: int = 0  # the reconciler has finished what that writer had begun
+    lowered: int = 0  # their lapsed streaks were taken out of the leaderboard's index
+    # Ids of users
+    different: list[str] = field(default_factory=list)  # their items had differences
+    unrepaired: list[str] = field(default_factory=list)  # differences that were not repaired
+    contended: list[str] = field(default_factory=list)  # others kept changing the account
+    number_of_differences: int = 0  # also of those that are not listed
+    number_of_disagreements: int = 0  # also of those that are not listed
     differences: list[dict[str, Any]] = field(default_factory=list)
     # (user, what is wrong): the ledger's table is broken, or the lake's copy differs from it
     disagreements: list[list[str]] = field(default_factory=list)
     doubted: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # doubt -> user -> reasons
     frozen: list[str] = field(default_factory=list)  # users whose redemptions wait for an admin
-    spared: dict[str, int] = field(default_factory=dict)  # doubt -> how many do not wait, being so many
-    after: str | None = None  # the last user that was looked at, while there are more
+    # doubt -> how many redemptions do not wait, because the accounts are too many
+    spared: dict[str, int] = field(default_factory=dict)
+    after: str | None = None  # the last user that was examined, if users are left
     heads: list[list[Any]] = field(default_factory=list)  # of accounts (analytics.proof); they name nobody
-    root: dict[str, Any] | None = None  # over all accounts, as it was published; None: none was
+    root: dict[str, Any] | None = None  # the published root over all accounts; None: none was published
 
     def add(self, user_id: str, verdict: Verdict) -> None:
-        """Add what was found of one user."""
+        """Add the verdict on one user."""
         self.looked_at += 1
         self.behind += verdict.is_behind
         self.settled += verdict.is_settled
         self.number_of_disagreements += len(verdict.disagreements)
         self.number_of_differences += len(verdict.differences)
-        room = LISTED_MAX - len(self.disagreements)
-        self.disagreements += [[user_id, what] for what in verdict.disagreements][:room]
-        room = LISTED_MAX - len(self.differences)
-        self.differences += list(map(asdict, verdict.differences[:room]))
+        disagreements = [[user_id, disagreement] for disagreement in verdict.disagreements]
+        self.disagreements += disagreements[: LISTED_MAX - len(self.disagreements)]
+        differences = verdict.differences[: LISTED_MAX - len(self.differences)]
+        self.differences += list(map(asdict, differences))
         if verdict.differences:
             self.different.append(user_id)
             if not verdict.is_repaired:
@@ -72,7 +75,7 @@ class Findings:
         return self.doubted.get(doubt, {})
 
     def join(self, other: "Findings") -> None:
-        """Add what was found of another share, but for its doubts."""
+        """Add the findings of another share, except for its doubts."""
         for name in NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in LISTS:

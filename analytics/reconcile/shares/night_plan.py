@@ -1,7 +1,7 @@
-"""The plan of a night's comparison: since when each share of the users has not been compared.
+"""The plan of a night's comparison: when each share of the users was compared last.
 
-Each share has its own watermark. So the next night takes up a share that failed from where it was, and the
-others go on.
+Each share has its own watermark. So if a share fails, the next night compares it from its old watermark, and
+the other shares from their new ones.
 """
 
 import json
@@ -18,9 +18,9 @@ PLAN = FOLDER + "plan.json"
 
 
 def read_compared(objects: Objects, shares: int) -> list[datetime | None]:
-    """Return when each share's ledgers were compared with the lake before; None: never.
+    """Return when each share's ledgers were last compared with the lake; None: never.
 
-    If the number of shares has changed since, none was compared.
+    If the number of shares has changed since then, no share counts as compared.
     """
     try:
         texts = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
@@ -32,12 +32,12 @@ def read_compared(objects: Objects, shares: int) -> list[datetime | None]:
 
 @dataclass(frozen=True, slots=True)
 class NightPlan:
-    """What a night compares."""
+    """A night's comparison."""
 
     run_id: str
-    at: datetime  # up to when
-    everybody: bool  # whether to look closely at all users
-    span: tuple[date, date] | None  # first and last activity date; None: those that have changed
+    at: datetime  # when the night began, and up to when it compares
+    everybody: bool  # whether to examine all users
+    span: tuple[date, date] | None  # first and last activity date to compare; None: the changed dates
     last_compared_at: list[datetime | None]  # for each share, by its number; None: never
 
     @classmethod
@@ -65,11 +65,11 @@ class NightPlan:
 
     @property
     def shares(self) -> int:
-        """How many shares all users are compared in."""
+        """The number of shares of all users."""
         return len(self.last_compared_at)
 
     def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
-        """Note that all ledgers whose turn it was have been compared, but for the shares that failed."""
+        """Note that all ledgers whose turn it was were compared, except for those of failed shares."""
         compared_at = [
             last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
         ]

@@ -1,8 +1,8 @@
 """The reconciliation of one share of the users.
 
 First profiles and days are compared with the lake, which is cheap and finds the suspects. Then each suspect
-is looked at closely, or by the ledger alone. Last, lapsed streaks leave the leaderboard's index. If a call
-has no time for all of it, the next one goes on.
+is examined, or only the suspect's ledger is checked. Last, lapsed streaks leave the leaderboard's index. If a
+call has no time for all of it, the next one goes on.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,17 +47,18 @@ class Suspects:
     """The users to look at."""
 
     scan: ProfileScan
-    closely: frozenset[str]  # whose items are compared with their whole ledger
-    by_ledger: frozenset[str]  # whose ledger is compared with the lake, and their items only if that differs
-    lake: LakeUsers  # what the lake says of the share's users
+    to_examine: frozenset[str]  # their items are compared with their whole ledger
+    # Their ledger is compared with the lake. If it differs, they are examined, too.
+    to_check: frozenset[str]
+    lake: LakeUsers  # the share's users, as the lake has them
 
 
 @dataclass(slots=True)
 class LookResult:
-    """What a look at a user gave."""
+    """The result of a look at one user."""
 
-    verdict: Verdict | None = None  # None: the ledger was enough, or others keep writing
-    is_contended: bool = False
+    verdict: Verdict | None = None  # None: the check of the ledger was enough, or the look failed
+    is_contended: bool = False  # others kept changing the account
     error: Exception | None = None
 
 
@@ -68,7 +69,6 @@ class ShareReconciliation:
     objects: Objects
     plan: NightPlan
     share: UserShare
-    # Its `witness` checks and notes the heads of ledgers, its `goals` folds sound ledgers into rows of goals.
     reconciler: Reconciler
     has_time: Callable[[], bool] = lambda: True  # whether to look at more users in this call
     erased: ErasureCheck = NO_ERASURES
@@ -77,20 +77,21 @@ class ShareReconciliation:
         """Compare a share of the tables with its recompute, and repair by the ledger.
 
         Returns the findings. If users are left for another call, their `after` is set. A share that is done
-        is not compared again. Users of smoke tests, and those who were erased, are left out: their rows stay
-        in the lake, and nothing of them in the tables. Raises NoObject if the recompute has left no result.
+        is not compared again. Users of smoke tests, and those who were erased, are left out: the lake has
+        rows of them, and the tables have no items. Raises NoObject if the recompute has left no result.
         """
         run_id = self.plan.run_id
         if result := Findings.of_share(self.objects, run_id, self.share):
             return result
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
-        all_suspects = sorted(suspects.closely | suspects.by_ledger)
-        waiting = [user for user in all_suspects if findings.after is None or user > findings.after]
+        all_suspects = sorted(suspects.to_examine | suspects.to_check)
+        users_left = [user for user in all_suspects if findings.after is None or user > findings.after]
         try:
-            is_done = self._look_at(findings, suspects, waiting, now)
+            is_done = self._look_at(findings, suspects, users_left, now)
         except Exception:
-            findings.save_share(self.objects, run_id, self.share, PROGRESS)  # the report names repairs
+            # The report then names the users who were repaired before the error.
+            findings.save_share(self.objects, run_id, self.share, PROGRESS)
             raise
         if is_done:
             findings.after = None
@@ -105,40 +106,42 @@ class ShareReconciliation:
         lake = LakeUsers.load(self.objects, self.plan.run_id, self.share)
         last_compared_at = self.plan.last_compared_at[self.share.number]
         if self.plan.everybody or last_compared_at is None:
-            return self._everybody(lake, now)
+            return self._all_users(lake, now)
         return self._changed_since(last_compared_at, lake, now)
 
-    def _everybody(self, lake: LakeUsers, now: datetime) -> Suspects:
-        """Return all users of the share, to look at closely."""
+    def _all_users(self, lake: LakeUsers, now: datetime) -> Suspects:
+        """Return all users of the share, to be examined."""
         scans = [partial(self._profiles, set(), segment, SEGMENTS) for segment in range(SEGMENTS)]
         scan = self._scan(scans, lake.ids, lake, now)
-        return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
+        return Suspects(scan, self._without_left_out({*lake.ids, *scan.seen}), frozenset(), lake)
 
     def _changed_since(self, last_compared_at: datetime, lake: LakeUsers, now: datetime) -> Suspects:
         """Return the users who have changed since then, those whose turn it is, and those who differ.
 
-        Each night segments of the table are read, too: it may have users whom the lake does not know.
+        Each night some segments of the table of profiles are scanned, too: it may have users whom the lake
+        lacks.
         """
         projections = self.reconciler.projections
-        # Numbers from 0 to 27. They are slices of users by hash, and equally segments of a scan of the table.
-        # The two sets of users differ.
+        # Each number, from 0 to 27, is used twice: as a slice of the users by hash, and as a segment of a
+        # scan of the table. A slice and a segment of the same number have different users.
         turns = slices_due(last_compared_at.date(), self.plan.at.date())
         having_turn = {user for user in lake.ids if slice_of(user) in turns}
         touched = lake.touched(last_compared_at - LAKE_LAG)
         lapsing = lake.lapsing(last_compared_at.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
-        expected = self._wanted(having_turn | touched | lapsing)
+        expected = self._without_left_out(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
         scans = [partial(self._profiles, expected, segment, NIGHTS) for segment in turns]
         scan = self._scan([read_expected, *scans], expected, lake, now)
-        # The operator may have named dates: these are compared. Else it is the days that have changed.
-        # unread_days: the users some of whose entries were not read. Their days are compared with the ledger.
-        if self.plan.span:
-            days, unread_days = days_between(self.objects, *self.plan.span, self.share), set[str]()
+        users_of_unread_days: set[str] = set()  # the lake's days of these users are incomplete
+        if self.plan.span:  # the operator has named dates to compare
+            days = days_between(self.objects, *self.plan.span, self.share)
         else:
-            days, unread_days = days_touched(self.objects, last_compared_at - LAKE_LAG, self.share)
-        differing = users_of_other_days(days, projections.some_days)
-        closely = self._wanted(scan.candidates | having_turn | unread_days | differing)
-        return Suspects(scan, closely, (expected & touched) - closely, lake)
+            days, users_of_unread_days = days_touched(self.objects, last_compared_at - LAKE_LAG, self.share)
+        users_of_wrong_days = users_of_other_days(days, projections.some_days)
+        to_examine = self._without_left_out(
+            scan.candidates | having_turn | users_of_unread_days | users_of_wrong_days
+        )
+        return Suspects(scan, to_examine, (expected & touched) - to_examine, lake)
 
     def _scan(
         self, scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, now: datetime
@@ -146,7 +149,7 @@ class ShareReconciliation:
         return scan_profiles(scans, expected, lake, self.reconciler.accounts.shards, now)
 
     def _profiles(self, left_out: Collection[str], segment: int, segments: int) -> Iterator[list[Item]]:
-        """Yield the share's profiles in a segment of the table, without those of some users."""
+        """Yield pages of the share's profiles in a segment of the table, without those of `left_out`."""
         for page in self.reconciler.projections.scan_profiles(segment, segments):
             users = [item["user_id"]["S"] for item in page]
             yield [
@@ -155,13 +158,14 @@ class ShareReconciliation:
                 if user not in left_out and self.share.has(user)
             ]
 
-    def _wanted(self, users: Iterable[str]) -> frozenset[str]:
+    def _without_left_out(self, users: Iterable[str]) -> frozenset[str]:
         return frozenset(user for user in users if not self._is_left_out(user))
 
     def _is_left_out(self, user_id: str) -> bool:
-        """Whether lake and tables differ for a reason: the user is of a smoke test, or was erased.
+        """Whether lake and tables differ for a good reason: the user is of a smoke test, or was erased.
 
-        A user who came again after an erasure is left out, too: the lake has another past of that id.
+        A user who has returned after an erasure is left out, too: the lake also has rows of the id from
+        before the erasure.
         """
         if is_smoke(user_id) or is_residue(user_id):
             return True
@@ -172,47 +176,49 @@ class ShareReconciliation:
 
         The first USERS_AT_ONCE are looked at in any case, so each call makes progress.
         """
-        look = partial(self._look, suspects, now)
+        look = partial(self._look_at_user, suspects, now)
         with ThreadPoolExecutor(THREADS) as pool:
             for start in range(0, len(users), USERS_AT_ONCE):
                 if start and not self.has_time():
                     return False
                 batch = users[start : start + USERS_AT_ONCE]
                 _add_results(findings, dict(zip(batch, pool.map(look, batch), strict=True)))
-                findings.heads += self.reconciler.witness.take_heads() if self.reconciler.witness else []
-                if self.reconciler.goals:
-                    self.reconciler.goals.write(now)
+                if self.reconciler.previous_tree:
+                    findings.heads += self.reconciler.previous_tree.take_heads()
+                if self.reconciler.goal_rows:
+                    self.reconciler.goal_rows.write(now)
                 findings.after = batch[-1]
         return True
 
-    def _look(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
-        """Look at one user. An error is returned, so that the findings have what came of the others."""
+    def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
+        """Look at one user. An error is returned, so that the results of the others are not lost."""
         lake = suspects.lake.user(user_id)
-        if user_id in suspects.by_ledger and self._check_by_ledger(user_id, lake):
+        if user_id in suspects.to_check and self._passes_check(user_id, lake):
             return LookResult()
         try:
             return LookResult(self.reconciler.examine(user_id, lake, now))
         except AccountContended:
-            return LookResult(is_contended=True)  # The next nightly run looks again.
+            return LookResult(is_contended=True)  # the next nightly run looks again
         except Exception as error:  # noqa: BLE001 (_add_results raises it)
             return LookResult(error=error)
 
-    def _check_by_ledger(self, user_id: str, lake: LakeUser | None) -> bool:
-        """Check a user by the ledger alone. Returns False if the user needs a close look.
+    def _passes_check(self, user_id: str, lake: LakeUser | None) -> bool:
+        """Check a user's ledger; returns False if the user must be examined.
 
         That is so if the ledger is broken, or contradicts the lake's copy of it or the last published root of
-        all ledgers' heads. Else the witness notes the head, and `goals` folds the ledger. The ledger is read
-        eventually consistent: a ledger that seems to differ is read again by the close look.
+        all ledgers' heads. A ledger that passes is passed on to tonight's tree and to the rows of goals. The
+        ledger is read eventually consistent, which costs half: if it seems to differ, `examine` reads it
+        again.
         """
-        witness, goals = self.reconciler.witness, self.reconciler.goals
+        tree, goal_rows = self.reconciler.previous_tree, self.reconciler.goal_rows
         entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, consistent=False)
-        unproven = witness.faults(user_id, entries) if witness else []
+        unproven = tree.faults(user_id, entries) if tree else []
         if faults or unproven or contradictions(entries, figures_of(lake)):
             return False
-        if witness:
-            witness.note_head(user_id, entries)
-        if goals:
-            goals.fold(user_id, entries, lake.cover if lake else Cover())
+        if tree:
+            tree.note_head(user_id, entries)
+        if goal_rows:
+            goal_rows.fold(user_id, entries, lake.cover if lake else Cover())
         return True
 
     def _remove_lapsed_from_leaderboard(self, findings: Findings, lapsed: Iterable[Item]) -> None:
@@ -222,7 +228,7 @@ class ShareReconciliation:
         """
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
-        if self.reconciler.repair:
+        if self.reconciler.may_repair:
             with ThreadPoolExecutor(THREADS) as pool:
                 findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
         else:

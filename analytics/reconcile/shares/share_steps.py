@@ -48,10 +48,12 @@ class ShareSteps:
     roots: Objects | None = None  # where roots over all accounts' heads are published; None: nowhere
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> items: the input of each share's step.
+        """Plan the night: {"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> items.
+
+        items: the input of each share's step.
 
         repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
-        without both, those that have changed. everybody: look closely at all users.
+        without both, those that have changed. everybody: examine all users.
         """
         run_id, repair = event["run_id"], event.get("repair") is True
         NightPlan.of(self.objects, now, self.shares, event)
@@ -61,9 +63,9 @@ class ShareSteps:
     def reconcile(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> StepAnswer:
-        """{"run_id", "share", "repair"?} -> the figures, and whether users are left for another call.
+        """Compare a share: {"run_id", "share", "repair"?} -> {"counts", "is_left"}.
 
-        The first call recomputes the share.
+        The first call recomputes the share. is_left: whether users are left for another call.
         """
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event, plan)
@@ -75,39 +77,42 @@ class ShareSteps:
         return {"counts": findings.counts, "is_left": findings.after is not None}
 
     def give_up(self, event: Mapping[str, Any]) -> StepAnswer:
-        """{"run_id", "share", "error"} -> {}. The report names the share, and the next run takes it up."""
+        """Note a share that failed: {"run_id", "share", "error"} -> {}.
+
+        The report names the share, and the next run compares it.
+        """
         note_failed_share(self.objects, event["run_id"], event["share"], event["error"])
         return {}
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
-        """{"run_id", "repair"?} -> the findings of all shares, which are stored as the run's result."""
+        """Collect the findings of all shares: {"run_id", "repair"?}. They are stored as the run's result."""
         plan = NightPlan.load(self.objects, event["run_id"])
         return collect(self.objects, plan, self._reconciler(event, plan), now, self.roots)
 
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
-        past, repair = SettingsHistory(self.objects), event.get("repair") is True
+        history, may_repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # they are read when the first user needs them
         return Reconciler(
             self.accounts,
             self.projections,
             self.redis,
-            past=past,
-            old_pauses=past.pauses,
-            repair=repair,
+            past_settings=history,
+            old_pauses=history.pauses,
+            may_repair=may_repair,
             books=books,
-            witness=PreviousTree(self.objects),
-            goals=GoalRows(self.objects, plan.run_id, plan.at, books) if repair else None,
+            previous_tree=PreviousTree(self.objects),
+            goal_rows=GoalRows(self.objects, plan.run_id, plan.at, books) if may_repair else None,
         )
 
 
 def collect(
     objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
 ) -> Findings:
-    """Put the findings of all shares together, freeze accounts, and note what is compared.
+    """Add up the findings of all shares, freeze accounts, and note the comparison.
 
-    A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
-    roots: where the root over all accounts' heads is published; None: nowhere. If very many chains are
-    broken, it is not published.
+    A share that was given up, or has left no result, keeps its watermark, so the next night compares it
+    again. roots: where the root over all accounts' heads is published; None: nowhere. It is not published if
+    very many chains are broken.
     """
     total = Findings()
     by_share, given_up = _findings_by_share(objects, plan)
@@ -117,7 +122,7 @@ def collect(
     _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
     for users in (total.different, total.unrepaired, total.contended, total.frozen):
         users.sort()
-    if reconciler.repair:
+    if reconciler.may_repair:
         plan.note_compared(objects, given_up)
         # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
         if roots and Doubt.UNPROVEN not in total.spared:
@@ -132,10 +137,10 @@ def _freeze(
     reconciler: Reconciler,
     now: datetime,
 ) -> None:
-    """Freeze accounts. doubtful: user, what the lake says of the user, and the reasons."""
+    """Freeze accounts. doubtful: (user, the user as the lake has it, the reasons)."""
     for user_id, lake, reasons in doubtful:
         try:
-            if reconciler.repair:
+            if reconciler.may_repair:
                 reconciler.freeze(user_id, lake, reasons, now)
         except AccountContended:
             total.contended.append(user_id)
@@ -152,7 +157,10 @@ def _publish_root(
 
 
 def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
-    """Return the findings of each share, as far as it came; and the numbers of the shares that failed."""
+    """Return the findings of each share, and the numbers of the shares that failed.
+
+    The findings of a failed share are those that it had so far.
+    """
     by_share: dict[UserShare, Findings] = {}
     given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
     for share in _shares(plan):
@@ -183,7 +191,7 @@ def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dic
 def _to_freeze(
     objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
 ) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield the users whose redemptions must wait, what the lake says of each, and the reasons."""
+    """Yield the users whose redemptions must wait, each as the lake has it, with the reasons."""
     for share, findings in by_share.items():
         doubtful: dict[str, list[str]] = {}
         for doubt in (Doubt.CONTRADICTED, *SPARED):

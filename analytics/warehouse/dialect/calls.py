@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from analytics.warehouse.dialect.formats import part_of
+from analytics.warehouse.dialect.formats import date_part
 from analytics.warehouse.dialect.kinds import DATE, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
@@ -39,7 +39,7 @@ class Call:
 
     def unit(self, at: int = 0) -> str:
         """Return an argument that is a date part, in quotes or not. Raises NotAsRedshift."""
-        return part_of(self.nodes[at].name)
+        return date_part(self.nodes[at].name)
 
     def whole(self, at: int, meaning: str) -> int:
         """Return an argument that must be written as a whole number. Raises NotAsRedshift."""

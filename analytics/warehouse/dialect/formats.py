@@ -1,11 +1,11 @@
-"""Literals that DuckDB writes otherwise: formats of dates, names of date parts, and patterns."""
+"""Translates literals of Redshift to DuckDB: date parts, formats of dates, and patterns of SIMILAR TO."""
 
 import re
 
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
 # https://docs.aws.amazon.com/redshift/latest/dg/r_Dateparts_for_datetime_functions.html
-_PARTS = {
+_DATE_PART_NAMES = {
     "epoch": "epoch",
     "year": "year years y yr yrs",
     "quarter": "quarter quarters qtr qtrs",
@@ -20,11 +20,12 @@ _PARTS = {
     "millisecond": "millisecond milliseconds ms msec msecs msecond mseconds millisec millisecs millisecon",
     "microsecond": "microsecond microseconds microsec microsecs usec usecs us usecond useconds",
 }
-PARTS = {name: part for part, names in _PARTS.items() for name in names.split()}
-_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])  # whose capitals decide how they are written
-# https://docs.aws.amazon.com/redshift/latest/dg/r_FORMAT_strings.html, each as an expression of a timestamp.
-# The capitals of a name are those of its text. Whole names are nine characters wide.
-_WRITTEN = {
+_DATE_PARTS = {name: part for part, names in _DATE_PART_NAMES.items() for name in names.split()}
+# Patterns whose capitals are those of the text: MONTH, Month and month write JANUARY, January and january.
+_CASE_SENSITIVE = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])
+# The expression that writes a timestamp, {0}, in each pattern of TO_CHAR. Whole names have nine characters.
+# https://docs.aws.amazon.com/redshift/latest/dg/r_FORMAT_strings.html
+_TO_CHAR = {
     "YYYY": "strftime({0}, '%Y')",
     "YYY": "right(strftime({0}, '%Y'), 3)",
     "YY": "strftime({0}, '%y')",
@@ -64,8 +65,9 @@ _WRITTEN = {
     "am": "lower(strftime({0}, '%p'))",
     "pm": "lower(strftime({0}, '%p'))",
 }
-# The same parts as strptime reads them. YY is missing, as it means other centuries there.
-_READ = {
+# What strptime calls the patterns that TO_DATE and TO_TIMESTAMP read, with any capitals. YY is missing,
+# because it means other centuries to strptime.
+_STRPTIME = {
     "YYYY": "%Y",
     "MM": "%m",
     "MON": "%b",
@@ -82,61 +84,69 @@ _READ = {
     "AM": "%p",
     "PM": "%p",
 }
-_PIECES = re.compile(
-    r'"(?P<quoted>[^"]*)"|(?P<known>'
-    + "|".join(sorted({part.upper() for part in _WRITTEN}, key=len, reverse=True))
+_FORMAT_PIECES = re.compile(
+    r'"(?P<quoted>[^"]*)"|(?P<pattern>'
+    + "|".join(sorted({pattern.upper() for pattern in _TO_CHAR}, key=len, reverse=True))
     + r")|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
 
 
-def part_of(name: str) -> str:
+def date_part(name: str) -> str:
     """Return a date part by any of its names. Raises NotAsRedshift."""
-    part = PARTS.get(name.lower())
+    part = _DATE_PARTS.get(name.lower())
     if part is None:
         raise NotAsRedshift(f"{name} is no date part that is known here")
     return part
 
 
-def format_moment(text: str, moment: str) -> str:
-    """Return an expression that writes a moment in a format of TO_CHAR. Raises NotAsRedshift."""
-    parts = []
-    for piece in _PIECES.finditer(text):
-        known = piece["known"]
-        if known is None:
-            parts.append(_quote(_plain_text(piece, text)))
+def to_char(moment: str, format_text: str) -> str:
+    """Return an expression that writes a timestamp as TO_CHAR does. Raises NotAsRedshift.
+
+    moment: the expression of the timestamp.
+    """
+    texts = []
+    for piece in _FORMAT_PIECES.finditer(format_text):
+        pattern = piece["pattern"]
+        if pattern is None:
+            texts.append(_quote(_plain_text(piece, format_text)))
             continue
-        form = _WRITTEN.get(known if known.upper() in _NAMES else known.upper())
-        if form is None:
-            raise _unknown(known, text)
-        parts.append(form.format(moment))
-    return f"({' || '.join(parts)})" if parts else "''"
+        expression = _TO_CHAR.get(pattern if pattern.upper() in _CASE_SENSITIVE else pattern.upper())
+        if expression is None:
+            raise _unknown(pattern, format_text)
+        texts.append(expression.format(moment))
+    return f"({' || '.join(texts)})" if texts else "''"
 
 
-def read_format(text: str) -> str:
-    """Return a format of TO_DATE or TO_TIMESTAMP as strptime reads it. Raises NotAsRedshift."""
-    parts = []
-    for piece in _PIECES.finditer(text):
-        if piece["known"] is None:
-            parts.append(_plain_text(piece, text).replace("%", "%%"))
-        elif form := _READ.get(piece["known"].upper()):
-            parts.append(form)
+def strptime_format(format_text: str) -> str:
+    """Return the format of strptime that reads what TO_DATE or TO_TIMESTAMP reads. Raises NotAsRedshift."""
+    directives = []
+    for piece in _FORMAT_PIECES.finditer(format_text):
+        if piece["pattern"] is None:
+            directives.append(_plain_text(piece, format_text).replace("%", "%%"))
+        elif directive := _STRPTIME.get(piece["pattern"].upper()):
+            directives.append(directive)
         else:
-            raise _unknown(piece["known"], text)
-    return "".join(parts)
+            raise _unknown(piece["pattern"], format_text)
+    return "".join(directives)
 
 
-def _plain_text(piece: re.Match[str], text: str) -> str:
-    """Return the text of a piece that is no date part. Raises NotAsRedshift for an unquoted letter."""
+def _plain_text(piece: re.Match[str], format_text: str) -> str:
+    """Return the text of a piece that is no pattern. Raises NotAsRedshift for a letter without quotes.
+
+    The T between date and time needs no quotes.
+    """
     if piece["quoted"] is not None:
         return piece["quoted"]
-    if piece["other"].isalpha() and piece["other"] != "T":  # between date and time
-        raise _unknown(piece["other"], text)
+    if piece["other"].isalpha() and piece["other"] != "T":
+        raise _unknown(piece["other"], format_text)
     return piece["other"]
 
 
-def _unknown(part: str, text: str) -> NotAsRedshift:
-    return NotAsRedshift(f"{part} in the format {text!r} is not known to answer here as Redshift does")
+def _unknown(pattern: str, format_text: str) -> NotAsRedshift:
+    return NotAsRedshift(
+        f"{pattern} in the format {format_text!r} is not known to answer here as Redshift does"
+    )
 
 
 def _quote(text: str) -> str:
@@ -144,21 +154,26 @@ def _quote(text: str) -> str:
 
 
 def similar_to_regex(pattern: str, escape: str = "\\") -> str:
-    """Return a pattern of SIMILAR TO as a regular expression for the whole text."""
-    parts, is_escaped, is_in_list = [], False, False
+    """Return a pattern of SIMILAR TO as a regular expression for the whole text.
+
+    `%` and `_` are the wildcards of SIMILAR TO. `|*+?{}()[]` mean the same in both, and any other character
+    stands for itself. In a list such as `[a-c]`, only the backslash needs an escape. A list ends at its first
+    `]`.
+    """
+    regex, is_escaped, is_in_list = [], False, False
     for character in pattern:
         if is_escaped:
-            parts.append(re.escape(character))
+            regex.append(re.escape(character))
             is_escaped = False
         elif character == escape:
             is_escaped = True
         elif is_in_list:
-            parts.append("\\\\" if character == "\\" else character)
+            regex.append("\\\\" if character == "\\" else character)
             is_in_list = character != "]"
         elif character in "%_":
-            parts.append("(?s:.*)" if character == "%" else "(?s:.)")
+            regex.append("(?s:.*)" if character == "%" else "(?s:.)")
         else:
             is_in_list = character == "["
             is_plain = character in "|*+?{}()[]" or character.isalnum()
-            parts.append(character if is_plain else re.escape(character))
-    return "".join(parts)
+            regex.append(character if is_plain else re.escape(character))
+    return "".join(regex)

@@ -1,7 +1,7 @@
 """Translates a statement of Redshift into one of DuckDB that answers the same, or refuses it with the reason.
 
-Only listed expressions are translated: functions by name (functions.py), others by their class (below). An
-expression on no list is refused, because nobody has compared its answers.
+Only listed expressions are translated: functions by name (functions.py), others by their class (below). Any
+other expression is refused, because nobody has compared its answers on both.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import special
 from analytics.warehouse.dialect.calls import MOMENTS, Call, moment, with_hyphens, zone
-from analytics.warehouse.dialect.formats import part_of, similar_to_regex
+from analytics.warehouse.dialect.formats import date_part, similar_to_regex
 from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
@@ -20,8 +20,8 @@ from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
 
 DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
-# Expressions that mean the same to DuckDB. Every other one that computes needs a builder, or is refused.
-_SAME = (
+# Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
+_UNCHANGED = (
     exp.Add,
     exp.All,
     exp.And,
@@ -79,10 +79,10 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
 }
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
-_NO_FRAME = frozenset({"LAG", "LEAD"})
-# An unnamed column that is one of these has the name of what is within.
-_WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
-# These need no parentheses beside an operator.
+_WITHOUT_FRAME = frozenset({"LAG", "LEAD"})
+# An unnamed column of one of these classes has the name of the expression within.
+_WRAPPERS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
+# Expressions of these classes need no parentheses beside an operator.
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
 
@@ -118,7 +118,7 @@ def _rewrite(node: exp.Expr) -> None:
 
 
 def _replace(node: exp.Expr, text: str) -> None:
-    """Put SQL of DuckDB in a node's place. It has the node's type, which builders of outer nodes need."""
+    """Put SQL of DuckDB in a node's place. It keeps the node's kind, which builders of outer nodes need."""
     replacement = exp.Var(this=text)
     set_kind(replacement, kind_of(node))
     node.replace(replacement)
@@ -135,7 +135,11 @@ def _check(node: exp.Expr) -> None:
         raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
     if isinstance(node, exp.Column) and node.args.get("join_mark"):
         raise NotAsRedshift("(+): write LEFT JOIN")
-    if not isinstance(node, exp.Condition | exp.Func) or isinstance(node, _SAME) or type(node) in _BUILDERS:
+    if (
+        not isinstance(node, exp.Condition | exp.Func)
+        or isinstance(node, _UNCHANGED)
+        or type(node) in _BUILDERS
+    ):
         return
     raise NotAsRedshift(f"{node.key.upper()}: {_UNKNOWN_FUNCTION}")
 
@@ -147,7 +151,7 @@ def _sql(node: Any) -> str:
 
 
 def _name_columns(tree: exp.Expr) -> None:
-    """Name columns without a name as Redshift does: after their function or column, else ?column?."""
+    """Give columns without a name the name that Redshift gives: the function's, the column's, or ?column?."""
     for select in tree.find_all(exp.Select):
         for expression in list(select.expressions):
             if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
@@ -156,7 +160,7 @@ def _name_columns(tree: exp.Expr) -> None:
 
 def _column_name(node: exp.Expr) -> str:
     inner: Any = node
-    while isinstance(inner, _WRAPS):
+    while isinstance(inner, _WRAPPERS):
         inner = inner.this
     if isinstance(inner, exp.Column):
         return str(inner.name)
@@ -165,7 +169,9 @@ def _column_name(node: exp.Expr) -> str:
     return name_of(inner).lower() if isinstance(inner, exp.Anonymous) else "?column?"
 
 
-def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order | None = None) -> str:
+def _translate_call(
+    call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order | None = None
+) -> str:
     """Return a call as SQL of DuckDB. over, nulls, order: see Call."""
     name, nodes = name_of(call), call.expressions
     if name in REFUSED:
@@ -192,24 +198,24 @@ def _rewrite_window(window: exp.Window) -> None:
         elif isinstance(inner, exp.IgnoreNulls):
             nulls = " IGNORE NULLS"
         inner = inner.this
-    for part in [*inner.iter_expressions(), *([order] if order else [])]:
-        _rewrite(part)
+    for expression in [*inner.iter_expressions(), *([order] if order else [])]:
+        _rewrite(expression)
     for name, value in window.args.items():
-        for part in value if isinstance(value, list) else [value]:
-            if name != "this" and isinstance(part, exp.Expr):
-                _rewrite(part)
+        for expression in value if isinstance(value, list) else [value]:
+            if name != "this" and isinstance(expression, exp.Expr):
+                _rewrite(expression)
     if not isinstance(inner, exp.Anonymous):
         raise NotAsRedshift(f"{inner.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
     name = name_of(inner)
-    is_framed = (name in AGGREGATES | VALUES and name not in _NO_FRAME) or name in ("SUM", "AVG")
+    is_framed = (name in AGGREGATES | VALUES and name not in _WITHOUT_FRAME) or name in ("SUM", "AVG")
     if is_framed and window.args.get("order") and not window.args.get("spec"):
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
         )
-    only_over = window.copy()
-    only_over.set("this", exp.Var(this=""))
-    over = only_over.sql(dialect=DUCKDB, comments=False, copy=False).strip()
-    _replace(window, _call(inner, f" {over}", nulls, order))
+    window_alone = window.copy()  # without its function, so that its SQL is the OVER alone
+    window_alone.set("this", exp.Var(this=""))
+    over = window_alone.sql(dialect=DUCKDB, comments=False, copy=False).strip()
+    _replace(window, _translate_call(inner, f" {over}", nulls, order))
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
@@ -218,7 +224,7 @@ def _rewrite_group(group: exp.WithinGroup) -> None:
         _rewrite(expression)
     if not isinstance(group.this, exp.Anonymous):
         raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {_UNKNOWN_FUNCTION}")
-    _replace(group, _call(group.this, order=group.expression))
+    _replace(group, _translate_call(group.this, order=group.expression))
 
 
 def _division(node: exp.Div) -> str:
@@ -252,7 +258,7 @@ def _as_text(node: exp.Expr) -> str:
     return text if kind == TEXT else f"CAST({text} AS VARCHAR)"
 
 
-def _literals(node: exp.Concat) -> str:
+def _adjacent_literals(node: exp.Concat) -> str:
     """Return literals that stand side by side. They are one text."""
     return "(" + " || ".join(_sql(expression) for expression in node.expressions) + ")"
 
@@ -298,6 +304,7 @@ def _cast(node: exp.Cast) -> str:
     if isinstance(node.this, exp.Literal) and node.this.is_string and to in MOMENTS:
         return f"CAST('{with_hyphens(node.this.name)}' AS {to_type})"
     if to.is_whole and kind in (TEXT, UNKNOWN):
+        # DuckDB would also take 1.5 and round it, which Redshift refuses.
         fits = f"regexp_full_match(CAST({text} AS VARCHAR), '\\s*[+-]?\\d+\\s*')"
         is_text = "TRUE" if kind == TEXT else f"typeof({text}) = 'VARCHAR'"
         wrong = f"error('this is no whole number: ' || CAST({text} AS VARCHAR))"
@@ -316,22 +323,22 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
     size = node.to.expressions[0].name if node.to.expressions else str(VARCHAR_DEFAULT)
     if not size.isdecimal():  # VARCHAR(MAX)
         return f"CAST({text} AS VARCHAR)"
-    whole = f"CAST({text} AS VARCHAR)"
-    # The size is in bytes, and no character is cut in two. So the numbers of characters that fit are counted.
-    fitting = f"list_filter(range(1, {size} + 1), lambda place: strlen(left({whole}, place)) <= {size})"
-    cut = f"left({whole}, len({fitting}))"
+    full_text = f"CAST({text} AS VARCHAR)"
+    # The size is in bytes, and no character is cut in two. So the lengths in characters that fit are counted.
+    fitting = f"list_filter(range(1, {size} + 1), lambda length: strlen(left({full_text}, length)) <= {size})"
+    cut = f"left({full_text}, len({fitting}))"
     if kind == UNKNOWN:
         wrong = f"error('the value is too long for VARCHAR({size})')"
         cut = f"CASE WHEN typeof({text}) IN ('VARCHAR', 'JSON') THEN {cut} ELSE {wrong} END"
     elif kind not in (TEXT, NOTHING):
         if kind.name != "super" and int(size) >= 45:  # no number or moment is longer
-            return whole
+            return full_text
         cut = f"error('the value is too long for VARCHAR({size})')"
-    return f"(CASE WHEN strlen({whole}) > {size} THEN {cut} ELSE {whole} END)"
+    return f"(CASE WHEN strlen({full_text}) > {size} THEN {cut} ELSE {full_text} END)"
 
 
 def _decode(node: exp.DecodeCase) -> str:
-    """Return DECODE(value, search, result, search, result ..., default) as a CASE. It finds a NULL, too."""
+    """Return DECODE(value, search, result, search, result ..., default) as a CASE. It finds NULL, too."""
     value, *rest = [_sql(expression) for expression in node.expressions]
     whens = [
         f"WHEN {value} IS NOT DISTINCT FROM {search} THEN {result}"
@@ -343,7 +350,7 @@ def _decode(node: exp.DecodeCase) -> str:
 
 def _extract(node: exp.Extract) -> str:
     start = moment(node.expression, _sql(node.expression), kind_of(node.expression))
-    return special.extract_part(part_of(node.this.name), start, kind_of(node.expression))
+    return special.extract_part(date_part(node.this.name), start, kind_of(node.expression))
 
 
 def _trim(node: exp.Trim) -> str:
@@ -375,7 +382,7 @@ def _check_blanks(node: Any) -> None:
 def _check_unit(node: exp.Interval) -> None:
     """Refuse an interval whose unit is no date part that is known here."""
     if node.args.get("unit") is not None:
-        part_of(node.args["unit"].name)
+        date_part(node.args["unit"].name)
 
 
 def _at_zone(node: exp.AtTimeZone) -> str:
@@ -384,13 +391,13 @@ def _at_zone(node: exp.AtTimeZone) -> str:
 
 # A builder returns a node as SQL of DuckDB; None if it has only checked the node, which then stays.
 _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
-    exp.Anonymous: _call,
+    exp.Anonymous: _translate_call,
     # The exact count is within what Redshift allows.
     exp.ApproxDistinct: lambda node: f"count(DISTINCT {_sql(node.this)})",
     exp.AtTimeZone: _at_zone,
     exp.BitwiseXor: lambda node: f"xor({_sql(node.this)}, {_sql(node.expression)})",
     exp.Cast: _cast,
-    exp.Concat: _literals,
+    exp.Concat: _adjacent_literals,
     exp.CurrentDate: lambda _: "CAST(now() AT TIME ZONE 'UTC' AS DATE)",
     exp.CurrentTimestamp: _now,
     exp.DPipe: _concatenation,

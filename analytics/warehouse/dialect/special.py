@@ -1,10 +1,10 @@
-"""Builders of the functions whose SQL of DuckDB depends on a unit, a format or a type."""
+"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type."""
 
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.calls import Call, Function, zone
-from analytics.warehouse.dialect.formats import format_moment, part_of, read_format
+from analytics.warehouse.dialect.formats import date_part, strptime_format, to_char
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
@@ -18,11 +18,14 @@ from analytics.warehouse.dialect.kinds import (
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
-_A_SUNDAY = "TIMESTAMP '0001-01-07'"
+_A_SUNDAY = "TIMESTAMP '0001-01-07'"  # weeks of DATEDIFF are counted from it
 
 
 def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
-    """Return a part of a moment, as EXTRACT or as DATE_PART gives it. Raises NotAsRedshift."""
+    """Return a date part of a timestamp, as EXTRACT gives it. Raises NotAsRedshift.
+
+    is_date_part: as DATE_PART gives it instead, which has fractions of seconds.
+    """
     if part == "epoch":
         return (
             f"epoch({text})"
@@ -46,7 +49,7 @@ def _date_part(call: Call) -> str:
     return extract_part(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
 
 
-# How many of which unit of DuckDB make a part.
+# The unit of DuckDB in which a date part is added, and how many of them it has.
 _STEPS = {
     "year": ("years", 1),
     "quarter": ("months", 3),
@@ -70,7 +73,7 @@ def _dateadd(call: Call) -> str:
     unit, times = _STEPS[part]
     size = "INTEGER" if unit in ("years", "months", "days") else "BIGINT"
     steps = f"to_{unit}(CAST({call.texts[1]} * {times} AS {size}))"
-    # 29 February and years are 1 March in a year without that day. With months they are 28 February.
+    # Redshift: 29 February plus years is 1 March in a year without that day; plus months it is 28 February.
     if unit == "years":
         is_later = f"CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)"
         return f"({start} + {steps} + to_days({is_later}))"
@@ -88,7 +91,7 @@ def _datediff(call: Call) -> str:
 
 
 def _date_trunc(call: Call) -> str:
-    part, start = part_of(call.literal(0, "the date part")), call.moment(1)
+    part, start = date_part(call.literal(0, "the date part")), call.moment(1)
     if part in ("dow", "doy", "epoch"):
         raise NotAsRedshift(f"DATE_TRUNC to {part}")
     return f"date_trunc('{part}', {start})"
@@ -106,7 +109,7 @@ def _to_char(call: Call) -> str:
     if call.kinds[0] not in (DATE, TIMESTAMP, TIMESTAMPTZ):
         raise NotAsRedshift("TO_CHAR is translated for dates and timestamps: CAST it if it is one")
     start = call.moment(0)
-    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {format_moment(form, start)} END"
+    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {to_char(start, form)} END"
 
 
 def _to_date(call: Call) -> str:
@@ -119,7 +122,7 @@ def _to_timestamp(call: Call) -> str:
 
 def _strptime(call: Call) -> str:
     """Return the timestamp that a text has in a format."""
-    form = read_format(call.literal(1, "the format")).replace("'", "''")
+    form = strptime_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
 
@@ -159,26 +162,26 @@ def _avg(call: Call) -> str:
     if kind.is_whole:
         return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
     if kind.is_exact:
-        whole = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
-        return f"CASE WHEN {count} > 0 THEN {whole} END"
+        average = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
+        return f"CASE WHEN {count} > 0 THEN {average} END"
     raise NotAsRedshift(
         "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
     )
 
 
 def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, scale: int) -> str:
-    """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
+    """Return the exact quotient of two decimals. It is cut off after `scale` digits behind the point.
 
     DuckDB would divide floating-point numbers. The manual leaves open whether Redshift cuts off or rounds.
     """
     shift = scale - left_kind.scale + right_kind.scale
-    top, below = _as_whole(left, left_kind.scale), _as_whole(right, right_kind.scale)
+    dividend, divisor = _as_whole(left, left_kind.scale), _as_whole(right, right_kind.scale)
     if shift >= 0:
-        top = f"{top} * CAST({10**shift} AS HUGEINT)"
+        dividend = f"{dividend} * CAST({10**shift} AS HUGEINT)"
     else:
-        below = f"{below} * CAST({10**-shift} AS HUGEINT)"
+        divisor = f"{divisor} * CAST({10**-shift} AS HUGEINT)"
     unit = "1" if scale == 0 else f"0.{'0' * (scale - 1)}1"
-    return f"CAST(CAST(({top}) // ({below}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
+    return f"CAST(CAST(({dividend}) // ({divisor}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
 
 
 def _as_whole(text: str, scale: int) -> str:
@@ -234,10 +237,11 @@ def substring(text: str, start: str, length: str | None) -> str:
     """Return a part of a text. A start below 1 lies to the left of the first character, which is at 1."""
     if length is None:
         return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
-    cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
-    whole = f"substring({text}, {start}, {length})"
-    part = f"CASE WHEN {start} >= 1 THEN {whole} WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
-    return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {part} END"
+    from_first = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
+    from_start = f"substring({text}, {start}, {length})"
+    cases = f"WHEN {start} >= 1 THEN {from_start} WHEN {start} < 1 AND {length} >= 0 THEN {from_first}"
+    refusal = "error('SUBSTRING takes no negative length')"
+    return f"CASE WHEN {length} < 0 THEN {refusal} ELSE CASE {cases} END END"
 
 
 def _substr(call: Call) -> str:
@@ -245,7 +249,7 @@ def _substr(call: Call) -> str:
 
 
 def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
-    """Return a pattern as RE2 takes it, and the call's flags. allowed: flags beside i and c.
+    """Return a pattern in RE2's syntax, and the call's flags. allowed: flags beside i and c.
 
     Raises NotAsRedshift.
     """

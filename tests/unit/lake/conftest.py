@@ -13,5 +13,5 @@ def objects(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     """A lake. Each test runs three times: the result must not depend on how lines are read and where rows are held."""
     monkeypatch.setattr(row_staging, "FEW_LINES", 10**9 if request.param == "line by line" else 0)
     if request.param == "on disk":
-        monkeypatch.setattr(row_staging, "HELD_BYTES_MAX", 0)
+        monkeypatch.setattr(row_staging, "MEMORY_BYTES_MAX", 0)
     return FolderObjects(tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
 from analytics.curation.curate import curate
-from analytics.lake.listing import FEW, PrelistedObjects, prelist_objects
+from analytics.lake.listing import FEW_TASKS, PrelistedObjects, prelist_objects
 from tests.support.examples import examples
 from tests.support.raw_lake import PLACE, event, put_raw, rows
 
@@ -48,7 +48,9 @@ def test_what_comes_later_is_left_for_the_next_run(tmp_path: Path) -> None:
 
 def test_many_tasks_are_curated_to_the_same(tmp_path: Path) -> None:
     one, other = FolderObjects(tmp_path / "one"), FolderObjects(tmp_path / "other")
-    days = [replace(PLACE, dt=f"2026-{month:02}-{day:02}") for month in (2, 3) for day in range(1, FEW + 2)]
+    days = [
+        replace(PLACE, dt=f"2026-{month:02}-{day:02}") for month in (2, 3) for day in range(1, FEW_TASKS + 2)
+    ]
     for objects in (one, other):
         for day in days:
             put_raw(objects, "a", [event(1, occurred_at=f"{day.dt}T05:00:00Z", dt=day.dt)], day)
@@ -58,4 +60,4 @@ def test_many_tasks_are_curated_to_the_same(tmp_path: Path) -> None:
     assert counts == [curate(other, day) for day in days]
     assert rows(one) == rows(other)
     assert [curate(prelist_objects(one, days, []), day) for day in days] == counts
-    assert prelist_objects(one, days[:FEW], []) is one
+    assert prelist_objects(one, days[:FEW_TASKS], []) is one

@@ -26,7 +26,7 @@ OF_FORMAT_1 = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY
 @pytest.fixture(params=["in memory", "spilled"])
 def file(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     if request.param == "spilled":
-        monkeypatch.setattr(row_staging, "HELD_BYTES_MAX", 1)
+        monkeypatch.setattr(row_staging, "MEMORY_BYTES_MAX", 1)
     objects = FolderObjects(tmp_path)
     put_raw(objects, "one", [event(number) for number in range(500)])
     curate(objects, PLACE)

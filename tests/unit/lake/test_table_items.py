@@ -22,12 +22,12 @@ from rules.engagement.streak import Streak
 from rules.lake.entities import event_version
 from rules.lake.table_items import (
     CHANGED,
-    GONE,
     KEYS,
     LONG_BYTES,
-    PHONE,
+    PHONE_ATTRIBUTES,
     PHONES,
-    SETTINGS,
+    PROFILE_ATTRIBUTES,
+    REMOVED,
     ends_phone,
     item_of,
     item_text,
@@ -52,8 +52,8 @@ def test_a_profile_s_attributes_are_kept_or_follow_from_entries() -> None:
     streak = Streak(last=date(2026, 3, 1), length=3, longest=4, active_days=9)
     profile = Profile("u", 2, Head("2026", 1, 5), 5, streak, alias="somebody", observed_zone="UTC")
     names = {*profile_attributes(profile, shards=2), "run_length"}  # the last one of a lapsed streak alone
-    assert names - FROM_ENTRIES == SETTINGS
-    assert not SETTINGS & FROM_ENTRIES
+    assert names - FROM_ENTRIES == PROFILE_ATTRIBUTES
+    assert not PROFILE_ATTRIBUTES & FROM_ENTRIES
 
 
 def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
@@ -135,7 +135,7 @@ def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(
     assert back.items(NOW) == items
     own = items[phone.subscription_id]
     assert own.keys() - item_of(kept["item"]).keys() == {"active", "last_notified_at", CHANGED}
-    assert item_of(kept["item"]).keys() <= PHONE
+    assert item_of(kept["item"]).keys() <= PHONE_ATTRIBUTES
     assert not ends_phone(kept["item"])
 
 
@@ -147,9 +147,9 @@ def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
         "version": "9",
         "changed_at": "2026-03-02T12:00:00.000000Z",
         "user_id": None,
-        "item": GONE,
+        "item": REMOVED,
     }
-    assert ends_phone(GONE)
+    assert ends_phone(REMOVED)
     assert ends_phone(item_text(encode_item({"subscription_id": "s", "owner": '"fcm_token"'}))), (
         "its token is dead"
     )
@@ -198,4 +198,4 @@ def test_a_refused_line_of_a_gone_phone_goes_if_it_is_of_before_or_says_no_versi
 ) -> None:
     place = '["s"]'
     line = json.dumps({"store": PHONES, "place": place, "version": version}).encode()
-    assert _finder({place: event_version(9, "8")}).whose(line) == (place if is_gone else None)
+    assert _finder({place: event_version(9, "8")}).person_to_remove(line) == (place if is_gone else None)

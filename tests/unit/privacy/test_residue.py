@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind
 from rules.engagement.seals import commitment_of, tag_of
 from rules.lake.entities import ENTITIES, EXTRA, Type
-from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of, seals_of
+from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, chains_of, hour_of, is_residue, residue_of
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -97,20 +97,20 @@ def test_rows_of_a_person_still_belong_together_and_nothing_else_does() -> None:
     entry = stays("ledger", full("ledger", event_id=event_id, account_id="ann"))
     assert (event["event_id"], event["user_id"]) == (entry["event_id"], entry["account_id"])
     assert event["event_id"].startswith("2026-03-01T05:00:00.000000Z#")
-    assert ErasureNames("another salt").of("ann") != event["user_id"]
+    assert ErasureNames("another salt").name_of("ann") != event["user_id"]
 
 
 @given(st.text(), st.text(max_size=20))
 def test_a_name_depends_on_the_salt_and_tells_nothing(person: str, salt: str) -> None:
-    name = ErasureNames(f"{salt}!").of(person)
-    assert name != ErasureNames(f"{salt}?").of(person)
+    name = ErasureNames(f"{salt}!").name_of(person)
+    assert name != ErasureNames(f"{salt}?").name_of(person)
     assert is_residue(name)
     assert len(name) == len("erased/") + 32
 
 
 def test_a_seal_is_the_commitment_of_the_entry_s_chain_and_names_the_chain_where_it_begins() -> None:
     draft = Draft(EntryKind.REVERSE, 5, reverses="2026-03-01T05:17:21.001002Z", reason=CANARY)
-    names = ErasureNames("a salt", seals_of([f"9 {b'second'.hex()}", f"5 {b'first'.hex()}"]))
+    names = ErasureNames("a salt", chains_of([f"9 {b'second'.hex()}", f"5 {b'first'.hex()}"]))
 
     def seals(seq: int, salt: bytes) -> tuple[str, str]:
         entry = Entry("ann", "2026-03-01T05:17:21.000999Z", seq, 7, draft)

@@ -1,6 +1,6 @@
-"""The warehouse for batch jobs that write: connections of redshift_connector, from within its network.
+"""Connections to Redshift from within its network, and writes of DataFrames by batch jobs.
 
-An analyst who only asks uses local.analyst instead.
+An analyst who only asks uses local.analyst, which opens its connection here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import redshift_connector
 
 PORT = 5439
-TEXT_BYTES = 256  # of a new column's texts, by default
-_TEXTS = frozenset({"character varying", "character", "text"})
-_ARROW = {
+NEW_TEXT_BYTES = 256  # the size of text columns in a table that upsert creates
+_TEXT_TYPES = frozenset({"character varying", "character", "text"})
+_ARROW_TYPES = {
     "smallint": pa.int16(),
     "integer": pa.int32(),
     "bigint": pa.int64(),
@@ -29,11 +29,11 @@ _ARROW = {
 }
 
 
-class _Type(NamedTuple):
+class _ColumnType(NamedTuple):
     """A column's type as the catalogue has it."""
 
     name: str
-    characters: int | None = None  # bytes, to Redshift
+    text_bytes: int | None = None  # which information_schema calls characters
     precision: int | None = None
     scale: int | None = None
 
@@ -63,31 +63,31 @@ def upsert(  # noqa: PLR0913 (a new table needs types)
     table: str,
     keys: Sequence[str],
     *,
-    text_bytes: int = TEXT_BYTES,
+    text_bytes: int = NEW_TEXT_BYTES,
     types: Mapping[str, str] | None = None,
 ) -> None:
     """Write a DataFrame's rows to schema.table, by the names of columns, in place of rows with the same keys.
 
-    The table is created if it is missing. Then text_bytes is the size of its texts, and types has Redshift's
-    types by column, where a column is empty or another type is wanted. All is one transaction, committed at
-    its end, and safe to repeat. Raises ValueError, and writes nothing, for a column that is missing or
-    unknown, a value that its type would change, a text that is too long, and a key that is NULL or stands
-    twice in the frame: then it would be chance which row wins.
+    The table is created if it is missing. For a new table, text_bytes is the size of its text columns. types
+    gives Redshift's type of a column that is empty, or that is to have another type than its values'. All is
+    one transaction, committed at its end, and safe to repeat. Raises ValueError, and writes nothing, for a
+    column that is missing or unknown, a value that its type would change, a text that is too long, and a key
+    that is NULL or stands twice in the frame: then it would be chance which row wins.
     """
     schema, _, name = table.partition(".")
     frame = frame.rename(columns={column: str(column).lower() for column in frame.columns})
     keys = [key.lower() for key in keys]
-    stored = _columns(connection, schema, name)
+    stored = _stored_columns(connection, schema, name)
     new_types = {column.lower(): type_ for column, type_ in (types or {}).items()}
     _check_names(frame, keys, stored or dict.fromkeys(frame.columns), new_types)
     if frame[keys].isna().any(axis=None):
         raise ValueError(f"{', '.join(keys)}: a key is empty, so the row could not be found again")
     if frame.duplicated(keys).any():
         raise ValueError(f"{', '.join(keys)} stand twice in the frame")
-    columns = {column: _column(frame[column], column) for column in frame.columns}
+    columns = {column: _arrow_values(frame[column], column) for column in frame.columns}
     if stored:
         columns = {
-            column: _fitting_values(columns[column], column, type_) for column, type_ in stored.items()
+            column: _cast_to_column(columns[column], column, type_) for column, type_ in stored.items()
         }
     else:
         _check_new(columns, new_types, text_bytes)
@@ -108,7 +108,7 @@ def upsert(  # noqa: PLR0913 (a new table needs types)
     )
 
 
-def _columns(connection: Any, schema: str, table: str) -> dict[str, _Type]:
+def _stored_columns(connection: Any, schema: str, table: str) -> dict[str, _ColumnType]:
     """Return a table's columns in order; none if there is no such table."""
     cursor = connection.cursor()
     cursor.execute(
@@ -117,7 +117,7 @@ def _columns(connection: Any, schema: str, table: str) -> dict[str, _Type]:
         "ORDER BY ordinal_position",
         (schema, table),
     )
-    return {str(name): _Type(str(type_), *sizes) for name, type_, *sizes in cursor.fetchall()}
+    return {str(name): _ColumnType(str(type_), *sizes) for name, type_, *sizes in cursor.fetchall()}
 
 
 def _check_names(
@@ -134,7 +134,7 @@ def _check_names(
         raise ValueError(f"{', '.join(unknown)}: the table has no such column")
 
 
-def _column(values: Any, name: str) -> pa.Array:
+def _arrow_values(values: Any, name: str) -> pa.Array:
     """Return a column of a frame as Arrow reads it. Raises ValueError if its values are of several types."""
     try:
         return pa.array(values, from_pandas=True)
@@ -142,18 +142,23 @@ def _column(values: Any, name: str) -> pa.Array:
         raise ValueError(f"{name}: its values are of several types: {error}") from error
 
 
-def _fitting_values(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
-    """Return values as a column of the table holds them. Raises ValueError if any of them would change."""
-    if wanted.name in _TEXTS:
-        return _texts(values, name, wanted)
+def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Array:
+    """Return values in a column's type. Raises ValueError if the type would change any of them."""
+    if wanted.name in _TEXT_TYPES:
+        _check_texts(values, name, wanted)
+        return values
     type_ = (
-        pa.decimal128(wanted.precision, wanted.scale) if wanted.name == "numeric" else _ARROW.get(wanted.name)
+        pa.decimal128(wanted.precision, wanted.scale)
+        if wanted.name == "numeric"
+        else _ARROW_TYPES.get(wanted.name)
     )
     if type_ is None or pa.types.is_null(values.type):
         return values
     try:
         if wanted.name == "numeric" and pa.types.is_integer(values.type):
-            values = values.cast(pa.decimal128(38, wanted.scale))  # Arrow asks for room for any whole number
+            # Arrow does not cast whole numbers to a narrow decimal, whatever the values. So they become wide
+            # decimals first.
+            values = values.cast(pa.decimal128(38, wanted.scale))
         fitting = values.cast(type_)
         is_same = not pa.types.is_floating(values.type) or fitting.cast(values.type).equals(values)
     except pa.ArrowException as error:
@@ -163,22 +168,20 @@ def _fitting_values(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
     return fitting
 
 
-def _texts(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
-    """Return values if a column takes them as texts. Raises ValueError if it does not."""
+def _check_texts(values: pa.Array, name: str, wanted: _ColumnType) -> None:
+    """Raise ValueError if a text column does not take the values."""
     if not (pa.types.is_null(values.type) or _is_text(values.type)):
         raise ValueError(f"{name}: these are {values.type}, and the column has texts")
-    if wanted.characters and _longest(values) > wanted.characters:
-        raise ValueError(
-            f"{name}: a text has {_longest(values)} bytes, and the column takes {wanted.characters}"
-        )
-    return values
+    size = _longest_text_bytes(values)
+    if wanted.text_bytes and size > wanted.text_bytes:
+        raise ValueError(f"{name}: a text has {size} bytes, and the column takes {wanted.text_bytes}")
 
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
-def _longest(values: pa.Array) -> int:
+def _longest_text_bytes(values: pa.Array) -> int:
     """Return the bytes of the longest text; 0 for values of another type."""
     return int(pc.max(pc.binary_length(values)).as_py() or 0) if _is_text(values.type) else 0
 
@@ -190,5 +193,5 @@ def _check_new(columns: Mapping[str, pa.Array], new_types: Mapping[str, str], te
             continue
         if pa.types.is_null(values.type):
             raise ValueError(f"{name}: it holds nothing, so its type is not known: types={{{name!r}: ...}}")
-        if (size := _longest(values)) > text_bytes:
+        if (size := _longest_text_bytes(values)) > text_bytes:
             raise ValueError(f"{name}: a text has {size} bytes, over {text_bytes}: text_bytes={size}")
