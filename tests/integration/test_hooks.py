@@ -18,7 +18,6 @@ from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
 from tests.support.vendor_bodies import as_sent, sample_of
 from tests.support.webhook_senders import headers_of, secret_of
 
-
 # Of random ones for each of two names.
 REQUESTS = effort(300, soak=2_000)
 
