@@ -17,6 +17,7 @@ from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
 from tests.support.subscribers import Counting, Killed
@@ -121,7 +122,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "lives"), WRITES)
+@pytest.mark.parametrize(("name", "lives"), WRITES[:: effort(3, soak=1)])
 def test_a_death_between_any_two_writes_leaves_what_the_next_delivery_finishes(
     engine: Engine, name: str, lives: int
 ) -> None:

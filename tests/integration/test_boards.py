@@ -14,6 +14,7 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Streak
 from tests.support.board_tables import BoardTables
+from tests.support.effort import effort
 from tests.support.engine import Engine
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -62,7 +63,7 @@ def expected(crowd: list[Profile], board: str, region: str) -> list[tuple[str, i
     return sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(effort(2, soak=20)))
 def test_snapshot_index_and_sorting_agree(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]

@@ -47,7 +47,7 @@ from rules.leads.lead_events import from_item
 from tests.support import site as users_site
 from tests.support.byte_scan import everything
 from tests.support.dying import FAILURES, Dying, DyingFolder, Killed
-from tests.support.effort import effort
+from tests.support.effort import only_soak
 from tests.support.engine import Engine, running
 from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import having
@@ -66,7 +66,7 @@ from tests.support.webhooks import ORDER
 
 pytestmark = pytest.mark.xdist_group("identity")
 CANARY = "zqcanary"  # begins each word of whoever is erased; nobody else has it
-USERS = LEADS = effort(12, soak=50)
+USERS = LEADS = 50
 OTHERS = ("ann", "ben", "cleo")
 FOREVER = float("inf")
 SETTLES = timedelta(hours=1)
@@ -337,7 +337,7 @@ def sweep(world: World, chance: random.Random, fresh: Iterator[dict[str, Any]], 
         if not any(each.is_due(now) and not each.is_in_lake for each in runner(world, None).jobs.opened()):
             return deaths
         try:
-            runner(world, chance if deaths < effort(8, soak=150) else None).run(now, FOREVER)
+            runner(world, chance if deaths < 150 else None).run(now, FOREVER)
         except Killed:
             deaths += 1
         if deaths % 3 == 0 and (event := next(fresh, None)):
@@ -346,6 +346,11 @@ def sweep(world: World, chance: random.Random, fresh: Iterator[dict[str, Any]], 
     raise AssertionError("erasures do not come to an end")
 
 
+@only_soak(
+    "tests/integration/test_erasure.py::test_nothing_is_left_and_the_certificate_says_so,"
+    " test_it_survives_death_at_any_call_and_finishes, test_late_records_of_the_stream_and_redrives_bring_nobody_back,"
+    " tests/integration/test_forget_versions.py of the lake and tests/sql/test_forgetting.py of the warehouse"
+)
 def test_nobody_who_was_erased_is_anywhere_and_nothing_brings_them_back(world: World) -> None:
     run, chance = uuid.uuid4().hex[:6], random.Random(7)
     users = [f"{CANARY}-{run}-u{number:02}" for number in range(USERS)]

@@ -161,9 +161,9 @@ def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) 
 
 def test_the_python_client_works_alone(dist: Path, tmp_path: Path) -> None:
     env, python = environment(tmp_path), tmp_path / "venv" / "bin" / "python"
-    must(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path, env=env)
+    must(uv(), "venv", "--python", sys.executable, tmp_path / "venv", cwd=tmp_path, env=env)
     (wheel,) = dist.glob("streakline_client-*.whl")
-    must(python, "-m", "pip", "install", "--quiet", "--no-index", wheel, cwd=tmp_path, env=env)
+    must(uv(), "pip", "install", "--python", python, "--no-index", wheel, cwd=tmp_path, env=env)
     assert must(python, "-c", PYTHON_APP, cwd=tmp_path, env=env) == "1 1\n"
 
 

@@ -27,9 +27,9 @@ from tests.support.engine import Engine, cpu_seconds
 from tests.support.rewards import a_name, earn, publish, with_rewards
 from tests.support.site import Site, site
 
-# Entries of three histories: `make test` ends at 4,000, `make soak` at 100,000. (The engine looks through the
+# Entries of three histories: `make test` ends at 2,000, `make soak` at 100,000. (The engine looks through the
 # whole partition for each query, which DynamoDB does not.)
-FEW, MORE, MANY = 10, 1_000, effort(4_000, soak=100_000)
+FEW, MORE, MANY = 10, effort(500, soak=1_000), effort(2_000, soak=100_000)
 EXPONENT_MAX = 0.1
 PAGE_UNITS = 5  # of a page's rows, which a short history does not fill
 NOW = datetime.now(UTC)
@@ -110,7 +110,7 @@ class Histories:
                     yield f"{path.format(**named)}?{each['name']}={value}"
 
 
-@pytest.fixture(scope="module", params=["over a year", "of one day"])
+@pytest.fixture(scope="module", params=["over a year", "of one day"][: effort(1, soak=2)])
 def lived(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Histories]:
     with site(engine) as api:
         reward, users, entries = a_name(), {}, {}

@@ -15,7 +15,7 @@ from rules.leads.identity import Identity
 from tests.support.effort import effort
 from tests.support.webhooks import CONTEXT, NOW
 
-BODIES = effort(2_000, soak=20_000)
+BODIES = effort(150, soak=20_000)
 # Drawn from lists: a text or a tree that Hypothesis makes up costs twenty times as much.
 ODD: tuple[Any, ...] = (
     *(

@@ -8,6 +8,7 @@ import pytest
 
 from rules.turns import NIGHTS
 from tests.support.corruptions import HAND, lost_day
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 from tests.support.town import Town, lived_in
 
@@ -77,6 +78,10 @@ def test_a_streak_that_lapses_is_lowered_the_same_night(town: Town) -> None:
 
 
 @pytest.mark.parametrize("town", [len(HAND)], indirect=True)
+@only_soak(
+    "the first test here, of a day lost and a day made up, and"
+    " tests/integration/test_reconcile.py::test_each_corruption_is_named_and_put_right, of all of them in one night"
+)
 def test_each_corruption_that_nobody_has_touched_since_is_found_within_four_weeks(town: Town) -> None:
     town.shares = 3
     town.now += timedelta(days=9)
