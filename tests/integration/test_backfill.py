@@ -24,7 +24,6 @@ from analytics.reconcile.run_report import gather, markdown
 from analytics.steps import curate_function
 from local.operate import nightly_run
 from tests.support.declared import properties
-from tests.support.effort import only_soak
 from tests.support.raw_lake import DT, event, put_raw, rows
 from tests.support.template import ROOT
 
@@ -173,7 +172,6 @@ def environment_of_the_job(folder: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
-@only_soak("tests/e2e/test_spark_night.py, whose job has the same packages, and the tests above")
 def test_the_packages_alone_curate_on_a_spark_that_knows_nothing_of_the_repository(tmp_path: Path) -> None:
     lake, job = tmp_path / "lake", tmp_path / "job"
     job.mkdir()

@@ -247,11 +247,8 @@ def _of_tables(operation: str, params: Mapping[str, Any]) -> Iterator[Asked]:
 
 def _leading(table: str, item: Mapping[str, Any]) -> str:
     """The kind of an item's leading key: [hook#*] of hook#7, [journal] of journal."""
-    schema = resources("AWS::DynamoDB::Table").get(table, {"Properties": {"KeySchema": []}})["Properties"][
-        "KeySchema"
-    ]
-    keys = [each["AttributeName"] for each in schema if each["KeyType"] == "HASH"]
-    value = next(iter(item[keys[0]].values())) if keys and keys[0] in item else ""
+    name = _partition_keys().get(table, "")
+    value = next(iter(item[name].values())) if name in item else ""
     head, mark, _ = str(value).partition("#")
     return f"[{head}{mark}{'*' if mark else ''}]" if value else ""
 
@@ -304,6 +301,17 @@ def _named(variable: str, text: str, name: str) -> str:
         name == text or (is_text and name in text) or (variable.endswith("_PREFIX") and name.startswith(text))
     )
     return variable if holds else ""
+
+
+@cache
+def _partition_keys() -> dict[str, str]:
+    """Return the name of the partition key of each table of the template."""
+    return {
+        table: key["AttributeName"]
+        for table, each in resources("AWS::DynamoDB::Table").items()
+        for key in each["Properties"]["KeySchema"]
+        if key["KeyType"] == "HASH"
+    }
 
 
 @cache
