@@ -13,6 +13,7 @@ import pytest
 from adapters.book import shipped_document
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
+from tests.support.engine import cpu_seconds
 from tests.support.gateway import GROUP_AGENTS
 from tests.support.http_requests import cursor
 from tests.support.moved_site import event, published
@@ -91,12 +92,12 @@ def lived(api: Site) -> Iterator[Site]:
 
 
 def measured(api: Site, method: str, path: str, body: Any = None) -> tuple[int, Any, float]:
-    """Answer, and the least CPU of some attempts: others run beside this process."""
+    """Answer, and the least CPU of some attempts, without the emulator's: others run beside this process."""
     least = 9.0
     for _ in range(3):
-        began = time.process_time()
+        began = time.process_time() - cpu_seconds(api.engine)
         status, told = api.call(USER, method, path, body, ADMIN, FULFILMENT, GROUP_AGENTS)
-        least = min(least, time.process_time() - began)
+        least = min(least, time.process_time() - cpu_seconds(api.engine) - began)
         if least < CPU_SECONDS_MAX:
             break
     return status, told, least
