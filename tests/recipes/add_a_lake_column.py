@@ -23,12 +23,10 @@ def _writer(scratch: Scratch) -> None:
 
 
 def _facts(scratch: Scratch) -> None:
-    scratch.after("sql/models/facts/daily_activity.sql", "    points_earned,\n", "    event_types_count,\n")
-    scratch.after(
-        "sql/models/facts/daily_activity.yml",
-        "  points_earned: points earned by them\n",
-        "  event_types_count: how many event types the date has\n",
-    )
+    model, column = "sql/models/facts/daily_activity", "points_earned"
+    scratch.replace(f"{model}.sql", f"    {column},\n", f"    event_types_count,\n    {column},\n")
+    line = "  event_types_count: how many event types the date has\n"
+    scratch.replace(f"{model}.yml", f"  {column}:", f"{line}  {column}:")
 
 
 COLUMN = (
