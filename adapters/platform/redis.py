@@ -4,8 +4,7 @@ We wrote it because importing redis-py takes longer than importing botocore does
 Redis would start too slowly (bench/cold_start.py). We use a dozen commands.
 
 It speaks to one endpoint, alone or in cluster mode (ElastiCache Serverless). In cluster mode all keys of a
-command or of a script must be in one slot. It does not follow a cluster of several nodes
-(ARCHITECTURE.md).
+command or of a script must be in one slot. It does not follow a cluster of several nodes.
 """
 
 import logging

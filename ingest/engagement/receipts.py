@@ -1,5 +1,7 @@
-"""Time receipts (rule 16): one is given with every answer to a device that names itself, and what the
-receipt of a batch proves is found out.
+"""Time receipts (docs/rules.md, rule 16). A device that names itself gets one with every answer.
+
+A receipt that a batch brings along opens a *stretch* (rules/engagement/offline.py): the time offline that it
+covers. OfflineProver says what the receipt proves of the batch.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,16 +90,18 @@ class OfflineProver:
     def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: ErasureCheck) -> None:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
-    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: BatchOrigin) -> OfflineProof:
+    def proof(self, receipt_text: str | None, bodies: Sequence[Any], origin: BatchOrigin) -> OfflineProof:
         """Return what a batch proves. Raises what the stores raise, and 503 if the keys cannot be read."""
-        caller = sending.caller
-        if receipt is None or caller.is_server or not _has_late(bodies, sending):
+        caller = origin.caller
+        if receipt_text is None or caller.is_server or not _has_late(bodies, origin):
             return NO_PROOF
         try:
-            opened = read_receipt(receipt, self._every_key(), caller.user_id, sending.device)
-            self._check_erased(caller.user_id, opened)
+            receipt = read_receipt(receipt_text, self._every_key(), caller.user_id, origin.device)
+            self._check_erased(caller.user_id, receipt)
             stretch, used = self._stretches.find_or_begin(
-                caller.user_id, lambda used: self._stretch(opened, used, sending, bodies), sending.now
+                caller.user_id,
+                lambda earlier: self._choose_stretch(receipt, earlier, origin, bodies),
+                origin.now,
             )
         except InputRefused as refused:
             logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
@@ -105,6 +109,7 @@ class OfflineProver:
         return OfflineProof(stretch, used)
 
     def _every_key(self) -> tuple[str, ...]:
+        """Return the keys that a receipt may be signed with. Raises 503 if they cannot be read."""
         try:
             ring = self._keys.ring
         except ValueError as error:
@@ -112,20 +117,21 @@ class OfflineProver:
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "60"}) from error
         return (*ring.keys, ring.next) if ring.next else ring.keys
 
-    def _stretch(
-        self, receipt: Receipt, used: Sequence[Stretch], sending: BatchOrigin, bodies: Sequence[Any]
+    def _choose_stretch(
+        self, receipt: Receipt, earlier: Sequence[Stretch], origin: BatchOrigin, bodies: Sequence[Any]
     ) -> tuple[Stretch, bool]:
-        """Return the receipt's stretch, and whether it is new."""
-        user_id = sending.caller.user_id
+        """Return the receipt's stretch, and whether it is new. earlier: the user's stretches."""
+        user_id = origin.caller.user_id
 
-        def is_unanswered(over: Stretch) -> bool:
+        def is_unanswered(stretch: Stretch) -> bool:
+            """Whether the batch repeats events of a stretch, because the device did not get the answer."""
             sent = {body.get("idempotency_key") for body in bodies if isinstance(body, dict)}
-            return not sent.isdisjoint(self._stretches.keys_of(user_id, over))
+            return not sent.isdisjoint(self._stretches.keys_of(user_id, stretch))
 
-        if known := known_stretch(receipt, used, sending.now, is_unanswered):
+        if known := known_stretch(receipt, earlier, origin.now, is_unanswered):
             return known, False
-        contacts = self._stretches.contacts(user_id, receipt.issued_at, sending.now)
-        return new_stretch(receipt, used, contacts, sending.now), True
+        contacts = self._stretches.contacts(user_id, receipt.issued_at, origin.now)
+        return new_stretch(receipt, earlier, contacts, origin.now), True
 
     def _check_erased(self, user_id: str, receipt: Receipt) -> None:
         """Raise InputRefused for a receipt that was given before its user was erased."""
@@ -133,12 +139,12 @@ class OfflineProver:
             raise receipt_refusal("was given before the user was erased")
 
 
-def _has_late(bodies: Iterable[Any], sending: BatchOrigin) -> bool:
+def _has_late(bodies: Iterable[Any], origin: BatchOrigin) -> bool:
     for body in bodies:
         try:
-            occurred = parse_moment(occurred_at_of(body, sending.clock)).utc
+            occurred = parse_moment(occurred_at_of(body, origin.clock)).utc
         except (InputRefused, KeyError, TypeError):
             continue  # it is refused later, by name
-        if is_late(occurred, sending.now):
+        if is_late(occurred, origin.now):
             return True
     return False

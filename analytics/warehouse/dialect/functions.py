@@ -187,8 +187,9 @@ _JSON: dict[str, Function] = {
     ),
     "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
 }
-# Functions with null_if_invalid as their last argument. For a missing element the manual says NULL in one
-# place and an empty text in another. Its examples show NULL.
+# Functions with null_if_invalid as their last argument. For an element that an array lacks the manual says an
+# empty text. For a path that is missing it says NULL in one place and an empty text in another; its examples
+# show NULL.
 _OF_JSON_TEXTS: dict[str, Function] = {
     "JSON_ARRAY_LENGTH": _json_row(
         INT4,
