@@ -17,7 +17,16 @@ from local.plan.measured_units import (
     by_target,
     total,
 )
-from local.plan.month import DAYS_A_MONTH, DOORS, GB, SECONDS_A_DAY, a_day, running, seconds_of, table_bytes
+from local.plan.month import (
+    DAYS_A_MONTH,
+    DOORS,
+    GB,
+    SECONDS_A_DAY,
+    a_day,
+    monthly_amounts,
+    seconds_of,
+    table_bytes,
+)
 from local.plan.price_list import PriceList, fact
 from local.plan.traffic import Traffic
 from rules.regions.changes import KEYS
@@ -130,7 +139,7 @@ def make_plan(
     traffic: Traffic, units: MeasuredUnits, size: TemplateSize, prices: PriceList, hot_days: float = 0.0
 ) -> CostPlan:
     """Work out a plan. hot_days: the setting EventHotDays."""
-    beyond_idle, day = running(traffic, units, size, hot_days)
+    beyond_idle, day = monthly_amounts(traffic, units, size, hot_days)
     names = {*size.idle, *beyond_idle}
     amounts = {name: size.idle.get(name, 0.0) + beyond_idle.get(name, 0.0) for name in names}
     bytes_of_table = table_bytes(traffic, units, day, hot_days)

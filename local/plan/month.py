@@ -1,6 +1,7 @@
 """How often each measured path is taken in a day, and the amounts of a month of such days.
 
-Amounts are by the names of prices, such as `dynamodb.write`.
+Amounts are by the names of prices, such as `dynamodb.write`. `monthly_amounts`, at the end, adds up what the
+functions before it return of a day. A path whose name ends in a number was measured with so many at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,9 @@ Amounts = dict[str, float]
 Part = tuple[float, Functions]  # how often a path is taken, and the path
 DAYS_A_MONTH = 365 / 12
 SECONDS_A_DAY = 86_400
-HOURS, GB = 24, 10**9  # of a day; bytes
+HOURS_A_DAY, MINUTES_A_DAY = 24, 24 * 60
+GB = 10**9  # bytes
+ACU_MIN = 0.5  # of a cluster that may pause, while it is awake
 PUBLISHER = "PublisherFunction"
 DOORS = (
     *("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction"),
@@ -54,8 +57,9 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
         yield users * traffic.holds_per_user, paths[path]
     yield traffic.accounts * traffic.expiries_per_account / 10, paths["expiry.10"]
     yield traffic.events * traffic.clawbacks, paths["clawback"]
-    for path in ("streaks.top", "streaks.rank", "points.top", "points.rank"):
-        times = users * traffic.boards_per_user / 4
+    board_reads = ("streaks.top", "streaks.rank", "points.top", "points.rank")
+    times = users * traffic.boards_per_user / len(board_reads)  # each board equally often
+    for path in board_reads:
         # A list ends after the first hundred of each shard: more users do not make it dearer.
         yield from _read(times, paths[f"board.{path}.160"], board_hits if path == "streaks.top" else 0.0)
     yield _snapshots(traffic, units, size)
@@ -93,7 +97,7 @@ def _leads_and_questions(traffic: Traffic, units: MeasuredUnits) -> Iterator[Par
     yield traffic.answers, paths["question.answered"]
     yield traffic.questions, paths["question.polled"]
     if endpoints := traffic.webhook_endpoints:
-        yield HOURS * 60, units.at("webhook.swept", endpoints)
+        yield MINUTES_A_DAY, units.at("webhook.swept", endpoints)  # the sweeper runs each minute
         yield traffic.changes, units.at("webhook.told", endpoints)
         yield traffic.changes * endpoints, paths["webhook.delivered.1"]
 
@@ -115,10 +119,10 @@ def a_day(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> Spent:
     """
     day = sum_of_paths([*_engagement(traffic, units, size), *_leads_and_questions(traffic, units)])
     for table, rows in lake_rows(day).items():
-        of_a_post = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
-        rows_a_second = rows / SECONDS_A_DAY / fact("dynamodb.stream_shards")
-        of_a_window = rows_a_second * size.settings["publisher_seconds"]
-        fill = min(size.settings["publisher_batch"], max(1.0, of_a_post, of_a_window))
+        rows_per_post = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
+        rows_per_shard_second = rows / SECONDS_A_DAY / fact("dynamodb.stream_shards")
+        rows_per_window = rows_per_shard_second * size.settings["publisher_seconds"]
+        fill = min(size.settings["publisher_batch"], max(1.0, rows_per_post, rows_per_window))
         add(day, units.at(f"publish.{table}", fill), rows / fill)
     return day
 
@@ -146,9 +150,9 @@ def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Functions, hot_days
         "BPEvents": hot_days or RETENTION.days,
     }
     table_sizes = {
-        table: size * min(traffic.retention_days, kept_days.get(table, traffic.retention_days))
-        for table, size in by_target(day, "stored").items()
-        if size > 0
+        table: daily_bytes * min(traffic.retention_days, kept_days.get(table, traffic.retention_days))
+        for table, daily_bytes in by_target(day, "stored").items()
+        if daily_bytes > 0
     }
     # A profile for each account, however often it changes.
     profile = by_target(units.paths["events.first.1"], "stored")["UserStreaks"]
@@ -161,21 +165,23 @@ def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping
     tables: the bytes of each.
     """
     rows = lake_rows(day)
-    hours = {table: min(float(HOURS), count) for table, count in rows.items()}  # hours of the day with rows
+    hours = {
+        table: min(float(HOURS_A_DAY), count) for table, count in rows.items()
+    }  # hours of the day with rows
     objects_an_hour = size.settings["objects_an_hour"]
     objects = sum(min(count, hours[table] * objects_an_hour) for table, count in rows.items())
     ledgers_read = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
-    buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** ledgers_read)  # of the proof, each read twice
+    # The expected number of different buckets of the proof that so many ledgers fall into
+    buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** ledgers_read)
     seals = len(rows) * min(1.0, traffic.retention_days / NIGHTS)
     puts = sum(hours.values()) * fact("night.s3_puts") + seals + buckets
-    gets = objects + sum(hours.values()) + seals + 2 * buckets
+    gets = objects + sum(hours.values()) + seals + 2 * buckets  # a bucket is read twice
     ledgers = tables.get("RewardsLedger", 0.0) * ledgers_read / max(1.0, traffic.accounts)
     scan_bytes = tables["UserStreaks"] + tables.get("DailyActivity", 0.0) + ledgers
-    batches = ceil(HOURS * len(rows) / fact("night.batch_tasks"))
-    seconds = sum(rows.values()) * fact("night.us_a_row") / 1e6 + scan_bytes / fact(
-        "night.scan_bytes_per_second"
-    )
-    seconds += (puts + gets) * fact("latency_ms.s3") / 1000
+    batches = ceil(HOURS_A_DAY * len(rows) / fact("night.batch_tasks"))
+    row_seconds = sum(rows.values()) * fact("night.us_a_row") / 1e6
+    scan_seconds = scan_bytes / fact("night.scan_bytes_per_second")
+    s3_seconds = (puts + gets) * fact("latency_ms.s3") / 1000
     # What a night asks of the warehouse if nothing has come, once in NIGHTS, is among the idle amounts.
     quiet = 1 / NIGHTS
     return {
@@ -187,7 +193,7 @@ def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping
         "s3.get": gets,
         "states.transitions": batches * fact("night.batch_states"),
         "lambda.requests": batches,
-        "lambda.gb_seconds": seconds * fact("lambda.vcpu_mb") / 1024,
+        "lambda.gb_seconds": (row_seconds + scan_seconds + s3_seconds) * fact("lambda.vcpu_mb") / 1024,
         "dynamodb.read": scan_bytes / SCAN_UNIT_BYTES + traffic.leads / NIGHTS,
     }
 
@@ -245,7 +251,7 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
         "s3.storage_gb": raw * unarchived_days + curated * traffic.retention_days,
         "s3.archive_gb": raw * (traffic.retention_days - unarchived_days),
         # A cluster that may pause is awake, with the least that it has then, after each statement.
-        "aurora.acu_hours": 0.5 * min(1.0, awake) * fact("month.hours"),
+        "aurora.acu_hours": ACU_MIN * min(1.0, awake) * fact("month.hours"),
         "redshift.storage_gb": curated * traffic.retention_days,
         "valkey.gb_hours": max(0.0, cache_gb) * fact("month.hours") * size.has_cache,
         # DynamoDB asks KMS for the key of each table that is in use.
@@ -256,10 +262,10 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
     }
 
 
-def running(
+def monthly_amounts(
     traffic: Traffic, units: MeasuredUnits, size: TemplateSize, hot_days: float = 0.0
 ) -> tuple[Amounts, Spent]:
-    """Return a month's amounts beyond the idle ones, and the day that they are of."""
+    """Return a month's amounts beyond the idle ones, and the counts of one of its days, by function."""
     day = a_day(traffic, units, size)
     tables = table_bytes(traffic, units, day, hot_days)
     amounts = _stored(traffic, size, day, tables)
