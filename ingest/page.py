@@ -1,5 +1,6 @@
-"""The web page: GET / and GET /app/{file}. It serves the folder page/, and config.json made of the settings;
-and GET /v1/docs, the reference of the API.
+"""Serves the web page at GET / and GET /app/{file}, and the reference of the API at GET /v1/docs.
+
+The page's files are those of the folder page/, and config.json, which is made of the settings.
 
 The function compresses every file once, at cold start. It also writes the version of the whole folder into
 each link between the files, for example `./dom.js?v=5f3a09c1d2e4b687`. So a browser may keep a file for a
@@ -26,14 +27,14 @@ from ingest.web.routes import REFERENCE, Route, in_path, text_matching
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
 DOCS_PATH, DOCS_STYLE = "/v1/docs", "docs.css"
-KINDS = {
+CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
-FRESH, FOR_GOOD = "no-cache", "public, max-age=31536000, immutable"
+ASK_EACH_TIME, KEEP_FOR_A_YEAR = "no-cache", "public, max-age=31536000, immutable"
 COMPRESSED_BYTES_MIN = 256  # on a smaller file, gzip's own header costs what it saves
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -67,9 +68,9 @@ ROUTES = [
 class PageFile:
     """A file as it is served."""
 
-    kind: str
-    plain: bytes
-    packed: bytes | None  # its gzip form, None if that would save nothing
+    content_type: str
+    content: bytes
+    gzipped: bytes | None  # its gzip form, None if that would save nothing
     digest: str
 
 
@@ -112,27 +113,29 @@ def origin_of(url: str) -> str:
 def build_site(folder: Path, config: PageSettings) -> Site:
     """Read a folder's files, write the version into their links, and compress them.
 
-    Raises KeyError for a file whose suffix is not in KINDS.
+    Raises KeyError for a file whose suffix is not in CONTENT_TYPES.
     """
-    settings = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
+    public_settings = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
     if groups_claim() != COGNITO_GROUPS:
-        settings["groups_claim"] = groups_claim()
+        public_settings["groups_claim"] = groups_claim()
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
-    texts[CONFIG] = json.dumps(settings)
+    texts[CONFIG] = json.dumps(public_settings)
     version = _digest(json.dumps(texts).encode())
     for name, text in texts.items():
-        for other in texts:
-            for before in ("./", "app/"):
-                text = text.replace(f'"{before}{other}"', f'"{before}{other}?v={version}"')  # noqa: PLW2901 (built up)
+        for target in texts:
+            for folder_part in ("./", "app/"):
+                link = f"{folder_part}{target}"
+                text = text.replace(f'"{link}"', f'"{link}?v={version}"')  # noqa: PLW2901 (built up)
         texts[name] = text
     files = {name: _file(name, text.encode()) for name, text in texts.items()}
     return Site(files, version, content_policy(config))
 
 
-def _file(name: str, plain: bytes) -> PageFile:
-    packed = gzip.compress(plain, 9, mtime=0)
-    smaller = len(plain) >= COMPRESSED_BYTES_MIN and len(packed) < len(plain)
-    return PageFile(KINDS[Path(name).suffix], plain, packed if smaller else None, _digest(plain))
+def _file(name: str, content: bytes) -> PageFile:
+    gzipped = gzip.compress(content, 9, mtime=0)
+    is_smaller = len(content) >= COMPRESSED_BYTES_MIN and len(gzipped) < len(content)
+    content_type = CONTENT_TYPES[Path(name).suffix]
+    return PageFile(content_type, content, gzipped if is_smaller else None, _digest(content))
 
 
 def _digest(data: bytes) -> str:
@@ -141,37 +144,42 @@ def _digest(data: bytes) -> str:
 
 def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
     """Answer a request (payload format 2.0): 200, 304 if the browser has the file, 404 if there is none."""
-    asked = (event.get("pathParameters") or {}).get("file")
-    file = site.files.get(INDEX if asked is None else asked)
-    if file is None or asked == INDEX:  # under /app/ the links of the index would lead nowhere
+    name = (event.get("pathParameters") or {}).get("file")
+    file = site.files.get(INDEX if name is None else name)
+    if file is None or name == INDEX:  # under /app/ the links of the index would lead nowhere
         error = {"error": {"code": "not_found", "message": "there is no such file"}}
-        return _answer(404, {"Content-Type": KINDS[".json"], "Cache-Control": FRESH}, json.dumps(error))
+        return _answer(
+            404, {"Content-Type": CONTENT_TYPES[".json"], "Cache-Control": ASK_EACH_TIME}, json.dumps(error)
+        )
     return _file_answer(site, file, event)
 
 
 def _file_answer(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
-    given = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
-    packed = file.packed if _takes_gzip(given.get("accept-encoding", "")) else None
-    tag = f'"{file.digest}{"-gz" if packed else ""}"'
+    """Return a file, compressed if the browser takes that; 304 without it if the browser has it already."""
+    request_headers = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
+    gzipped = file.gzipped if _takes_gzip(request_headers.get("accept-encoding", "")) else None
+    tag = f'"{file.digest}{"-gz" if gzipped else ""}"'
     version = (event.get("queryStringParameters") or {}).get("v")
     headers = {
-        "Content-Type": file.kind,
-        "Cache-Control": FOR_GOOD if version == site.version else FRESH,
+        "Content-Type": file.content_type,
+        "Cache-Control": KEEP_FOR_A_YEAR if version == site.version else ASK_EACH_TIME,
         "ETag": tag,
         "Vary": "Accept-Encoding",
         "Content-Security-Policy": site.policy,
     }
-    if tag in [each.strip().removeprefix("W/") for each in given.get("if-none-match", "").split(",")]:
+    if tag in [
+        each.strip().removeprefix("W/") for each in request_headers.get("if-none-match", "").split(",")
+    ]:
         return _answer(304, headers, "")
-    if packed is None:
-        return _answer(200, headers, file.plain.decode())
-    body = base64.b64encode(packed).decode()
+    if gzipped is None:
+        return _answer(200, headers, file.content.decode())
+    body = base64.b64encode(gzipped).decode()
     return _answer(200, headers | {"Content-Encoding": "gzip"}, body, is_base64=True)
 
 
 def _takes_gzip(accepted: str) -> bool:
-    wanted = {each.partition(";")[0].strip(): each.partition("q=")[2] for each in accepted.split(",")}
-    return "gzip" in wanted and wanted["gzip"].strip() not in ("0", "0.0", "0.00", "0.000")
+    qualities = {each.partition(";")[0].strip(): each.partition("q=")[2] for each in accepted.split(",")}
+    return "gzip" in qualities and qualities["gzip"].strip() not in ("0", "0.0", "0.00", "0.000")
 
 
 def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool = False) -> PageAnswer:
@@ -199,7 +207,7 @@ def _docs() -> PageFile:
 def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
     is_docs = event["rawPath"].endswith(DOCS_PATH)
-    answered = _file_answer(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
+    answer = _file_answer(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
     # Not the path: whoever mistypes one may have put anything into it.
-    logger.info("answered", extra={"status": answered["statusCode"]})
-    return answered
+    logger.info("answered", extra={"status": answer["statusCode"]})
+    return answer

@@ -115,7 +115,7 @@ def test_links_carry_the_version_and_are_kept_for_good() -> None:
 
 def test_every_import_leads_to_a_file_of_the_same_version() -> None:
     for name, file in SITE.files.items():
-        for target in re.findall(r'(?:from|import\() ?"\./([^"]+)"', file.plain.decode()):
+        for target in re.findall(r'(?:from|import\() ?"\./([^"]+)"', file.content.decode()):
             module, _, version = target.partition("?v=")
             assert module in SITE.files, (name, target)
             assert version == SITE.version
@@ -153,7 +153,7 @@ def test_what_is_no_sign_in_service_stops_the_function(url: str) -> None:
 
 
 def test_the_settings_are_told_and_no_others() -> None:
-    told = json.loads(build_site(FOLDER, COGNITO).files[CONFIG].plain)
+    told = json.loads(build_site(FOLDER, COGNITO).files[CONFIG].content)
     assert told == {"oidc_authority": COGNITO.oidc_authority, "oidc_client_id": "app1"}
 
 
@@ -163,15 +163,16 @@ def test_the_first_view_is_small() -> None:
         *("source.js", "elements.js"),
     )
     assert (
-        sum(len(SITE.files[name].packed or SITE.files[name].plain) for name in first) < FIRST_VIEW_BYTES_MAX
+        sum(len(SITE.files[name].gzipped or SITE.files[name].content) for name in first)
+        < FIRST_VIEW_BYTES_MAX
     )
 
 
 def test_nothing_in_the_page_is_inline_absolute_or_parsed_as_html() -> None:
-    index = SITE.files[INDEX].plain.decode()
+    index = SITE.files[INDEX].content.decode()
     assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", index)
     for name, file in SITE.files.items():
-        text = file.plain.decode()
+        text = file.content.decode()
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), name
         assert not re.search(r"""["'`]/\w""", text), f"{name} has an absolute path"
         assert "https://" not in text, name
