@@ -29,8 +29,10 @@ def test_the_defaults_reserve_nothing() -> None:
     assert [*quota_faults(stacks_of("small")["/"], allowed=0)] == []
 
 
-BESIDE_THE_LARGEST = only_soak(
-    "the same of the root with most resources, test_a_deployment_has_no_fault of all stacks,"
+# Between them their roots have each resource that any root has.
+WITH_ALL_RESOURCES = ("large", "two regions", "own")
+BESIDE_THEM = only_soak(
+    "the same of the deployments that have each resource between them, test_a_deployment_has_no_fault of all,"
     " and make check has cfn-lint of the templates as they are written"
 )
 
@@ -38,7 +40,7 @@ BESIDE_THE_LARGEST = only_soak(
 @pytest.mark.parametrize(
     "deployment",
     [
-        pytest.param(each, marks=() if each == "large" else BESIDE_THE_LARGEST, id=each)
+        pytest.param(each, marks=() if each in WITH_ALL_RESOURCES else BESIDE_THEM, id=each)
         for each in DEPLOYMENTS
     ],
 )
@@ -46,7 +48,11 @@ def test_cfn_lint_finds_no_fault_in_the_root_of_a_deployment(deployment: str) ->
     assert cfn_lint_faults(stacks_of(deployment)["/"]) == []
 
 
-@BESIDE_THE_LARGEST
+def test_the_deployments_that_are_looked_at_have_each_resource_of_a_root() -> None:
+    with_all = {name for each in WITH_ALL_RESOURCES for name in stacks_of(each)["/"].resources}
+    assert {name for each in DEPLOYMENTS for name in stacks_of(each)["/"].resources} == with_all
+
+
 def test_cfn_lint_finds_no_fault_in_what_a_root_nests() -> None:
     nested: list[Stack] = []
     for each in (stack for name in DEPLOYMENTS for path, stack in stacks_of(name).items() if path != "/"):
