@@ -18,8 +18,8 @@ from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from local.stores import books_of, lake_of
 from rules.book.book_schema import BOOK
-from rules.book.differences import differences
 from rules.book.document import BookRefused
+from rules.book.succession import differences
 from rules.days import parse_moment
 from rules.engagement.beginnings import beginnings
 
