@@ -9,7 +9,7 @@ from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.events import NUMBERS, OPTIONAL, REQUIRED_TEXTS, Event
 from rules.engagement.ledger import Draft, Entry, draft_from
-from rules.engagement.seals import ZERO, content_of, link_hash
+from rules.engagement.proof import ZERO, content_of, link_hash
 
 Row = Mapping[str, Any]
 

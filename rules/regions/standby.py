@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
-from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
+from rules.engagement.proof import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.

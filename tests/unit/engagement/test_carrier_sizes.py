@@ -13,7 +13,7 @@ from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.carriers import split_carriers
 from rules.engagement.ledger import Head, append_drafts
-from rules.engagement.seals import DIGEST_BYTES, SALT_BYTES, seal_entries
+from rules.engagement.proof import DIGEST_BYTES, SALT_BYTES, seal_entries
 from tests.support.ledger_strategies import earn
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.engagement.history import covered_span
 from ingest.web.caller import ApiError
-from rules.engagement.account_state import Profile
-from rules.engagement.date_reasons import DateReason, covered_dates, explain_date
+from rules.engagement.account_state import DateReason, Profile, covered_dates, explain_date
 from rules.engagement.streak import Cover, fold
 from tests.support.engagement_strategies import histories
 

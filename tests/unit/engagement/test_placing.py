@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY, today
-from rules.engagement.assigned_dates import NEAR, assign_dates, flight_gap_dates
+from rules.engagement.earnings import NEAR, assign_dates, flight_gap_dates
 from rules.engagement.events import Event, instant_of
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import World, june

@@ -5,8 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account_state import Profile
-from rules.engagement.date_reasons import DateReason, explain_date
+from rules.engagement.account_state import DateReason, Profile, explain_date
 from rules.engagement.streak import (
     Cover,
     Streak,

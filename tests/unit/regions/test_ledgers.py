@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rules.engagement.carriers import split_carriers, with_carried
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
+from rules.engagement.proof import seal_entries
 from rules.engagement.reconciliation import chain_faults
-from rules.engagement.seals import seal_entries
 from rules.regions.changes import days_needed
 from rules.regions.standby import (
     LedgerContradiction,
