@@ -12,13 +12,13 @@ from adapters.engagement.ledger_store import LedgerStore
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import (
     AchievementSnapshot,
-    DeclaredAchievement,
     StreakHistory,
     UserHistory,
     dated_positions,
     next_snapshot,
     shown_achievements,
 )
+from rules.engagement.goals import DeclaredAchievement
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
 ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000

@@ -27,7 +27,7 @@ from processors.batches import TRANSIENT, BatchResult, Record
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import declared_achievements
+from rules.engagement.goals import declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derivation import (
     ItemNoticeState,

@@ -13,14 +13,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 
 from rules.book.book import Books
-from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
+from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.events import amounts, day_key, with_measures
 from rules.engagement.goals import (
     EDITION,
+    DeclaredAchievement,
     PastPeriods,
     fold_periods,
     is_rewritten,
@@ -131,24 +132,6 @@ def added_totals(entry: Entry) -> dict[str, int]:
     draft, event_type = entry.draft, entry.draft.event_type or ""
     measured = amounts(event_type, draft.measures) if draft.measures else {day_key(event_type): 1}
     return {POINTS: draft.points, **measured}
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredAchievement:
-    """An achievement of the book."""
-
-    rule: AchievementRule
-    since: date  # the first date on which it may be earned; date.min: on any date
-
-
-def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
-    """Return the achievements of the book in force, by name."""
-    declared = {}
-    for name, rule in books.at(now).book.achievements.items():
-        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
-        since = date.min if rule.of_history else first.astimezone(UTC).date()
-        declared[name] = DeclaredAchievement(rule, since)
-    return declared
 
 
 @dataclass(frozen=True, slots=True)

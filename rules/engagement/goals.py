@@ -1,16 +1,17 @@
 """Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
 
 A streak is a row of periods: days, weeks or months. Each period has one letter, its outcome. Letters of past
-periods are stored, so nobody reads ten years of days again.
+periods are stored, so nobody reads ten years of days again. At the end of the module: from when the streaks
+and achievements of a new version of the book count.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
-from rules.book.book import Books, Version
-from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
+from rules.book.book import Book, Books, Version
+from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import DAY
 from rules.engagement.account_state import Profile
 from rules.engagement.events import day_key
@@ -366,3 +367,93 @@ def explain_period(
     else:
         reason = PeriodReason.FREEZE if first in after.spent else PeriodReason.MISSED
     return reason, after.length
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAchievement:
+    """An achievement of the book."""
+
+    rule: AchievementRule
+    since: date  # the first date on which it may be earned; date.min: on any date
+
+
+def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
+    """Return the achievements of the book in force, by name."""
+    declared = {}
+    for name, rule in books.at(now).book.achievements.items():
+        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
+        since = date.min if rule.of_history else first.astimezone(UTC).date()
+        declared[name] = DeclaredAchievement(rule, since)
+    return declared
+
+
+@dataclass(frozen=True, slots=True)
+class StreakBeginning:
+    """The first period of a new streak, by its first and last date."""
+
+    first: date
+    last: date
+    counted_from: datetime  # what occurs at this instant or later adds to it
+
+
+def streak_beginning(before: Books, version: Version, rule: StreakRule) -> StreakBeginning:
+    """Return from when a streak counts that a version declares. before: the other versions.
+
+    What an event adds to streaks is fixed when it is accepted. So earlier events of the first period count as
+    far back as the versions in force then measured all that the streak needs.
+    """
+    begun = max(version.effective_at, version.published_at)
+    opening = midnight(rule.per.first(version.effective_at.date()))
+    counted_from = begun
+    for each in reversed(before.between(opening, begun)):
+        since, until = before.in_force(each)
+        if since in (until, begun):
+            continue  # the version was never in force, or another one has replaced all of it
+        if not _is_measured(each.book, rule):
+            break
+        counted_from = since
+    counted_from = max(opening, counted_from)
+    first = rule.per.first(max(version.effective_at, counted_from).date())
+    return StreakBeginning(first, rule.per.last(first), counted_from)
+
+
+def _is_measured(book: Book, rule: StreakRule) -> bool:
+    """Whether all that a streak needs of events is noted of those that a book judges."""
+    for kind in rule.event_types & book.event_types.keys():
+        summed = book.measured(kind)
+        if summed is None or (rule.need.kind is NeedKind.SUM and rule.need.property not in summed):
+            return False
+    return True
+
+
+def beginnings(books: Books, version: Version) -> Iterator[str]:
+    """Yield a line for each streak and achievement that a version adds or changes: from when it counts.
+
+    books: all versions, this one among them.
+    """
+    before = Books(each for each in books.versions if each.number != version.number)
+    old, new = before.at(version.effective_at).book, version.book
+    for name, rule in new.streaks.items():
+        if name not in old.streaks:
+            begin = streak_beginning(before, version, rule)
+            first_period = f"first period {begin.first} to {begin.last}"
+            yield f"{name}: {first_period}, counted from {_instant(begin.counted_from)}"
+        elif rule != old.streaks[name]:
+            first = rule.per.first(version.effective_at.date())
+            if midnight(first) != version.effective_at:
+                first = rule.per.after(first)  # the period that has begun is judged by the earlier rule
+            yield f"{name}: changed for periods from {first} on"
+    declared = declared_achievements(books, version.effective_at)
+    for name, achievement in new.achievements.items():
+        if achievement == old.achievements.get(name):
+            continue
+        prefix = "changed; " if name in old.achievements else ""
+        if achievement.of_history:
+            meaning = "all of history counts, and may date it"
+        else:
+            meaning = f"dated at {declared[name].since} or later; what happened before counts towards it"
+        yield f"{name}: {prefix}{meaning}"
+
+
+def _instant(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}" if at == midnight(at.date()) else f"{at:%Y-%m-%d %H:%M} UTC"

@@ -15,7 +15,8 @@ from rules.book.book import Books
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.achievements import DeclaredAchievement, definitions_digest
+from rules.engagement.achievements import definitions_digest
+from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem

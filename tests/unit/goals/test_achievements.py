@@ -17,11 +17,11 @@ from rules.engagement.achievements import (
     UserHistory,
     achievement_positions,
     dated_positions,
-    declared_achievements,
     next_snapshot,
     ordered_history,
     shown_achievements,
 )
+from rules.engagement.goals import declared_achievements
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS

@@ -12,7 +12,7 @@ from rules.book.book import Books, Version
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import declared_achievements
+from rules.engagement.goals import declared_achievements
 from rules.outgoing.derivation import (
     OfferedAchievement,
     UserNoticeState,
