@@ -115,7 +115,7 @@ def test_of_many_users_it_holds_scores_and_best_rows_only() -> None:
         made.add(f"u{number}", "Europe/Rome", 10 + number % 7, 1 + number % 5, SECONDS + 9)
     assert made.users == 20 * LISTED_MAX
     assert sum(map(len, made._counts.values())) == 12
-    assert all(len(best._rows) < 2 * LISTED_MAX for best in made._best.values())
+    assert all(len(best) < 2 * LISTED_MAX for best in made._best.values())
 
 
 def test_more_users_are_counted_less_often() -> None:
