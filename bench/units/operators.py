@@ -12,7 +12,7 @@ from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import http
 from bench.units.engagement import DAY, HOUR, SHARDS, USER_ID, apply_events
 from local.move_in.positions import PositionImporter
-from rules.engagement.amnesty import Amnesties, Amnesty
+from rules.engagement.account_state import Amnesties, Amnesty
 from rules.engagement.opening_positions import OpeningPosition
 
 # Commands on the operator's machine, which are no functions: `streakline amnesty apply`, `events import`.

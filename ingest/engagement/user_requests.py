@@ -10,7 +10,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import day_of, last_date
 from ingest.web.routes import text_matching
-from rules.book.goal_sections import NAME
+from rules.book.goal_rules import GOAL_NAME
 
 app = Api(
     "UsersApi",
@@ -18,7 +18,7 @@ app = Api(
         "user_id": text_matching(USER_ID),
         "entry_id": text_matching("^[0-9]{8}T[0-9]{12}Z$"),
         "hold_id": text_matching(HOLD_ID),
-        "name": text_matching(NAME),
+        "name": text_matching(GOAL_NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
         "number": text_matching("^[0-9]{1,6}$"),
     },

@@ -26,8 +26,9 @@ from local.move_in.rows import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.achievements import AchievementSnapshot, declared_achievements
+from rules.engagement.achievements import AchievementSnapshot
 from rules.engagement.events import InputRefused
+from rules.engagement.goals import declared_achievements
 from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.opening_positions import OpeningPosition, has_position, position_of, with_position
 from rules.engagement.streak import shown_streak

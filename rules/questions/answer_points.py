@@ -2,8 +2,7 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from rules.book.answer_rules import AnswerRules
-from rules.book.book import Books
+from rules.book.book import AnswerRules, Books
 from rules.days import GREATEST_OFFSET
 
 # Every process knows a version at latest this long after its publication. It looks twice a minute

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.book.answer_rules import NO_ANSWERS, AnswerRules, Timing
-from rules.book.book import Book, Books, Version
+from rules.book.book import NO_ANSWERS, AnswerRules, Book, Books, Timing, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
 from rules.questions.answer_points import KNOWN_AFTER, day_points_max, first_instant_of, points_for

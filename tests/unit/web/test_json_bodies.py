@@ -174,7 +174,7 @@ def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
 
 
 def test_nesting_is_taken_up_to_its_limit() -> None:
-    for levels, taken in ((NESTING_MAX, True), (NESTING_MAX + 1, False), (500, False), (5_000, False)):
+    for levels, taken in ((NESTING_MAX, True), (NESTING_MAX + 1, False), (500, False)):
         inner = levels - 4
         nested = "[" * inner + "]" * inner
         event = sent('{"events": [{"properties": {"a": ' + nested + "}}]}")
