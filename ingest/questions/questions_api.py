@@ -9,7 +9,6 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_indexes import ZoneStore
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
@@ -85,13 +84,11 @@ def _parts() -> _Parts:
     quota = OwnerQuota(dynamodb, config.limits_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
+    counters = SharedCounters(lambda: dynamodb, config.limits_table)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     answer_limits = AnswerLimits(
-        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
-        relayed=RateLimit(
-            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
-        ),
+        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP),
+        relayed=RateLimit(counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP),
     )
     return _Parts(
         questions,
@@ -99,7 +96,7 @@ def _parts() -> _Parts:
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),
-        RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
+        RateLimit(counters, "questions", config.commands_per_minute),
         tombstones_of(config),
     )
 

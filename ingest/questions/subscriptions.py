@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_slot
@@ -42,12 +41,12 @@ class _Parts:
 def _parts() -> _Parts:
     config = settings.read_settings(SubscriptionsSettings)
     dynamodb = fence_writer(client("dynamodb"))
-    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
+    counters = SharedCounters(lambda: dynamodb, config.limits_table)
     return _Parts(
         SubscriptionStore(dynamodb, config.subscriptions_table),
         SnsPush(client("sns")),
         OwnerQuota(dynamodb, config.limits_table),
-        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
+        RateLimit(counters, "subscriptions", config.commands_per_minute),
         config.subscriptions_max,
     )
 
