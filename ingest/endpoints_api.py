@@ -22,9 +22,8 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.operations import EndpointsApiSettings
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.api import Api
+from ingest.web.api import Api, error_response
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import error_response
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
 from ingest.web.routes import text_matching
 from rules.days import stamp

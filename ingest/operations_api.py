@@ -20,8 +20,7 @@ from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
 from adapters.platform.objects import S3Objects
 from adapters.queue_depths import QueueDepths
 from adapters.settings.operations import OperationsApiSettings
-from ingest.web.api import Answer, Api
-from ingest.web.http import json_response
+from ingest.web.api import Answer, Api, json_response
 from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
 

@@ -40,9 +40,8 @@ from ingest.engagement.preferences import (
 from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import receipt_keys, with_receipt
 from ingest.engagement.user_services import app, services
-from ingest.web.api import ERASED_REASON
+from ingest.web.api import ERASED_REASON, error_response, json_response
 from ingest.web.caller import ApiError
-from ingest.web.http import error_response, json_response
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, integer
 from ingest.web.routes import PAGE, POSITION, in_query, limit_to
 from rules.days import OTHER_REGION, REGIONS

@@ -36,8 +36,7 @@ from ingest.questions.question_schemas import (
     UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
-from ingest.web.api import Api, refuse_erased
-from ingest.web.http import SECURITY_HEADERS, json_response
+from ingest.web.api import SECURITY_HEADERS, Api, json_response, refuse_erased
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit

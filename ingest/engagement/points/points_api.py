@@ -28,8 +28,8 @@ from ingest.engagement.points.redemptions import (
 )
 from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.user_services import app, services
+from ingest.web.api import json_response
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import json_response
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem

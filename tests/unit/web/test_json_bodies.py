@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ingest.engagement import event_body
 from ingest.engagement.points.redemptions import REDEMPTION
+from ingest.web.api import BODY_BYTES_MAX, json_body
 from ingest.web.caller import ApiError
-from ingest.web.http import BODY_BYTES_MAX, json_body
 from ingest.web.json_schema import Schema
 from rules.json_values import NESTING_MAX
 from tests.support.http_requests import VALID, json_values, near_events, sent

@@ -11,8 +11,8 @@ from ingest.engagement import event_body
 from ingest.engagement.points.redemptions import REDEMPTION
 from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.preferences import PAUSE
+from ingest.web.api import json_body
 from ingest.web.caller import ApiError
-from ingest.web.http import json_body
 from ingest.web.json_schema import closed_object
 from ingest.web.validate import PROBLEMS_MAX, all_problems, first_problem
 from tests.support.http_requests import VALID, json_values, near_events, sent
