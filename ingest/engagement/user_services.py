@@ -116,7 +116,7 @@ app = Api(
         "number": text_matching("^[0-9]{1,6}$"),
     },
 )
-refuse_erased(app, lambda: services().erased)
+refuse_erased(app, lambda user: services().erased.stands(user_subject(user)))
 
 
 def anybody(user_id: str) -> Caller:

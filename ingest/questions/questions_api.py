@@ -41,6 +41,7 @@ from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
+from rules.privacy.tombstones import user_subject
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
@@ -100,7 +101,7 @@ def _parts() -> _Parts:
     )
 
 
-refuse_erased(app, lambda: _parts().tombstones)
+refuse_erased(app, lambda user: _parts().tombstones.stands(user_subject(user)))
 
 
 @app.route("POST /v1/questions", body=QUESTION, status=201, answer=QUESTION_VIEW, may_repeat=True)

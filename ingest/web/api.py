@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from decimal import Decimal
 from functools import cache, wraps
 from inspect import cleandoc
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -31,7 +31,6 @@ from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import Parameter, Route, in_path
 from ingest.web.validate import body_problems, first_problem
 from rules.json_values import NoJson, Pairs, cut_text, read_json
-from rules.privacy.tombstones import user_subject
 
 # A quarter of the 200 a second that the gateway lets through to hooks (infra/app/api.yaml).
 REQUESTS_PER_MINUTE_OF_ADDRESS = 3_000
@@ -213,29 +212,22 @@ def _not_found(_: Exception) -> Response[str]:
     return error_response(ApiError(404, "not_found", "there is no such route"))
 
 
-class Tombstones(Protocol):
-    """What knows who was erased: adapters.privacy.tombstones, or what looks anew each time."""
-
-    def stands(self, subject: str) -> bool:
-        """Whether a tombstone stands over a subject (rules.privacy.tombstones)."""
-
-
-def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *open_to_erased: str) -> None:
+def refuse_erased(app: Api, is_erased: Callable[[str], bool], *open_to_erased: str) -> None:
     """Let a function answer 410 wherever an erased user asks, or is asked about (docs/rules.md, rule 10).
 
     A route concerns the users whom its path names. If the path names nobody, it concerns the caller. Only a
     caller who may reach a user learns that the user was erased. All others get the answer that they would get
     if the user were not erased, which is 403.
 
-    tombstones: returns the tombstones of this process; it is not called before the first request.
-    open_to_erased: names of the functions whose routes erased users, too, may be asked about.
+    is_erased: of a user id. open_to_erased: names of the functions whose routes erased users, too, may be
+    asked about.
     """
 
     def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
         if app.context["_route"].func.__name__ not in (NO_ROUTE, *open_to_erased):
             caller, path_values = caller_of(app.current_event.raw_event), app.context["_route_args"]
             users = [path_values[name] for name in PEOPLE if name in path_values] or [caller.user_id]
-            if any(tombstones().stands(user_subject(user)) for user in users if caller.may_reach(user)):
+            if any(is_erased(user) for user in users if caller.may_reach(user)):
                 raise ApiError(410, "erased", f"the user {ERASED_REASON}")
         response: Response[Any] = route(app)
         return response

@@ -77,7 +77,6 @@ REDEMPTIONS = closed_object({"redemptions": list_of(REDEMPTION_VIEW), "cursor": 
 PAGE_DEFAULT, PAGE_MAX = 20, 100
 # A process uses the count of a stock so long, because counting takes five reads.
 STOCK_CACHE_SECONDS = 15
-STOCK_READERS = 8  # stocks counted at the same time: one after the other, twenty would take half a second
 _REWARD: dict[str, Schema] = {
     "reward": text("its id"),
     "title?": text("what people see in place of the id; plain text"),
@@ -360,12 +359,8 @@ class Catalogue:
         """Return about how many are left of each reward that has a stock, counted anew if that is due."""
         stocks = {name: reward.stock for name, reward in rewards.items() if reward.stock is not None}
         now = time.monotonic()
-        due = []
-        for key in stocks.items():
-            shown_until, _ = self.counted.get(key, (0.0, 0))
-            if shown_until <= now:
-                due.append(key)
-        with ThreadPoolExecutor(STOCK_READERS) as pool:
+        due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
+        with ThreadPoolExecutor() as pool:  # one after the other, twenty would take half a second
             for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
                 self.counted[key] = now + STOCK_CACHE_SECONDS, left
         return {name: self.counted[name, stock][1] for name, stock in stocks.items()}
