@@ -5,6 +5,7 @@
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
+| rate:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 Redis may be in cluster mode, so no command and no script has keys of two slots.
@@ -28,7 +29,8 @@ DAY_SECONDS = 24 * 3600
 PROCESSED_KEPT = timedelta(days=1)
 # An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
-TOP_LIST_SECONDS = 60
+# A minute, and some seconds by which the next refresh may be late.
+TOP_LIST_SECONDS = 75
 # KEYS: streak:{user}. ARGV: version, JSON, seconds. Redis runs a script with nothing in between. So an older
 # profile never replaces a newer one.
 KEEP = """
@@ -113,6 +115,12 @@ class EngagementCache:
             processed[user] |= {event_id for event_id, is_member in zip(ids, flags, strict=True) if is_member}
         return processed
 
+    def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
+        """Add to a user's events of this minute; returns their number, None without Redis."""
+        key = f"rate:{user_id}:{int(now.timestamp()) // 60}"
+        answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
+        return int(answers[0]) if answers else None
+
     def top_list(self, region: str) -> dict[str, Any] | None:
         """Return a list of streaks of the last minute, with `as_of` and `entries`."""
         answers = self._run([["GET", top_list_key(region)]])
@@ -120,7 +128,7 @@ class EngagementCache:
         return top_list
 
     def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
-        """Keep a list of streaks for a minute."""
+        """Keep a list of streaks until the next refresh."""
         self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
 
 

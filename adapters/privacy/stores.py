@@ -195,16 +195,18 @@ class RedisEraser:
         return [key for key, answer in zip(keys, answers, strict=True) if answer]
 
     def remove(self, items: Sequence[str]) -> None:
-        """Delete what find has returned, and the lists of the first 100, which are read anew."""
+        """Delete what find has returned, and the lists of the first 100, which are made anew each minute."""
         if items:
             keys = (*items, *map(top_list_key, ALL_REGIONS))
             self._redis().pipeline([["DEL", key] for key in keys])
 
     def _keys(self, person: Person) -> list[str]:
-        user = person.user_id
+        user, minute = person.user_id, int(self.now.timestamp()) // 60
         keys = recent_keys(user, self.now)
         keys += ids_by_bucket(user, (key["event_id"]["S"] for key in self.events.find(person)))
-        return keys + [f"active:{user}:{key['activity_date']['S']}" for key in self.days.find(person)]
+        keys += [f"active:{user}:{key['activity_date']['S']}" for key in self.days.find(person)]
+        callers = (user, *(f"{kind}:{user}" for kind in RATES))
+        return keys + [f"rate:{caller}:{minute + offset}" for caller in callers for offset in MINUTES]
 
     def _redis(self) -> Redis:
         if not self._connection:

@@ -18,6 +18,7 @@ class QuestionsApiSettings(Allowance):
     idempotency_keys_table: str
     user_streaks_table: str
     fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
+    redis_url: str
     rate_limit_per_minute: int  # answers of one caller
     commands_per_minute: int
     open_questions_max: int
@@ -40,6 +41,7 @@ class SubscriptionsSettings:
     """The part of QuestionsApiSettings that the routes of ingest.questions.subscriptions need."""
 
     subscriptions_table: str
+    redis_url: str
     limits_table: str
     commands_per_minute: int
     subscriptions_max: int

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -31,7 +32,8 @@ def _parts() -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
     config = settings.read_settings(EventsApiSettings)
     dynamodb = fence_writer(client("dynamodb"))
     counters = SharedCounters(lambda: dynamodb, config.limits_table)
-    limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP)
+    redis = EngagementCache(config.redis_url)
+    limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
     stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
     # The prover reads the keys when the first receipt comes.
     prover = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))

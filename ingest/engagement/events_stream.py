@@ -33,7 +33,9 @@ GZIP = b"\x1f\x8b"
 # Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
 UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
+UNLISTED = "has a key that its aggregated record does not list"
 _GAP = re.compile(r"[\s,]*")
+_BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")  # where what is no JSON ends
 # Strict: a text that was cut off ends with its line, and swallows none of the next.
 _DECODER = json.JSONDecoder(parse_int=read_integer)
 # IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
@@ -98,7 +100,16 @@ def _user_records(data: bytes) -> list[tuple[bytes, str]]:
         aggregated = messages_pb2.AggregatedRecord.FromString(message)
     except DecodeError:
         return [(data, "is aggregated, and damaged")]
-    records = [(each.data, "") for each in aggregated.records]
+    keys, hash_keys = len(aggregated.partition_key_table), len(aggregated.explicit_hash_key_table)
+
+    def is_listed(each: Any) -> bool:
+        has_hash_key = each.HasField("explicit_hash_key_index")
+        return bool(
+            each.partition_key_index < keys
+            and not (has_hash_key and each.explicit_hash_key_index >= hash_keys)
+        )
+
+    records = [(each.data, "" if is_listed(each) else UNLISTED) for each in aggregated.records]
     return records or [(data, "is aggregated, and holds no user record")]
 
 
@@ -135,25 +146,23 @@ def _unzipped(data: bytes) -> bytes:
 def _json_values(text: str) -> Iterator[tuple[Any, str]]:
     """Yield the JSON values that stand one after another in a text, each with "".
 
-    What is no JSON comes as bytes, to the end of its line, with the reason.
+    What is no JSON comes as bytes, to the end of its line or before the next object, with the reason.
     """
-    start = _gap_end(text, 0)
+    start = _match_end(_GAP.match(text), 0)
     while start < len(text):
         try:
             _, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            line_end = text.find("\n", start)
-            end = len(text) if line_end < 0 else line_end
+            end = _match_end(_BOUNDARY.search(text, start), len(text))
         try:
             yield read_json(text[start:end]), ""
         except NoJson as error:
             yield text[start:end].encode(errors="surrogateescape"), f"is not JSON: {error}"
-        start = _gap_end(text, end)
+        start = _match_end(_GAP.match(text, end), end)
 
 
-def _gap_end(text: str, start: int) -> int:
-    match = _GAP.match(text, start)
-    return match.end() if match else start
+def _match_end(match: re.Match[str] | None, otherwise: int) -> int:
+    return match.end() if match else otherwise
 
 
 @cache

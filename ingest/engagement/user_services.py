@@ -91,7 +91,7 @@ class UserServices:
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
 
         counters = SharedCounters(lambda: dynamodb, config.limits_table)
-        self.command_limit = RateLimit(counters, "commands", config.commands_per_minute)
+        self.command_limit = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
         self.erased = tombstones_of(config)
 
     def is_erased(self, user_id: str) -> bool:

@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_indexes import ZoneStore
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
@@ -84,11 +85,13 @@ def _parts() -> _Parts:
     quota = OwnerQuota(dynamodb, config.limits_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    counters = SharedCounters(lambda: dynamodb, config.limits_table)
+    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     answer_limits = AnswerLimits(
-        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP),
-        relayed=RateLimit(counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP),
+        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
+        relayed=RateLimit(
+            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
+        ),
     )
     return _Parts(
         questions,
@@ -96,7 +99,7 @@ def _parts() -> _Parts:
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),
-        RateLimit(counters, "questions", config.commands_per_minute),
+        RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
         tombstones_of(config),
     )
 

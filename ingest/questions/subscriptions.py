@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_slot
@@ -41,12 +42,12 @@ class _Parts:
 def _parts() -> _Parts:
     config = settings.read_settings(SubscriptionsSettings)
     dynamodb = fence_writer(client("dynamodb"))
-    counters = SharedCounters(lambda: dynamodb, config.limits_table)
+    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
     return _Parts(
         SubscriptionStore(dynamodb, config.subscriptions_table),
         SnsPush(client("sns")),
         OwnerQuota(dynamodb, config.limits_table),
-        RateLimit(counters, "subscriptions", config.commands_per_minute),
+        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
         config.subscriptions_max,
     )
 

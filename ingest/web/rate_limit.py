@@ -1,7 +1,11 @@
-"""Limits how much a caller sends, or asks for, in a minute or a day, however many processes answer."""
+"""Limits how much a caller sends, or asks for, in a minute or a day, however many processes answer.
+
+Redis counts what is limited a minute, in deployments that have it. All else is counted in the table Limits.
+"""
 
 from datetime import datetime
 
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.limits import SharedCounters
@@ -22,17 +26,26 @@ class RateLimit:
     writes until the window ends. While the table is away, a process counts alone.
     """
 
-    def __init__(
-        self, counters: SharedCounters, kind: str, most: int, *, step: int = 1, window: int = MINUTE
+    def __init__(  # noqa: PLR0913 (the settings of one limit)
+        self,
+        counters: SharedCounters,
+        kind: str,
+        most: int,
+        *,
+        step: int = 1,
+        window: int = MINUTE,
+        redis: EngagementCache | None = None,
     ) -> None:
         """Declare that a caller may do a thing `most` times in a window.
 
         kind: what is counted, in the words of the refusal, such as `reads`. window: MINUTE or DAY. step: how
         many a process counts before it adds them to the shared counter; 1 is exact. A small limit has smaller
-        steps, because each process may pass it by step - 1.
+        steps, because each process may pass it by step - 1. redis: counts minutes, one by one, which is cheap
+        there; `counters` count while it is away.
         """
         self._counters, self._kind, self._most, self._window = counters, kind, most, window
-        self._step = max(1, min(step, most // 5))
+        self._redis = redis if redis and redis.is_configured else None
+        self._step = 1 if self._redis else max(1, min(step, most // 5))
         self._window_number = 0
         # By caller, in the window at hand: the shared counter as it was last known, and what this process has
         # counted since then.
@@ -61,6 +74,9 @@ class RateLimit:
 
     def _share(self, caller: str, shared: int, pending: int, now: datetime) -> int:
         """Add what is pending to the shared counter, and return it."""
+        counted = self._redis.count_events(f"{self._kind}:{caller}", pending, now) if self._redis else None
+        if counted is not None:
+            return counted
         counter = f"{self._kind}#{caller}#{self._window_number}"
         try:
             return self._counters.add(counter, pending, now, 2 * self._window)

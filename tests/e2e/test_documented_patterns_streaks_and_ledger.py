@@ -204,7 +204,7 @@ def test_the_keys_of_the_cache(stack: Stack, ana: str) -> None:
         return ana in {each["user_id"] for each in kept.get("entries", ())}
 
     settled(stack, is_listed)
-    assert 0 < redis.call("TTL", "leaderboard:america") <= 60
+    assert 0 < redis.call("TTL", "leaderboard:america") <= 75, "a minute, and what a refresh may be late"
 
 
 # ---- the document of the ledger

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,15 @@ def test_an_older_profile_never_replaces_a_newer_one(cache: EngagementCache) -> 
     assert cache.profile("u") == new
 
 
-def test_top_lists(cache: EngagementCache, redis: Redis) -> None:
+def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
     made = {"as_of": "now", "entries": [{"user_id": "u", "score": 4}]}
     cache.keep_top_list("europe", made)
     assert cache.top_list("europe") == made
     assert cache.top_list("asia") is None
-    assert 0 < redis.call("TTL", "leaderboard:europe") <= 60
+    assert 60 < redis.call("TTL", "leaderboard:europe") <= 75
+    assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
+    assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
+    assert cache.count_events("v", 1, NOW) == 1
 
 
 def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(

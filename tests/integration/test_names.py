@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
+from adapters.engagement.account_indexes import LeaderboardIndex
+from adapters.engagement.engagement_cache import EngagementCache
 from processors.ranks import RankBuilder
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS
@@ -27,9 +29,9 @@ SUBS = (
 )
 
 
-@pytest.fixture(scope="module")
-def api(engine: Engine) -> Iterator[Site]:
-    with site(engine) as prepared:
+@pytest.fixture(scope="module", params=["index or snapshot", "redis"])
+def api(engine: Engine, lone_redis_url: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+    with site(engine, lone_redis_url if request.param == "redis" else "") as prepared:
         yield prepared
 
 
@@ -48,11 +50,17 @@ def event(**more: Any) -> dict[str, Any]:
     }
 
 
-def build(api: Site) -> None:
-    RankBuilder(api.engine.client("dynamodb"), "UserStreaks", "Boards").build(datetime.now(UTC))
+def built(api: Site, redis_url: str) -> None:
+    dynamodb = api.engine.client("dynamodb")
+    index = LeaderboardIndex(dynamodb, "UserStreaks", 2)
+    builder = RankBuilder(dynamodb, "UserStreaks", "Boards", index, EngagementCache(redis_url))
+    builder.build(datetime.now(UTC))
 
 
-def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(api: Site, user: str) -> None:
+def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(
+    api: Site, user: str, lone_redis_url: str, request: pytest.FixtureRequest
+) -> None:
+    redis_url = lone_redis_url if "redis" in request.node.name else ""
     path = f"/v1/users/{quote(user, safe='')}"
     api.send(user, *[event(timezone="Antarctica/Troll") for _ in range(20)])
 
@@ -71,18 +79,18 @@ def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(api: Site, u
         assert own["alias"] == mine["alias"]
         return told, mine["alias"]
 
-    build(api)
+    built(api, redis_url)
     _, pseudonym = shown()
     assert re.fullmatch("[A-Z][a-z]+ [A-Z][a-z]+ [1-9][0-9]", pseudonym)
     status, told = api.call(user, "PUT", f"{path}/alias", {"alias": "Ann of Oslo"})
     assert (status, told["shown_as"]) == (200, "Ann of Oslo")
-    build(api)
+    built(api, redis_url)
     forget()  # a process keeps a snapshot's manifest for half a minute
     assert shown()[1] == "Ann of Oslo"
     stranger = api.call("somebody", "GET", "/v1/leaderboards/streaks?region=antarctica&limit=100")[1]
     assert not any(each["is_me"] for each in stranger["entries"])
     assert api.call(user, "PUT", f"{path}/alias", {"alias": None})[1]["shown_as"] == pseudonym
-    build(api)
+    built(api, redis_url)
     forget()
     assert shown()[1] == pseudonym
 

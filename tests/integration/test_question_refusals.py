@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 import ingest.questions.questions_api
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.limits import SharedCounters
 from ingest.questions.answers import AnswerLimits
 from ingest.web.rate_limit import RateLimit
@@ -167,9 +168,12 @@ def test_a_wrong_answer_names_its_field(changes: dict[str, Any], field: str) -> 
     assert (reply.status, reply.body["error"]["details"][0]["field"]) == (422, field)
 
 
-def test_a_person_s_answers_a_minute_are_limited(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_redis", [False, True])
+def test_a_person_s_answers_a_minute_are_limited(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
+) -> None:
     counters = SharedCounters(lambda: engine.client("dynamodb"), "Limits")
-    limit = RateLimit(counters, "answers", 3, step=20)
+    limit = RateLimit(counters, "answers", 3, step=20, redis=EngagementCache(redis_url if has_redis else ""))
     parts = ingest.questions.questions_api._parts()
     limited = replace(parts, answers=replace(parts.answers, limits=AnswerLimits(limit, limit)))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)

@@ -71,6 +71,7 @@ def read_everything(cache: EngagementCache) -> list[Any]:
         cache.profile("u"),
         cache.day("u", date(2026, 6, 1)),
         cache.top_list("global"),
+        cache.count_events("u", 5, NOW),
         cache.processed({"u": [A, B]}) or None,
     ]
 
@@ -84,21 +85,21 @@ def write_everything(cache: EngagementCache) -> None:
 def test_without_a_redis_every_read_knows_nothing_and_every_write_is_dropped() -> None:
     cache = EngagementCache("")
     assert not cache.is_configured
-    assert read_everything(cache) == [None] * 4
+    assert read_everything(cache) == [None] * 5
     write_everything(cache)
 
 
 def test_a_redis_that_raises_is_like_none(cache: EngagementCache, redis: Fake) -> None:
     redis.down = True
     assert cache.is_configured
-    assert read_everything(cache) == [None] * 4
+    assert read_everything(cache) == [None] * 5
     write_everything(cache)
     assert redis.asked == []
 
 
 def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock: list[float]) -> None:
     redis.down = True
-    for number in range(4):
+    for number in range(5):
         assert read_everything(EngagementCache("redis://cache"))[number] is None
     writes: list[Callable[[EngagementCache], object]] = [
         lambda each: each.remember(PROFILE),
@@ -223,7 +224,7 @@ def test_a_redis_that_we_cannot_use_is_no_redis(redis: Fake, monkeypatch: pytest
     monkeypatch.setattr(redis, "pipeline", elsewhere)
     cache.write_through([PROFILE])
     assert not cache.is_configured
-    assert read_everything(cache) == [None] * 4
+    assert read_everything(cache) == [None] * 5
     write_everything(cache)
     assert redis.tried == 1
     assert not cache._link._dropped, "nothing waits for what never comes"
@@ -243,8 +244,9 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
     assert cache.profile("u") == PROFILE
     redis.told["GET"] = json.dumps(day_attributes(DAY))
     assert cache.day("u", DAY.activity_date) == day_attributes(DAY)
-    redis.told |= {"GET": "{}", "SMISMEMBER": [1, 0]}
+    redis.told |= {"GET": "{}", "INCRBY": 6, "SMISMEMBER": [1, 0]}
     assert cache.top_list("global") == {}
+    assert cache.count_events("u", 5, NOW) == 6
     assert cache.processed({"u": [A, B], "v": []}) == {"u": {A}}
 
 

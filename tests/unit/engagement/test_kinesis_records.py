@@ -7,10 +7,11 @@ from typing import Any
 
 import aws_kinesis_agg
 import pytest
+from aws_kinesis_agg.deaggregator import messages_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.events_stream import EVENTS_MAX, UNZIPPED_BYTES_MAX, RecordPart, parts_of
+from ingest.engagement.events_stream import EVENTS_MAX, UNLISTED, UNZIPPED_BYTES_MAX, RecordPart, parts_of
 from rules.json_values import BadValue, check_strict
 from tests.support.kinesis_records import EVENT, aggregated, as_bytes, record, redriven, wrapped
 
@@ -89,6 +90,7 @@ def test_what_cannot_be_read_is_kept_whole_with_a_reason_and_no_log_has_it(
         (A + b"\n" + b'{"idempotency_key": "1\n' + C, b'{"idempotency_key": "1', "event 2 of 3"),
         (A + b"\ngarbage\n" + C, b"garbage", "event 2 of 3"),
         (C + b"\n\x01\xff", b"\x01\xff", "event 2 of 2"),
+        (A + b'{"a":}' + C, b'{"a":}', "event 2 of 3"),
         (zipped(A + b"\ngarbage\n" + C), b"garbage", "event 2 of 3"),
     ],
     ids=lambda each: str(each)[:24],
@@ -118,6 +120,20 @@ def test_one_aggregate_within_another_is_kept_and_a_redrive_reads_it() -> None:
     first, nested = parts(aggregated(A, aggregated(B, C)))
     assert (first.fault, nested.fault) == ("", "is aggregated within another record")
     assert [each.body for each in parts_of(redriven(nested.record))] == THREE[1:]
+
+
+@pytest.mark.parametrize("odd", [{"partition_key_index": 2}, {"explicit_hash_key_index": 0}])
+def test_a_user_record_whose_key_is_not_listed_is_kept_alone_and_no_log_has_it(
+    odd: dict[str, int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    message = messages_pb2.AggregatedRecord(partition_key_table=["ann@example.com"])
+    for number, data in enumerate((A, B, C)):
+        message.records.add(data=data, **({"partition_key_index": 0} | (odd if number == 1 else {})))
+    first, bad, last = parts(wrapped(message.SerializeToString()))
+    assert [first.body, last.body] == [THREE[0], THREE[2]]
+    assert (bad.fault, bad.position) == (UNLISTED, "user record 2 of 3")
+    assert [each.body for each in parts_of(redriven(bad.record))] == [THREE[1]]
+    assert (*capfd.readouterr(),) == ("", "")
 
 
 @given(
