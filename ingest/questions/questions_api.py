@@ -37,12 +37,12 @@ from ingest.questions.question_schemas import (
     UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
-from ingest.web.api import Api, refuse_erased
-from ingest.web.http import SECURITY_HEADERS, json_response
+from ingest.web.api import SECURITY_HEADERS, Api, json_response, refuse_erased
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
+from rules.privacy.tombstones import user_subject
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
@@ -104,7 +104,7 @@ def _parts() -> _Parts:
     )
 
 
-refuse_erased(app, lambda: _parts().tombstones)
+refuse_erased(app, lambda user: _parts().tombstones.stands(user_subject(user)))
 
 
 @app.route("POST /v1/questions", body=QUESTION, status=201, answer=QUESTION_VIEW, may_repeat=True)
