@@ -27,7 +27,6 @@ from adapters.settings.common import ErasureSettings
 from processors.person_exports import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
-from rules.privacy.certificates import certificate_of, sign_certificate
 from rules.privacy.erasures import (
     PERSONS,
     PHONES,
@@ -37,8 +36,10 @@ from rules.privacy.erasures import (
     Person,
     PersonKind,
     after_sweep,
+    certificate_of,
     hand_to_lake,
     lead_of,
+    sign_certificate,
     with_count,
     with_lead,
     with_names,

@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
 from analytics.forgetting.curated_rows import write_without
-from analytics.forgetting.person_lines import Finder
-from analytics.forgetting.raw_objects import RawObjects
+from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
 from analytics.lake.curated_files import RangedFile, column_bounds

@@ -15,14 +15,12 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.question_store import QuestionLists, QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.response_store import AnswerWriter, ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answer_views import AnswerStats, OwnAnswers
-from ingest.questions.answers import AnswerLimits, Answers
+from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,

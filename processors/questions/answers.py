@@ -4,7 +4,7 @@ It reads the stream of the table Responses, and writes UserStats. A response is 
 a mark, because one transaction writes stats and mark. DynamoDB refuses the transaction if the response has
 its mark already, or was deleted, or if the stats have changed. So a crash leaves all or nothing, and a second
 delivery of a response writes nothing. A person is known by a keyed hash alone. AnswerCounter decides what to
-write; AnswerCounts (adapters/questions/answer_counts.py) writes it.
+write; AnswerCounts (adapters/questions/user_stats_store.py) writes it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,8 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.tables import chunks
-from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import StoredStats, UserStatsStore
+from adapters.questions.user_stats_store import RESPONSES_MAX, AnswerCounts, StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
 from rules.questions.answer_stats import ResponseTooOld, Stats, add_responses, fold_responses

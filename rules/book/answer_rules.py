@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# A date's points are kept in two digits of base 36 (rules/questions/tallies.py).
+# A date's points are kept in two digits of base 36 (adapters/questions/user_stats_store.py).
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # the longest response_time_ms that the API takes
 Schema = dict[str, Any]

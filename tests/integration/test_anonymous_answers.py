@@ -16,15 +16,13 @@ from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.tables import scan_all
 from adapters.privacy.erasers import ResponseEraser
-from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.response_store import AnswerWriter, ResponseStore
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
 from rules.privacy.erasures import Person
-from rules.questions.answer_events import Submission
 from rules.questions.answer_stats import Stats, fold_responses
-from rules.questions.responses import from_item, new_response
+from rules.questions.responses import Submission, from_item, new_response
 from tests.support.answer_stream import deliver, events_of, live, records
 from tests.support.books import KnownBooks
 from tests.support.dying import FAILURES, Dying, Killed

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import encode_item
-from adapters.questions.answer_counts import RESPONSES_MAX
+from adapters.questions.user_stats_store import RESPONSES_MAX
 from processors import engagement
 from processors.questions import answers
 from rules.questions.answer_stats import fold_responses

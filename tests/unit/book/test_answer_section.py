@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
+from adapters.questions.user_stats_store import decode_days, encode_days
 from ingest.book_document import book_of_document
 from rules.book.answer_rules import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing
 from rules.book.differences import differences
 from rules.book.document import BookRefused
-from rules.questions.tallies import Tally, decode_days, encode_days
+from rules.questions.answer_stats import Tally
 
 SAID: dict[str, Any] = shipped_document()["answers"]
 

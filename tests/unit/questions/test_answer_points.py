@@ -14,10 +14,15 @@ from rules.book.answer_rules import NO_ANSWERS, AnswerRules, Timing
 from rules.book.book import Book, Books, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
-from rules.questions.answer_points import KNOWN_AFTER, day_points_max, first_instant_of, points_for
-from rules.questions.answer_stats import Stats, add_responses, fold_responses
-from rules.questions.responses import Response, new_response
-from rules.questions.tallies import Tally
+from rules.questions.answer_stats import Stats, Tally, add_responses, fold_responses
+from rules.questions.responses import (
+    KNOWN_AFTER,
+    Response,
+    day_points_max,
+    first_instant_of,
+    new_response,
+    points_for,
+)
 from tests.support.asking import asked
 from tests.support.books import SHIPPED
 from tests.support.examples import examples

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from adapters.platform.items import decode_item, encode_item
-from adapters.questions.stats_attributes import stats_attributes, stats_from
+from adapters.questions.user_stats_store import decode_days, encode_days, stats_attributes, stats_from
 from bench.counting.dynamodb_units import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
 from rules.engagement import streak as streaks
-from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import (
+    ANSWERS_COUNTED_MAX,
     BADGES,
     CATEGORIES_KEPT,
     DATES_KEPT,
@@ -27,13 +27,13 @@ from rules.questions.answer_stats import (
     BadgeMeasure,
     ResponseTooOld,
     Stats,
+    Tally,
     add_responses,
     earned_badges,
     fold_responses,
     streak_now,
 )
-from rules.questions.responses import Response
-from rules.questions.tallies import ANSWERS_COUNTED_MAX, Tally, decode_days, encode_days
+from rules.questions.responses import EVENT_TYPE, Response
 from tests.support.answers import answer
 from tests.support.examples import examples
 

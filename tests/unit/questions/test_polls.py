@@ -10,11 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.openapi import ROUTES
-from rules.days import EPOCH, Moment, date_of, stamp, unstamp
-from rules.engagement.events import InputRefused
-from rules.key_ring import PersonHashes
-from rules.questions.answer_points import points_for
-from rules.questions.polls import (
+from ingest.questions.polls_api import (
     POLL_SECONDS_MAX,
     POLL_SECONDS_MIN,
     has_newer,
@@ -22,8 +18,11 @@ from rules.questions.polls import (
     next_pause,
     page_of,
 )
+from rules.days import EPOCH, Moment, date_of, stamp, unstamp
+from rules.engagement.events import InputRefused
+from rules.key_ring import PersonHashes
 from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, QuestionType
-from rules.questions.responses import Response, new_response
+from rules.questions.responses import Response, new_response, points_for
 from tests.support.asking import NOW, asked
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import instants, zones

@@ -11,9 +11,8 @@ from adapters.questions.user_stats_store import leaderboard_partition
 from rules.engagement.events import MalformedItem
 from rules.engagement.events import from_item as event_from
 from rules.engagement.events import to_item as event_item
-from rules.questions.answer_events import event_digest, event_of_answer
 from rules.questions.answer_stats import person_alias
-from rules.questions.responses import from_item, public_id, to_item
+from rules.questions.responses import event_digest, event_of_answer, from_item, public_id, to_item
 from tests.support.answers import answer
 from tests.support.books import KnownBooks
 
