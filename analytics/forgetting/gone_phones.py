@@ -31,9 +31,11 @@ from analytics.lake.curated_files import RangedFile, column_bounds
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
-from rules.privacy.retention import GONE_PHONES_STAY
 
 ENTITY = TABLE_ITEMS.name
+# If somebody empties the table of phones by mistake, it can be restored for so long, and until that week's
+# pass (rule 21).
+GONE_PHONES_STAY = timedelta(days=7)
 ITEM_COLUMNS = ["store", "place", "version", "changed_at", "item"]
 PHONE_ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16  # threads, because reading a file is mostly waiting
