@@ -17,7 +17,7 @@ from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import PartitionEraser
+from adapters.privacy.erasers import ItemEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import Clients, StoreEraser, all_stores, whole_lead
@@ -175,7 +175,7 @@ class ErasureRunner:
 
 def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return the entries that begin a chain of hashes, as texts of their seq and the chain's salt."""
-    assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
+    assert isinstance(ledger, ItemEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
     return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
 

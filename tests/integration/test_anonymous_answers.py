@@ -15,7 +15,7 @@ import ingest.questions.questions_api
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.tables import scan_all
-from adapters.privacy.erasers import ResponseEraser
+from adapters.privacy.erasers import response_eraser
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AnswerWriter, ResponseStore
 from rules.lake.entities import row_of
@@ -164,7 +164,7 @@ def test_an_answer_that_is_erased_before_it_is_counted_leaves_nothing() -> None:
     assert answer(question, name).status == 201
     (stored,) = responses_of(question["question_id"])
     person = Person("d", user_id=name, hashes=parts().answers.fingerprints.of_user(name).all)
-    eraser = ResponseEraser(client("dynamodb"), "Responses")
+    eraser = response_eraser(client("dynamodb"), "Responses")
     eraser.remove(eraser.find(person))
     assert deliver(records([stored])) == []
     assert live(stored["fingerprint_hash"]["S"]) == Stats()
