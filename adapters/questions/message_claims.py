@@ -66,22 +66,14 @@ class MessageClaim:
         return claim_key(self.subscription.subscription_id, self.key)
 
 
-def read_index(
-    dynamodb: Any, table: str, partition: str, until: str | None = None
-) -> Iterator[dict[str, Any]]:
-    """Yield the items of an index partition, oldest last_notified_at first.
-
-    until: the newest last_notified_at that is yielded; None: all.
-    """
-    condition, values = "active = :active", {":active": partition}
-    if until is not None:
-        condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
+def read_index(store: SubscriptionStore, partition: str, until: str) -> Iterator[dict[str, Any]]:
+    """Yield an index partition's items, oldest last_notified_at first. until: the newest that is read."""
     items = query_all(
-        dynamodb,
-        TableName=table,
+        store.dynamodb,
+        TableName=store.table,
         IndexName=INDEX,
-        KeyConditionExpression=condition,
-        ExpressionAttributeValues=encode_item(values),
+        KeyConditionExpression="active = :active AND last_notified_at <= :until",
+        ExpressionAttributeValues=encode_item({":active": partition, ":until": until}),
     )
     return map(decode_item, items)
 
@@ -89,8 +81,8 @@ def read_index(
 class MessageClaims:
     """Writes claims: opens them, stores their outcomes, and gives up those whose senders have died."""
 
-    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
-        self._dynamodb, self.store = dynamodb, store
+    def __init__(self, store: SubscriptionStore) -> None:
+        self.store = store
 
     def open(self, claim: MessageClaim, notes: Sequence[Action]) -> ClaimResult:
         """Claim a message.
@@ -137,7 +129,7 @@ class MessageClaims:
         until = stamp(now - UNCONFIRMED_AFTER)
         keys: list[str] = []
         for partition in SENDING_PARTITIONS:
-            keys += [item[KEY] for item in read_index(self._dynamodb, self.store.table, partition, until)]
+            keys += [item[KEY] for item in read_index(self.store, partition, until)]
         return keys
 
     def give_up(self, item_key: str) -> bool:
@@ -166,14 +158,13 @@ class ReminderStore:
     come first in a partition, whatever their zones, and no others are read.
     """
 
-    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
-        self._dynamodb, self.store = dynamodb, store
-        self.claims = MessageClaims(dynamodb, store)
+    def __init__(self, store: SubscriptionStore) -> None:
+        self.store, self.claims = store, MessageClaims(store)
 
     def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
         """Yield (subscription_id, when it was due) of all reminders that are due."""
         for partition in reminder_partitions():
-            for marker in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
+            for marker in read_index(self.store, partition, stamp(now)):
                 yield marker["of"], unstamp(marker["last_notified_at"])
 
     def claim(

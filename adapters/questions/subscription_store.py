@@ -158,7 +158,7 @@ class SubscriptionStore:
     """Registers, finds and removes subscriptions."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self.table = dynamodb, table
+        self.dynamodb, self.table = dynamodb, table
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Read one subscription, strongly consistent."""
@@ -167,7 +167,7 @@ class SubscriptionStore:
     def get_many(self, subscription_ids: Iterable[str]) -> list[Subscription]:
         """Read subscriptions in bulk, strongly consistent; those that are gone are left out."""
         keys = [{KEY: identifier} for identifier in dict.fromkeys(subscription_ids)]
-        return [subscription_from(decode_item(item)) for item in get_all(self._dynamodb, self.table, keys)]
+        return [subscription_from(decode_item(item)) for item in get_all(self.dynamodb, self.table, keys)]
 
     def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
         """Store a subscription; returns it, and whether it is new.
@@ -189,7 +189,7 @@ class SubscriptionStore:
     def _former_subscriptions(self, wanted: Subscription) -> "_FormerSubscriptions":
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
-        items = {item[KEY]["S"]: decode_item(item) for item in get_all(self._dynamodb, self.table, keys)}
+        items = {item[KEY]["S"]: decode_item(item) for item in get_all(self.dynamodb, self.table, keys)}
         own = items.get(wanted.subscription_id)
         token_holder = items.get(token, {}).get("of", "")
         of_another = self.get(token_holder) if token_holder not in ("", wanted.subscription_id) else None
@@ -228,8 +228,8 @@ class SubscriptionStore:
         """
         for _ in pauses(ATTEMPTS_MAX):
             try:
-                self._dynamodb.transact_write_items(TransactItems=actions)
-            except self._dynamodb.exceptions.TransactionCanceledException as error:
+                self.dynamodb.transact_write_items(TransactItems=actions)
+            except self.dynamodb.exceptions.TransactionCanceledException as error:
                 codes = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
                 if REFUSED in codes:
                     return [index for index, code in enumerate(codes) if code == REFUSED]
