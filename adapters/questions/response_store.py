@@ -13,7 +13,7 @@ from adapters.questions.question_store import QuestionStore
 from rules.engagement import events
 from rules.engagement.events import Event
 from rules.questions.questions import Question, QuestionStatus, check_open
-from rules.questions.responses import Response, Submission, event_digest, from_item, to_item
+from rules.questions.responses import Response, event_digest, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
@@ -156,12 +156,6 @@ class ResponseStore:
             }
         }
 
-    def stored_response(self, reason: dict[str, Any], response: Response) -> Response:
-        """Return the answer that is stored: it comes with the refusal to put another one, or is read."""
-        if reason.get("Item"):
-            return from_item(decode_item(reason["Item"]))
-        return self.get(*response.key) or response
-
 
 def _key(key: Key) -> dict[str, str]:
     question_id, response_id = key
@@ -186,7 +180,9 @@ class AnswerWriter:
     claims_table: str
     events_table: str
 
-    def store(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
+    def store(
+        self, question: Question, answer: Response, event: Event | None, now: datetime
+    ) -> tuple[Question, Response]:
         """Store an answer; returns the question with this answer counted, and the response.
 
         The answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
@@ -200,14 +196,14 @@ class AnswerWriter:
             if attempt:
                 question = self._question_now(question)
             check_open(question, now)
-            response = replace(submission.response, number=question.current_responses + 1)
+            response = replace(answer, number=question.current_responses + 1)
             if earlier := self._answer_under_other_hash(response):
                 raise AlreadyAnswered(earlier)
             after = with_answer(question, response.created_at)
             actions = [
                 count_action(self.questions.table, question, after),
                 self.responses.put_action(response),
-                *self._event_actions(submission.event, now),
+                *self._event_actions(event, now),
             ]
             try:
                 self.dynamodb.transact_write_items(TransactItems=actions)
@@ -216,11 +212,11 @@ class AnswerWriter:
             else:
                 return after, response
             if put_refusal.get("Code") == REFUSED:
-                raise AlreadyAnswered(self.responses.stored_response(put_refusal, response))
+                raise AlreadyAnswered(from_item(decode_item(put_refusal["Item"])))
             if event_refusals and event_refusals[0].get("Code") == REFUSED:
                 # The key is claimed: an earlier answer, which was lost since, has its event. So this answer
                 # is stored without one.
-                submission = replace(submission, event=None)
+                event = None
         raise Unprocessed(f"{self.questions.table}: an answer left unstored")
 
     def _answer_under_other_hash(self, response: Response) -> Response | None:

@@ -17,33 +17,24 @@ from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.response_store import AlreadyAnswered, AnswerWriter, ResponseStore
 from adapters.questions.user_stats_store import OTHERS, UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
-from ingest.questions.questions import Questions, refusal_error
+from ingest.questions.questions import Questions, answer_view, refusal_error
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import cursor_at, cursor_of, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
 from rules.days import DAY, is_stamp, stamp
 from rules.engagement.boards import with_ranks
-from rules.engagement.events import InputRefused
+from rules.engagement.events import Event, InputRefused
 from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
-from rules.questions.questions import Question, check_answer, check_open, shown_status
+from rules.questions.questions import check_answer, check_open, shown_status
 from rules.questions.responses import (
     Response,
-    Submission,
     event_of_answer,
     new_response,
     points_for,
     public_id,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """How many answers a minute are taken."""
-
-    own: RateLimit  # of each person who answers for themselves
-    relayed: RateLimit  # of each agent who relays answers, for all people together
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +48,9 @@ class Answers:
 
     questions: Questions
     writer: AnswerWriter
-    responses: ResponseStore
     fingerprints: Fingerprints
-    limits: AnswerLimits
+    own_limit: RateLimit  # answers a minute of each person who answers for themselves
+    relayed_limit: RateLimit  # of each agent who relays answers, for all people together
     books: BookStore
     zones: ZoneStore
 
@@ -71,9 +62,9 @@ class Answers:
         now = clock.now()
         person, user_id = self._person(body, caller)
         if user_id is None:
-            self.limits.relayed.check(caller.user_id, 1, now)
+            self.relayed_limit.check(caller.user_id, 1, now)
         else:
-            self.limits.own.check(user_id, 1, now)
+            self.own_limit.check(user_id, 1, now)
         question = self.questions.find_visible(identifier, caller)
         if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
             raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
@@ -82,25 +73,37 @@ class Answers:
             check_answer(question, body)
             books = self.books.books()
             response = new_response(question, body, person, books, now)
-            submission = self._submission(response, user_id, books)
-            question_after, stored = self.writer.store(question, submission, now)
+            event = self._event(response, user_id, books)
+            question_after, stored = self.writer.store(question, response, event, now)
         except AlreadyAnswered as already:
             raise _already_answered(already.response) from None
         except InputRefused as refused:
             # A closed question refuses a second answer, too. Its sender is told of the first one.
-            if refused.field == "question" and (earlier := self.responses.get(identifier, *person.all)):
+            if refused.field == "question" and (
+                earlier := self.writer.responses.get(identifier, *person.all)
+            ):
                 raise _already_answered(earlier) from None
             raise refusal_error(refused) from None
-        reasons = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
-        return _answer_receipt(question_after, stored, reasons, now)
+        return {
+            "question_id": question.question_id,
+            "response_id": public_id(*stored.key),
+            "number": stored.number,
+            "status": shown_status(question_after, now).value,
+            "current_responses": question_after.current_responses,
+            "points": stored.points,
+            "points_for": points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms),
+            "created_at": stored.created_at,
+            "activity_date": stored.activity_date.isoformat(),
+            "timezone": stored.zone,
+        }
 
-    def _submission(self, response: Response, user_id: str | None, books: Books) -> Submission:
-        """Return an answer with its event. The event alone names the user who answered."""
+    def _event(self, response: Response, user_id: str | None, books: Books) -> Event | None:
+        """Return the event of an answer. It alone names the user who answered."""
         if user_id is None:
-            return Submission(response, None)
+            return None
         zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
         key = self.fingerprints.answer_key(user_id, response.question_id)
-        return Submission(response, event_of_answer(response, user_id, key, zone, books))
+        return event_of_answer(response, user_id, key, zone, books)
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
         """Return the person's hashes, and their user_id; None if an agent relays the answer."""
@@ -115,26 +118,10 @@ def _already_answered(response: Response) -> ApiError:
     return ApiError(409, "already_answered", "this person has answered this question", details)
 
 
-def _answer_receipt(
-    question: Question, response: Response, reasons: Mapping[str, int], now: datetime
-) -> dict[str, Any]:
-    return {
-        "question_id": question.question_id,
-        "response_id": public_id(*response.key),
-        "number": response.number,
-        "status": shown_status(question, now).value,
-        "current_responses": question.current_responses,
-        "points": response.points,
-        "points_for": dict(reasons),
-        "created_at": response.created_at,
-        "activity_date": response.activity_date.isoformat(),
-        "timezone": response.zone,
-    }
-
-
 SPAN_DEFAULT = timedelta(days=30)
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
 ME = "me"
+OWN = ("question_id", "type", "category", "points", "activity_date")  # shown to the person who answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +152,8 @@ class OwnAnswers:
         cursor = None
         if len(rows) == limit:
             cursor = cursor_at(f"{rows[-1].created_at}#{rows[-1].question_id}")
-        return {"answers": [_own_answer_view(row) for row in rows], "cursor": cursor}
+        answers = [answer_view(row, *OWN) | {"timezone": row.zone} for row in rows]
+        return {"answers": answers, "cursor": cursor}
 
     def _hashes(self, user_id: str) -> set[str]:
         """Return all hashes that the person has had, also by retired keys."""
@@ -215,25 +203,6 @@ class AnswerStats:
             for rank, (person, points, answers) in zip(ranks, rows, strict=True)
         ]
         return {"entries": entries}
-
-
-def _own_answer_view(response: Response) -> dict[str, Any]:
-    """Return an answer as the person who gave it sees it. Absent values are left out."""
-    view = {
-        "question_id": response.question_id,
-        "response_id": public_id(*response.key),
-        "type": response.type.value,
-        "category": response.category,
-        "selected_option": response.selected_option,
-        "answer": response.answer,
-        "confidence": response.confidence,
-        "response_time_ms": response.response_time_ms,
-        "points": response.points,
-        "created_at": response.created_at,
-        "activity_date": response.activity_date.isoformat(),
-        "timezone": response.zone,
-    }
-    return {name: value for name, value in view.items() if value is not None}
 
 
 def _position_of(cursor: str | None) -> tuple[str, str] | None:

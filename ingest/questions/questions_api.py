@@ -20,7 +20,7 @@ from adapters.questions.response_store import AnswerWriter, ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
+from ingest.questions.answers import Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,
@@ -85,15 +85,12 @@ def _parts() -> _Parts:
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
-    answer_limits = AnswerLimits(
-        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
-        relayed=RateLimit(
-            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
-        ),
-    )
+    limit = config.rate_limit_per_minute
+    own = RateLimit(counters, "answers", limit, step=CHEAP_STEP, redis=redis)
+    relayed = RateLimit(counters, "relayed answers", limit, step=CHEAP_STEP, redis=redis)
     return _Parts(
         questions,
-        Answers(questions, writer, responses, fingerprints, answer_limits, books, zones),
+        Answers(questions, writer, fingerprints, own, relayed, books, zones),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),

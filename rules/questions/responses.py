@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -40,31 +40,20 @@ def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int
     return earned
 
 
-def first_instant_of(day: date) -> datetime:
-    """Return the first instant at which it is this date anywhere: 10:00 UTC of the date before."""
-    return datetime.combine(day, time(), UTC) - GREATEST_OFFSET
-
-
 def day_points_max(books: Books, day: date) -> int:
     """Return the most points that a person's answers of a date earn.
 
-    It is the cap of the version that was in force when the date began, and that was published at least a
-    minute before. A version that is published later does not change it, even if it takes effect in the past.
-    So once the date has begun, every process returns the same.
+    It is the cap of the version that was in force when the date began anywhere (10:00 UTC of the date
+    before), and that was published at least a minute before. A version that is published later does not
+    change it, even if it takes effect in the past. So once the date has begun, every process returns the
+    same.
     """
-    begin = first_instant_of(day)
+    begin = datetime.combine(day, time(), UTC) - GREATEST_OFFSET
     return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
 
 
 # The attributes that a stored response may lack.
-_OPTIONAL = (
-    "selected_option",
-    "answer",
-    "answer_characters",
-    "confidence",
-    "response_time_ms",
-    "timezone",
-)
+OPTIONAL = ("selected_option", "answer", "answer_characters", "confidence", "response_time_ms", "timezone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +117,7 @@ def new_response(
         day, zone_name = date_of(Moment(now, None), own_zone, None)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
-    confidence, response_time_ms = body.get("confidence"), body.get("response_time_ms")
+    earned = points_for(books.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
     return Response(
         question_id=question.question_id,
         fingerprint_hash=person.own,
@@ -136,44 +125,25 @@ def new_response(
         type=question.type,
         category=question.category,
         number=0,
-        points=sum(points_for(books.at(now).book.answers, confidence, response_time_ms).values()),
+        points=sum(earned.values()),
+        day_points_max=day_points_max(books, day),
         created_at=stamp(now),
         activity_date=day,
         zone=zone_name,
         is_signed_in=person.is_signed_in,
-        selected_option=body.get("selected_option"),
-        answer=body.get("answer"),
-        confidence=confidence,
-        response_time_ms=response_time_ms,
         timezone=own_zone,
         older_hashes=person.older,
         upcoming_hashes=person.upcoming,
-        day_points_max=day_points_max(books, day),
+        **{name: body.get(name) for name in ("selected_option", "answer", "confidence", "response_time_ms")},
     )
 
 
 def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
-    return {
-        "question_id": response.question_id,
+    return asdict(response) | {
         "response_id": response.fingerprint_hash,
-        "fingerprint_hash": response.fingerprint_hash,
-        "agent_id": response.agent_id,
-        "is_signed_in": response.is_signed_in,
         "type": response.type.value,
-        "selected_option": response.selected_option,
-        "answer": response.answer,
-        "answer_characters": response.answer_characters,
-        "confidence": response.confidence,
-        "response_time_ms": response.response_time_ms,
-        "category": response.category,
-        "number": response.number,
-        "points": response.points,
-        "day_points_max": response.day_points_max,
-        "created_at": response.created_at,
         "activity_date": response.activity_date.isoformat(),
-        "zone": response.zone,
-        "timezone": response.timezone,
         "older_hashes": response.older_hashes or None,
         "upcoming_hashes": response.upcoming_hashes or None,
     }
@@ -197,7 +167,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             is_signed_in=_flag(item, "is_signed_in"),
             older_hashes=_hashes(item, "older_hashes"),
             upcoming_hashes=_hashes(item, "upcoming_hashes"),
-            **{name: item.get(name) for name in _OPTIONAL},
+            **{name: item.get(name) for name in OPTIONAL},
         )
         unstamp(response.created_at)
         zone(response.zone)
@@ -226,14 +196,6 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 EVENT_TYPE = "QUESTION_ANSWERED"
 SOURCE = "questions"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What is stored of an answer."""
-
-    response: Response
-    event: Event | None  # None: the person is not signed in, or the book has no such type
 
 
 def event_of_answer(

