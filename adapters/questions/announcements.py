@@ -19,7 +19,6 @@ from adapters.questions.subscription_store import (
     Action,
     SubscriptionStore,
     claim_key,
-    delete_action,
     marker_keys,
     subscription_from,
     unchanged_condition,
@@ -181,12 +180,8 @@ class Announcements:
     def release(self, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
         subscription = claim.subscription
-        delete_claim = delete_action(self.store.table, claim.item_key)
-        notes = self._note_actions(subscription, _notified_at(claim), subscription.last_notified_at)
-        # If another announcement has moved last_notified_at since, it is not moved back. Only the claim is
-        # deleted.
-        if not self.store.transact([delete_claim, *notes]):
-            self.store.transact([delete_claim])
+        before, after = _notified_at(claim), subscription.last_notified_at
+        self.claims.undo(claim, self._note_actions(subscription, before, after))
 
     def _note_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
         """Return the actions that move last_notified_at of a subscription and of its markers.

@@ -79,7 +79,7 @@ def read_index(store: SubscriptionStore, partition: str, until: str) -> Iterator
 
 
 class MessageClaims:
-    """Writes claims: opens them, stores their outcomes, and gives up those whose senders have died."""
+    """Opens claims, stores their outcomes, undoes them, and gives up those whose senders have died."""
 
     def __init__(self, store: SubscriptionStore) -> None:
         self.store = store
@@ -104,10 +104,7 @@ class MessageClaims:
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
-        """Store the outcome of a claimed message.
-
-        endpoint_arn: the endpoint that it went to, if the subscription did not have it.
-        """
+        """Store a message's outcome, and the endpoint that it went to if the subscription did not have it."""
         values = encode_item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
         settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
@@ -115,6 +112,16 @@ class MessageClaims:
             return
         # There is no new endpoint; or the person has registered again since. Then the next message makes one.
         self.store.transact([settle])
+
+    def undo(self, claim: MessageClaim, notes: Sequence[Action]) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again.
+
+        notes: the actions that undo those of `open`. If the condition of one fails, the person has changed
+        the subscription since, and the claim alone is deleted.
+        """
+        delete_claim = delete_action(self.store.table, claim.item_key)
+        if not self.store.transact([delete_claim, *notes]):
+            self.store.transact([delete_claim])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
         """Return the action that stores a subscription's endpoint, unless the person has changed it."""
@@ -127,10 +134,9 @@ class MessageClaims:
     def stale_keys(self, now: datetime) -> list[str]:
         """Return the keys of open claims whose sender must have died."""
         until = stamp(now - UNCONFIRMED_AFTER)
-        keys: list[str] = []
-        for partition in SENDING_PARTITIONS:
-            keys += [item[KEY] for item in read_index(self.store, partition, until)]
-        return keys
+        return [
+            item[KEY] for partition in SENDING_PARTITIONS for item in read_index(self.store, partition, until)
+        ]
 
     def give_up(self, item_key: str) -> bool:
         """Mark a claim as unconfirmed. False: it has an outcome by now, so it is not marked."""
@@ -184,14 +190,11 @@ class ReminderStore:
 
     def release(self, reminder: DueReminder, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        delete_claim = delete_action(self.store.table, claim.item_key)
         condition, values = f"attribute_not_exists({KEY})", None
         if reminder.next_due:
             condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
         marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
-        # If the person has registered again since, the new marker stays. Only the claim is deleted.
-        if not self.store.transact([delete_claim, put_action(self.store.table, marker, condition, values)]):
-            self.store.transact([delete_claim])
+        self.claims.undo(claim, [put_action(self.store.table, marker, condition, values)])
 
     def _next_action(self, reminder: DueReminder) -> Action:
         """Return the action that moves the marker to the next reminder, if it is still at this one."""

@@ -14,7 +14,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerSemaphore
-from adapters.questions.question_store import QuestionLists, QuestionStore
+from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
 from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
@@ -122,8 +122,7 @@ handler = app.handler
 def _parts() -> Polls:
     config, dynamodb = settings.read_settings(PollsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table)
-    questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
+    questions = Questions(QuestionStore(dynamodb, config.questions_table))
     return Polls(
         questions, responses, OwnerSemaphore(dynamodb, config.limits_table, POLLS_MAX, LEASE_SECONDS)
     )

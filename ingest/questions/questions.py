@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.limits import OwnerQuota, QuotaSlot
-from adapters.questions.question_store import ListPosition, QuestionLists, QuestionPage, QuestionStore
+from adapters.questions.question_store import ListPosition, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
@@ -69,7 +69,6 @@ class Questions:
     """Reads questions."""
 
     store: QuestionStore
-    lists: QuestionLists
 
     def find_visible(self, identifier: str, caller: Caller) -> Question:
         """Return a question; raises 404 if there is none, or it is not for the caller."""
@@ -96,7 +95,7 @@ class Questions:
                 and is_listed(shown_status(question, now), status)
             )
 
-        page = self.lists.of_status(status, _position(query), _limit(query), matches)
+        page = self.store.of_status(status, _position(query), _limit(query), matches)
         return _page_view(page, now)
 
     def page_of_agent(
@@ -110,7 +109,7 @@ class Questions:
         def matches(question: Question) -> bool:
             return status is None or is_listed(shown_status(question, now), status)
 
-        return _page_view(self.lists.of_agent(agent_id, _position(query), _limit(query), matches), now)
+        return _page_view(self.store.of_agent(agent_id, _position(query), _limit(query), matches), now)
 
 
 def _is_visible(question: Question, caller: Caller) -> bool:

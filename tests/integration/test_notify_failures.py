@@ -154,7 +154,6 @@ def test_the_handler_keeps_poison_and_goes_on(
     }
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     client.cache_clear()
     fan_out._parts.cache_clear()
     notify._parts.cache_clear()
