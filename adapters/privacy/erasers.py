@@ -215,10 +215,7 @@ class LeadErasureStarter:
         return begin_erasure(self.jobs, self.tombstones, subject, person, now)
 
     def _lead(
-        self,
-        organization: str,
-        leaves: tuple[str, ...] = (),
-        identities: tuple[tuple[str, str], ...] = (),
+        self, organization: str, leaves: tuple[str, ...] = (), identities: tuple[tuple[str, str], ...] = ()
     ) -> Person:
         """Return the stored lead of these leaves and identities. It needs no digest for that."""
         return self.identities.person(

@@ -34,10 +34,7 @@ from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
 
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
-RATES = (
-    *("events", "commands", "reads", "subscriptions"),
-    *("answers", "relayed answers", "questions"),
-)
+RATES = (*("events", "commands", "reads", "subscriptions"), *("answers", "relayed answers", "questions"))
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"  # in the keys of the boards' parts with the best rows

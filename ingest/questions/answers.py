@@ -28,13 +28,7 @@ from rules.engagement.events import Event, InputRefused
 from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
 from rules.questions.questions import check_answer, check_open, shown_status
-from rules.questions.responses import (
-    Response,
-    event_of_answer,
-    new_response,
-    points_for,
-    public_id,
-)
+from rules.questions.responses import Response, event_of_answer, new_response, points_for, public_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,10 +189,7 @@ def with_store_done(erasure: Erasure, store: str) -> Erasure:
 
 
 def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure | None:
-    """Return an erasure at the beginning of its next sweep, or None if no sweep is needed.
-
-    settles: after so long, all writers know the tombstone.
-    """
+    """Return an erasure at its next sweep; None: it needs none. settles: then all know the tombstone."""
     if erasure.sweep >= SWEEPS_MIN and not erasure.found_now:
         return None
     # Every sweep but the first begins when all writers know the tombstone.
@@ -209,10 +206,7 @@ def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
 
 
 def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
-    """Return an erasure whose online stores are done. The next night goes on with it.
-
-    Of the names it keeps only those that the lake has for the person.
-    """
+    """Return an erasure whose online stores are done, for the next night. It keeps the lake's names alone."""
     for_lake = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
     return replace(erasure, salt=salt, waits_until="", found_now=0, known=for_lake)
 
@@ -228,15 +222,12 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     """Return an erasure after a night's pass over lake and warehouse. Noting it again changes nothing.
 
     found: store -> how many items the pass found. settles: after so long, nothing from before the erasure is
-    on its way to the lake. began: when the pass began; one that began earlier is not the last one. left: how
-    many items it found and left to a later pass, which then counts them; such a pass is not the last one,
-    either.
+    on its way to the lake, so a pass that began earlier is not the last one. left: how many items it left to
+    a later pass, which then counts them.
     """
     if erasure.last_run == run_id:
         return erasure
-    counts = dict(erasure.found)
-    for store, number in found.items():
-        counts[store] = counts.get(store, 0) + number
+    counts = {store: erasure.found.get(store, 0) + number for store, number in found.items()}
     settled = unstamp(erasure.started_at) + settles
     passes = erasure.passes + 1 if began >= settled else min(erasure.passes + 1, PASSES_MIN - 1)
     later = "" if began >= settled else stamp(settled)
@@ -244,7 +235,7 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
         erasure,
         passes=passes,
         last_run=run_id,
-        found=counts,
+        found={**erasure.found, **counts},
         found_now=sum(found.values()) + left,
         waits_until=later,
     )
@@ -264,13 +255,9 @@ def lead_of(erasure: Erasure) -> Person:
 
 def with_lead(erasure: Erasure, person: Person) -> Erasure:
     """Return an erasure that knows a lead with these leaves and identities."""
-    names = {
-        **erasure.known,
-        LEADS: person.leads,
-        "channels": tuple(channel for channel, _ in person.identities),
-        "names": tuple(name for _, name in person.identities),
-    }
-    return replace(erasure, organization=person.organization, known=names)
+    channels, names = (tuple(identity[part] for identity in person.identities) for part in (0, 1))
+    known = {**erasure.known, LEADS: person.leads, "channels": channels, "names": names}
+    return replace(erasure, organization=person.organization, known=known)
 
 
 ALGORITHM = "HMAC-SHA256"
@@ -279,10 +266,7 @@ SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
-    """Return what the certificate says, unsigned. It names nobody.
-
-    stores: for each what was found, and removed or made anonymous; by the last look nothing was left.
-    """
+    """Return what the certificate says, unsigned: what each store had, and that nothing was left."""
     return {
         "certificate": "streakline erasure",
         "format": 2,

@@ -19,16 +19,7 @@ from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire
 from rules.questions.questions import QuestionStatus
 from tests.support.engine import Engine
-from tests.support.questions_stack import (
-    accept,
-    answer,
-    as_agent,
-    ask,
-    call,
-    prepared,
-    requests,
-    set_clock,
-)
+from tests.support.questions_stack import accept, answer, as_agent, ask, call, prepared, requests, set_clock
 from tests.support.subscribers import Counting
 
 

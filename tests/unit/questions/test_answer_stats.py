@@ -248,8 +248,7 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days_later", "shows", "status"),
-    [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")],
+    ("days_later", "shows", "status"), [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")]
 )
 def test_a_streak_shows_0_once_a_day_was_missed(days_later: int, shows: int, status: str) -> None:
     stats = fold_responses([answer(day, day) for day in range(3)])

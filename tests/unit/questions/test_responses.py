@@ -54,11 +54,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
     made = new_response(question, body, PersonHashes("hash", is_signed_in=is_signed_in), BOOKS, now)
     for name in ("answer", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
-    assert (made.key, made.is_signed_in, made.type) == (
-        (question.question_id, "hash"),
-        is_signed_in,
-        kind,
-    )
+    assert (made.key, made.is_signed_in, made.type) == ((question.question_id, "hash"), is_signed_in, kind)
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
     assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
     earned = points_for(BOOKS.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
