@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.questions.response_store import COUNTED, ResponseStore
-from adapters.questions.stats_attributes import stats_from
-from adapters.questions.user_stats_store import UserStatsStore
+from adapters.questions.user_stats_store import UserStatsStore, stats_from
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.reconcile.stats_rows import AnswersLake

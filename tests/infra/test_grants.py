@@ -55,4 +55,4 @@ def test_a_client_is_found_in_code() -> None:
 
 
 def test_a_client_of_a_module_that_a_handler_imports_is_found() -> None:
-    assert services_of("ingest.questions.questions_api")["sns"] == "ingest.questions.subscriptions"
+    assert services_of("processors.publisher")["sqs"] == "processors.batches"
