@@ -22,8 +22,7 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
-from ingest.leads.hooks import HookAuthenticator, HookRequest, hook_request, origin_of
-from ingest.leads.known_hooks import KnownHooks
+from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_request, origin_of
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
@@ -81,8 +80,8 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    authenticator = _parts().authenticator
-    hook, source_format, delivery = authenticator.authenticate_webhook(organization, source, request, now)
+    authenticator, name = _parts().authenticator, (organization, source)
+    hook, source_format, delivery = authenticator.authenticate_webhook(name, request, now)
     context_fields = {
         "topic": request.headers.get(source_format.topic_header, "")[:128],
         "delivery_id": delivery.delivery_id[:256],
@@ -97,8 +96,7 @@ def post_hook(organization: str, source: str) -> Answer:
 @app.route(f"GET {HOOK}", answer={"type": "string", "contentMediaType": "text/plain"}, is_open=True)
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
-    request = hook_request(app.event)
-    answer = _parts().authenticator.answer_challenge(organization, source, request, app.query, clock.now())
+    answer = _parts().authenticator.answer_challenge((organization, source), app.query, clock.now())
     return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 
@@ -106,7 +104,7 @@ def get_hook(organization: str, source: str) -> Response[str]:
 def options_hook(organization: str, source: str) -> Response[str]:
     """Let a page of an allowed origin send a form as JSON."""
     request = hook_request(app.event)
-    _parts().authenticator.authenticate_form(organization, source, request)
+    _parts().authenticator.authenticate_form((organization, source), request)
     return Response(
         204, headers=_cors(request.headers) | CORS | SECURITY_HEADERS | {"Access-Control-Max-Age": "600"}
     )
@@ -152,7 +150,7 @@ def _queue_payload(
 
 
 def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, source = _parts().authenticator.authenticate_form(organization, source_name, request)
+    hook, source = _parts().authenticator.authenticate_form((organization, source_name), request)
     try:
         return _queue_form(hook, source, request, now)
     except ApiError as refused:

@@ -3,7 +3,7 @@
 A hook is the door of one organization for one source. A source names its `Signature`, by which a request is
 read and checked here. A signature is made over the raw body: JSON that was parsed and written again has other
 bytes. Some vendors sign a timestamp or the delivery's id along with it. HMAC is checked here. ECDSA needs a
-library, so adapters/leads/ecdsa.py checks it.
+library, so ingest/leads/hooks.py checks it.
 """
 
 import base64

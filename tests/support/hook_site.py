@@ -12,8 +12,7 @@ from adapters.leads.hook_store import FormCounts, HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import hooks_api, sources
-from ingest.leads.hooks import HookAuthenticator
-from ingest.leads.known_hooks import KnownHooks
+from ingest.leads.hooks import HookAuthenticator, KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import api
 from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.leads.ecdsa import BadPublicKey, ecdsa_check, new_key_pair, public_key
 from ingest.leads import sources
+from ingest.leads.hooks import ecdsa_check, new_key_pair, public_key
 from rules.leads.hooks import (
     AGE_SECONDS_MAX,
     SIGNATURES_MAX,
@@ -211,7 +211,7 @@ def test_headers_by_svix_s_names_are_twins_of_the_standard_s_all_of_them_or_none
 
 @pytest.mark.parametrize("text", ["", "???", "AAAA", base64.b64encode(b"0" * 91).decode()])
 def test_what_is_no_public_key_is_refused(text: str) -> None:
-    with pytest.raises(BadPublicKey):
+    with pytest.raises(ValueError):
         public_key(text)
-    with pytest.raises(BadPublicKey):
+    with pytest.raises(ValueError):
         public_key(new_key_pair()[0])
