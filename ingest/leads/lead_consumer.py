@@ -6,7 +6,7 @@ is idempotent, so if any step fails, the whole message comes again. Poison is ke
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -21,12 +21,11 @@ from adapters.leads.identity_store import (
     LeadEventKey,
     Resolution,
 )
-from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
+from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
-from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform import aws
-from adapters.platform.aws import client
+from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
@@ -47,12 +46,12 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.leads.order_intake import OrderIntake
-from ingest.leads.payloads import DecodedEvent, ErasurePart, PayloadPart
+from ingest.leads.readers import DecodedEvent, ErasurePart, OrderPart, PayloadPart, amount_in
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
-from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
+from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
+from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 from rules.privacy.tombstones import identity_subject, lead_subject
 
 CONSUMER = "leads"
@@ -61,6 +60,7 @@ REASONS_MAX = 10  # reasons of one message that are kept
 STEP_SECONDS_MAX = 65
 # Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
+ORDER_ATTEMPTS_MAX = 12
 logger = Logger(service="leads")
 
 
@@ -227,6 +227,104 @@ class LeadConsumer:
         except CannotRepair as reason:
             raise PoisonMessage(str(reason)) from None
         self._announce(changes, now)
+
+
+class OrderContended(RuntimeError):
+    """Other writers were first in every attempt. The message comes again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderIntake:
+    """Joins the states of orders in webhooks to the stored ones."""
+
+    orders: OrderStore
+    payloads: LeadPayloads  # stores large webhooks
+
+    def store(
+        self, event: DecodedEvent, part: PayloadPart, envelope: Envelope, resolve: Callable[[], Resolution]
+    ) -> StoreOutcome:
+        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
+
+        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
+        If no webhook of the order has named a lead yet, the state is stored without events. resolve: finds
+        the lead of this webhook; called at most once. Raises OrderContended.
+        """
+        order, digest, source = order_of(event), part_digest(part), envelope.context.source
+        for _ in pauses(ORDER_ATTEMPTS_MAX):
+            stored = self.orders.read(source, order.order_id)
+            if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
+                return outcome
+            before = stored.state if stored else OrderState()
+            after = join_orders(before, order.state)
+            # An order without a lead has no stored events yet. So all of its state is a change.
+            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            if stored and after == before and not changes:
+                return StoreOutcome.DUPLICATE
+            record = stored or OrderRecord(source, order.order_id, after, digest)
+            if order.state.placed and after.placed == order.state.placed:
+                record = replace(record, body_hash=digest)
+            if not record.leaf and not event.identities:
+                changes = []
+            elif changes and not record.leaf:
+                lead = resolve()
+                record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
+            record, events = _count_changes(replace(record, state=after), event, envelope, changes)
+            if events:  # the webhook is stored once, as the raw payload of the first event
+                events[0] = self.payloads.with_raw(events[0], part.payload, digest)
+            if self.orders.put(record, stored, events):
+                return StoreOutcome.STORED
+        raise OrderContended(f"order {order.order_id} of {source}")
+
+
+def order_of(event: DecodedEvent) -> OrderPart:
+    """Return the order part of an event; raises ValueError for an event without one."""
+    if event.order is None:
+        raise ValueError(f"{event.external_event_id} is about no order")
+    return event.order
+
+
+def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
+    """Return the outcome for a webhook that changes nothing; None: it may change something."""
+    state = order_of(event).state
+    placings = (record.state.placed, state.placed)
+    have_no_version = all(placed and not placed.version for placed in placings)
+    if have_no_version and record.body_hash != digest:
+        return StoreOutcome.CONFLICT
+    if contradicts(record.state, state):
+        return StoreOutcome.CONFLICT
+    names_lead = bool(event.identities) and not record.leaf
+    is_known = join_orders(record.state, state) == record.state
+    return StoreOutcome.DUPLICATE if is_known and not names_lead else None
+
+
+def _count_changes(
+    record: OrderRecord, event: DecodedEvent, envelope: Envelope, changes: list[OrderChange]
+) -> tuple[OrderRecord, list[LeadEvent]]:
+    """Return (record, events): the events that report the changes, and the record with them counted.
+
+    The events' ids are `order:7`, then `order:7/2`.
+    """
+    event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
+    for change in changes:
+        number = event_counts[change.key] = event_counts.get(change.key, 0) + 1
+        base_id = f"order:{order.order_id}" if change.key == ORDER else change.key
+        decoded = replace(
+            event,
+            external_event_id=base_id if number == 1 else f"{base_id}/{number}",
+            event_type=change.event_type,
+            occurred_at=change.at,
+            payload=_payload(change, order, envelope),
+        )
+        events.append(stored_event(decoded, envelope, record.leaf, record.root_id))
+    return replace(record, event_counts=event_counts), events
+
+
+def _payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
+    amount = amount_in(change.currency, change.amount_minor, envelope.context)
+    payload: dict[str, object] = {"order_id": order.order_id, **amount}
+    if change.event_type == PURCHASE_COMPLETED and order.products:
+        payload["products"] = list(order.products)
+    return payload
 
 
 def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:

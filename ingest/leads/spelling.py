@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 from adapters.settings.choices import region_of
 from ingest.web.caller import invalid_field
-from rules.leads.identity import CHANNELS, RANKS, Identity
-from rules.leads.worthless import is_worthless
+from rules.leads.identity import CHANNELS, RANKS, Identity, is_worthless
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber

@@ -20,12 +20,9 @@ from typing import Any
 
 from adapters import settings
 from adapters.leads.counted_events import CountedEvents
-from adapters.leads.feature_repair import FeatureRepair
 from adapters.leads.feature_requests import rebuild_of, refresh_of
-from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
-from adapters.leads.group_memory import GroupMemory
-from adapters.leads.groups import Topology
-from adapters.leads.memory_store import LeadContended, MemoryStore
+from adapters.leads.feature_store import FeatureItemChanged, FeatureRepair, FeatureStore, Topology
+from adapters.leads.memory_store import GroupMemory, LeadContended, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses

@@ -2,7 +2,7 @@
 
 Each function takes the item that was read and returns the change to write. processors/leads/features.py reads
 the item, and writes the change on condition that the item still is what was read. grace_days: the
-deployment's (rules.leads.feature_values.evaluate_features).
+deployment's (rules.leads.feature_items.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,9 +16,10 @@ from rules.leads.feature_items import (
     DIGEST,
     Change,
     FeatureItem,
+    compute_features,
     latest_instant,
+    listing_date,
 )
-from rules.leads.feature_values import compute_features, listing_date
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, ShownValue
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -30,11 +31,14 @@ from rules.leads.series import (
     State,
     add_contribution,
     build_state,
+    decode_series,
     drop_old_dates,
+    encode_contacts,
+    encode_series,
+    sums_of,
     unite_series,
     unnoted_marks,
 )
-from rules.leads.series_text import decode_series, encode_contacts, encode_series, sums_of
 
 ALL = frozenset(Input)
 AHEAD_MAX = timedelta(days=1)  # an item's instant that is further ahead of the clock is wrong

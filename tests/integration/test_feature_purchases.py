@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rules.leads.feature_values import evaluate_features
+from rules.leads.feature_items import evaluate_features
 from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY_SERIES, EMPTY_STATE, Contribution, Series, add_contribution, mark_of
 from tests.support.effort import effort

@@ -4,9 +4,8 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.leads.identity_store import IdentityCache
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_event_store import LeadEventStore, OrderStore
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.leads.order_store import OrderStore
 from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all
 from ingest.leads import sources

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.leads.identity_store import IdentityCache, IdentityStore
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_event_store import LeadEventStore, OrderStore
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, SourceQueue

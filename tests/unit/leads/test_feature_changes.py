@@ -11,8 +11,7 @@ from rules.leads.feature_changes import ALL, change_from_events, change_with_lea
 from rules.leads.feature_items import latest_instant
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import MARKS_MAX, Mark, contributions, drop_old_dates
-from rules.leads.series_text import decode_series, encode_series
+from rules.leads.series import MARKS_MAX, Mark, contributions, decode_series, drop_old_dates, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import (
     START,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.leads.identity import PROVEN_ELSEWHERE, Identity
-from rules.leads.identity_claims import LEADS_PER_CLAIM
+from rules.leads.identity_plan import LEADS_PER_CLAIM
 from tests.support.identities import C1, C2, D1, E1, E2, K1, P1, P2, after, check, properties
 from tests.support.identity_model import World
 

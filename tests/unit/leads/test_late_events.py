@@ -18,10 +18,11 @@ from rules.leads.series import (
     add_contribution,
     build_state,
     contributions,
+    decode_series,
     drop_old_dates,
+    encode_series,
     unnoted_marks,
 )
-from rules.leads.series_text import decode_series, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import (
     START,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.leads import sources
 from ingest.leads.lead_accept import Envelope, open_payload, part_digest, read_envelope, stored_event
-from ingest.leads.payloads import DecodeContext
+from ingest.leads.readers import DecodeContext
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, from_item, to_item
 from tests.support.examples import examples
@@ -129,7 +129,7 @@ def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
 
 
 NEW_SOURCE = """
-from ingest.leads.payloads import DecodedEvent
+from ingest.leads.readers import DecodedEvent
 from ingest.leads.readers import moment, text_id
 from ingest.leads.readers import identities
 

@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_values import evaluate_features, listing_date, rounded_mean
+from rules.leads.feature_items import evaluate_features, listing_date, rounded_mean
 from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown_value
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, build_state, contributions
-from rules.leads.series_text import decode_series, encode_series
+from rules.leads.series import (
+    EMPTY_STATE,
+    SERIES_INPUTS,
+    build_state,
+    contributions,
+    decode_series,
+    encode_series,
+)
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, histories, lead_event
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.leads.payloads import DecodeError
-from ingest.leads.readers import decimal, minor_units, products
+from ingest.leads.readers import DecodeError, decimal, minor_units, products
 from tests.support.examples import examples
 from tests.support.webhooks import (
     ORDER,

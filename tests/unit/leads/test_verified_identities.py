@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ingest.leads.payloads import DecodeError
+from ingest.leads.readers import DecodeError
 from rules.leads.identity import Identity, in_order
 from tests.support.webhooks import FORM, GENERIC, MAIL, ORDER, decode, text, whatsapp
 
