@@ -1,10 +1,9 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-FeatureStore reads and writes items. Topology moves leads between roots. FeatureRepair replaces damaged items.
+Topology moves leads between roots.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeGuard
 from zlib import crc32
@@ -87,7 +86,7 @@ class FeatureStore:
         """Write a change in one UpdateItem; raises FeatureItemChanged if the item is not what was read."""
         sets, removes = _map_changes(before, change)
         sets["computed_at"] = change.computed_at
-        if not before.version and before.group_changes:  # FeatureRepair's stand-in for an item that was lost
+        if not before.version and before.group_changes:  # of an item that was lost
             sets["regrouped"] = before.group_changes
         if before.pending:
             removes.append("pending")
@@ -103,6 +102,41 @@ class FeatureStore:
             self._dynamodb.exceptions.TransactionConflictException,
         ):
             raise FeatureItemChanged(before.lead_organization_id) from None
+
+    def readable(self, leads: Iterable[str], ignores_stored: bool = False) -> dict[str, FeatureItem]:
+        """Return items by lead that a rebuild can start from; replaces the damaged ones in the table.
+
+        A damaged item keeps its group's attributes if they can be read. All else is removed from it, because
+        it follows from events. ignores_stored: every root's item counts as damaged. A lead without an item
+        gets one that is not stored. An item that another writer changes meanwhile is left out.
+        """
+        ids = list(dict.fromkeys(leads))
+        stored = self.stored(ids)
+        items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
+        for lead, item in stored.items():
+            if is_readable(item) and not (ignores_stored and "merged_into" not in item):
+                items[lead] = feature_item_from(item)
+            elif (salvaged := self._put_salvaged(item)) is not None:
+                items[lead] = salvaged
+        return items
+
+    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
+        """Replace an item by its readable attributes, and return it; None: another writer was first."""
+        salvaged = salvaged_item(stored)
+        if "pending" in salvaged:  # a damaged list may have any ids: only leaves that name this root stay
+            lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
+            salvaged["pending"] = encode_value(sorted(self.members(lead, pending) - {lead}))
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
+        if "version" in stored:
+            condition = {
+                "ConditionExpression": "version = :read",
+                "ExpressionAttributeValues": {":read": stored["version"]},
+            }
+        try:
+            self._dynamodb.put_item(TableName=self._table, Item=salvaged, **condition)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return feature_item_from(salvaged)
 
 
 class ActiveLeads:
@@ -221,53 +255,6 @@ VERSION_MAX = 2**62
 MAPS = ("features", "as_of", "inputs")
 # The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
 CHANGES_UNKNOWN = 1
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureRepair:
-    """Gives a rebuild items that it can start from.
-
-    A damaged item keeps its group's attributes if they can be read. All else is removed from it, because it
-    follows from events.
-    """
-
-    dynamodb: Any
-    table: str
-    store: FeatureStore  # of the same table
-
-    def readable(self, leads: Iterable[str], ignores_stored: bool = False) -> dict[str, FeatureItem]:
-        """Return the leads' items by lead, strongly consistent; replaces the damaged ones in the table.
-
-        ignores_stored: every root's item counts as damaged. A lead without an item gets one that is not
-        stored. An item that another writer changes meanwhile is left out.
-        """
-        ids = list(dict.fromkeys(leads))
-        stored = self.store.stored(ids)
-        items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
-        for lead, item in stored.items():
-            if is_readable(item) and not (ignores_stored and "merged_into" not in item):
-                items[lead] = feature_item_from(item)
-            elif (salvaged := self._put_salvaged(item)) is not None:
-                items[lead] = salvaged
-        return items
-
-    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
-        """Replace an item by its readable attributes, and return it; None: another writer was first."""
-        salvaged = salvaged_item(stored)
-        if "pending" in salvaged:  # a damaged list may have any ids: only leaves that name this root stay
-            lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
-            salvaged["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
-        if "version" in stored:
-            condition = {
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": {":read": stored["version"]},
-            }
-        try:
-            self.dynamodb.put_item(TableName=self.table, Item=salvaged, **condition)
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return None
-        return feature_item_from(salvaged)
 
 
 def is_readable(stored: Item) -> bool:

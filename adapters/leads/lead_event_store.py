@@ -5,29 +5,25 @@ Orders are in that table, too.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
-REMEMBERED_MAX = 10_000  # leads whose organization a process remembers
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
 # key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
-LEAVES_AT_ONCE = 16  # a client has this many connections
-ReadLeaf = Callable[[str, "EventPage"], Iterator[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,6 @@ class LeadEventStore:
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
         """claims_table: only put_new and claimed need it."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
-        self._organizations: dict[str, str] = {}
 
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
         """Store an event and its claim in one request, unless its external id has been claimed.
@@ -115,38 +110,30 @@ class LeadEventStore:
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
     def organization_of(self, leaf: str) -> str | None:
-        """Return the organization that a leaf's events are of; None if the leaf has no event.
-
-        The process remembers it, because it never changes.
-        """
-        if leaf not in self._organizations:
-            page = self._dynamodb.query(
-                TableName=self._table,
-                KeyConditionExpression="lead_organization_id = :leaf",
-                ExpressionAttributeValues={":leaf": {"S": leaf}},
-                ProjectionExpression="organization_id",
-                ConsistentRead=True,
-                Limit=1,
-            )
-            if not page["Items"]:
-                return None
-            if len(self._organizations) >= REMEMBERED_MAX:
-                self._organizations.clear()
-            self._organizations[leaf] = str(page["Items"][0]["organization_id"]["S"])
-        return self._organizations[leaf]
+        """Return the organization that a leaf's events are of; None if the leaf has no event."""
+        page = self._dynamodb.query(
+            TableName=self._table,
+            KeyConditionExpression="lead_organization_id = :leaf",
+            ExpressionAttributeValues={":leaf": {"S": leaf}},
+            ProjectionExpression="organization_id",
+            ConsistentRead=True,
+            Limit=1,
+        )
+        return str(page["Items"][0]["organization_id"]["S"]) if page["Items"] else None
 
     def newest(self, leaves: Iterable[str], page: EventPage) -> list[dict[str, Any]]:
         """Return events of lead organizations, newest first over all of them, as table attributes.
 
-        It makes a query for each leaf. Of the first few leaves it reads at most `limit` + 1 events each, and
-        of the others only events that are newer than the page so far. For events of one type it reads keys
+        It makes a query for each leaf, of at most `limit` + 1 events. For events of one type it reads keys
         from an index in the same way, and then the items. The index follows the table, so an event may be
         missing for a moment after it was stored.
         """
+        read = self._keys_of_type if page.event_type else self._events_of_leaf
+        rows = [row for leaf in leaves for row in islice(read(leaf, page), page.limit)]
+        newest = heapq.nlargest(page.limit, rows, key=itemgetter(SORT_KEY))
         if not page.event_type:
-            return _newest(leaves, self._events_of_leaf, page)
-        keys = _newest(leaves, self._keys_of_type, page)
-        return sorted(self.rows_of_keys(keys), key=itemgetter(SORT_KEY), reverse=True)
+            return newest
+        return sorted(self.rows_of_keys(newest), key=itemgetter(SORT_KEY), reverse=True)
 
     def _keys_of_type(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
         """Yield the keys of a leaf's events of a type, newest first.
@@ -206,24 +193,6 @@ def write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[st
 def event_item(event: LeadEvent) -> Item:
     """Return the event as the table holds it."""
     return encode_item(to_item(event))
-
-
-def _newest(leaves: Iterable[str], read: ReadLeaf, page: EventPage) -> list[dict[str, Any]]:
-    """Return the newest rows of all leaves.
-
-    It reads LEAVES_AT_ONCE leaves side by side. Once the page is full, it reads only newer rows of the next
-    leaves. read: yields a leaf's rows, newest first.
-    """
-    newest: list[dict[str, Any]] = []
-    limit = page.limit
-    with ThreadPoolExecutor(LEAVES_AT_ONCE) as pool:
-        for chunk in chunks(leaves, LEAVES_AT_ONCE):
-            streams = [read(leaf, page) for leaf in chunk]
-            rows = pool.map(lambda stream: list(islice(stream, limit)), streams)
-            newest = heapq.nlargest(limit, chain(newest, *rows), key=itemgetter(SORT_KEY))
-            if len(newest) == limit:
-                page = replace(page, since=newest[-1][SORT_KEY])
-    return newest
 
 
 def _read(stored: Item) -> LeadEvent | None:

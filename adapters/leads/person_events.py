@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import EventPage, LeadEventStore
@@ -75,17 +75,6 @@ class GroupEvents:
                 yield {LEAF: row[LEAF], SORT_KEY: row[ROW_KEY].partition("#")[2]}
 
 
-class PersonTables(Protocol):
-    """Settings that name the tables."""
-
-    @property
-    def event_table(self) -> str: ...  # noqa: D102
-    @property
-    def group_events_table(self) -> str: ...  # noqa: D102
-    @property
-    def feature_table(self) -> str: ...  # noqa: D102
-
-
 class PersonEvents:
     """Reads the events of a root and of all its leaves."""
 
@@ -93,7 +82,7 @@ class PersonEvents:
         self.events, self.group_events, self.features = events, group_events, features
 
     @classmethod
-    def of(cls, dynamodb: Any, config: PersonTables, features: FeatureStore | None = None) -> "PersonEvents":
+    def of(cls, dynamodb: Any, config: Any, features: FeatureStore | None = None) -> "PersonEvents":
         """Return the reader over a function's tables. features: its own store of these, if it has one."""
         events = LeadEventStore(dynamodb, config.event_table)
         group_events = GroupEvents(dynamodb, config.group_events_table)

@@ -15,10 +15,8 @@ from adapters import clock, settings
 from adapters.leads.identity_store import (
     AlreadyUndone,
     CannotRepair,
-    IdentityCache,
     IdentityChange,
     IdentityStore,
-    LeadEventKey,
     Resolution,
 )
 from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
@@ -52,7 +50,7 @@ from rules.days import stamp
 from rules.json_values import check_strict, read_json
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
 from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
-from rules.privacy.tombstones import identity_subject, lead_subject
+from rules.privacy.tombstones import identity_subject
 
 CONSUMER = "leads"
 REASONS_MAX = 10  # reasons of one message that are kept
@@ -69,7 +67,6 @@ class LeadConsumer:
     """Stores the events of messages."""
 
     identities: IdentityStore
-    cache: IdentityCache
     events: LeadEventStore
     orders: OrderStore
     payloads: LeadPayloads
@@ -156,28 +153,16 @@ class LeadConsumer:
         Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
-        digest, organization = part_digest(part), envelope.context.organization_id
+        digest = part_digest(part)
         if event.order is not None:
             intake = OrderIntake(self.orders, self.payloads)
-            return intake.store(event, part, envelope, lambda: self._lead_of(event, envelope, now))
-        lead = self._cached_lead(organization, event)
-        if lead is None:
-            outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
-            if outcome is not None:
-                return outcome
-            lead = self._resolve(event, envelope, now)
+            return intake.store(event, part, envelope, lambda: self._resolve(event, envelope, now))
+        outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
+        if outcome is not None:
+            return outcome
+        lead = self._resolve(event, envelope, now)
         stored = stored_event(event, envelope, lead.leaf, lead.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
-
-    def _lead_of(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
-        cached = self._cached_lead(envelope.context.organization_id, event)
-        return cached or self._resolve(event, envelope, now)
-
-    def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
-        """Return the lead that Redis remembers. An erased one is left out: PostgreSQL no longer has it."""
-        lead = self.cache.get(organization, event.identities)
-        is_erased = lead is not None and self.erased.of(lead_subject(lead.leaf)) is not None
-        return None if is_erased else lead
 
     def _resolve(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
         """Return the event's lead, which may be a new one, and announce the changes of identity.
@@ -186,10 +171,9 @@ class LeadConsumer:
         rest.
         """
         organization = envelope.context.organization_id
-        evidence = LeadEventKey(envelope.context.source, event.external_event_id)
+        evidence = {"source": envelope.context.source, "external_event_id": event.external_event_id}
         lead = self.identities.resolve(organization, event.identities, evidence, now)
         self._announce(lead.changes, now)
-        self.cache.remember(organization, event.identities, lead)
         return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
@@ -368,7 +352,6 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
     jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(
         IdentityStore(identities),
-        IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
         OrderStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),

@@ -33,8 +33,6 @@ from rules.leads.series import (
     MARK_ID_CHARACTERS,
     MARKS_MAX,
     SERIES_INPUTS,
-    Contribution,
-    Mark,
     Series,
     State,
     Sums,
@@ -152,7 +150,7 @@ def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int
 
 # Add one when code changes what the same declarations keep or give: what an event contributes, how an
 # aggregate is computed, or how a series is written as text.
-STATE_VERSION = 3
+STATE_VERSION = 4
 DIGEST_CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -236,22 +234,6 @@ class FeatureItem:
             self._decoded[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
         return self._decoded[input_]
 
-    def unsure_marks(self, added: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return an event's marks whose notes must be looked up (rules.leads.series.Series.has_left)."""
-        marks = set[Mark]()
-        for input_, contribution in added.items():
-            if input_ is not Input.ACTIVITY and self.series(input_).has_left(contribution.mark):
-                marks.add(contribution.mark)
-        return list(marks)
-
-    def leaving_marks(self, after: State) -> list[Mark]:
-        """Return the marks that a later state no longer has. They are noted before it is stored."""
-        marks = set[Mark]()
-        for input_, series in after.items():
-            if series.has_all_notes:
-                marks |= set(self.series(input_).marks) - set(series.marks)
-        return sorted(marks)
-
     def unanswered_campaigns(self) -> list[Contact]:
         """Return the campaigns that had no reaction when the state was written."""
         stored = (self.inputs or {}).get(Input.CAMPAIGNS)
@@ -274,7 +256,6 @@ class Change:
     as_of: Mapping[str, str | None]  # entries of the item's `as_of`; None removes one
     computed_at: str  # a stamp
     active_on: str | None  # the lead's date in the schedule (listing_date); None removes the lead from it
-    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
 
 
 def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.identity_store import IdentityCache
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.platform.queues import WAIT_SECONDS_MAX
 from tests.support.effort import effort
 from tests.support.identity_server import Registry
@@ -81,21 +80,12 @@ def test_ten_messages_are_stored_however_little_time_each_call_has(
         """Stores by name alone: what DynamoDB costs is none of this test's business."""
 
         def claimed(self, source: str, external_event_id: str, *_: Any) -> Any:
-            return None
+            return StoreOutcome.DUPLICATE if (source, external_event_id) in known else None
 
         def put_new(self, event: Any, *_: Any) -> Any:
             known.add((event.source, event.external_event_id))
 
-    cache: dict[Any, Any] = {}
-
-    class Remembered(IdentityCache):
-        def get(self, organization_id: str, identities: Any) -> Any:
-            return cache.get(tuple(identities))
-
-        def remember(self, organization_id: str, identities: Any, resolution: Any) -> None:
-            cache[tuple(identities)] = resolution
-
-    deployed.leads = replace(deployed.leads, events=Known(None, ""), cache=Remembered(""))
+    deployed.leads = replace(deployed.leads, events=Known(None, ""))
     for number in range(10):
         deployed.send([{**mail(200 * number + each), "x": ""} for each in range(200)])
     calls = 0

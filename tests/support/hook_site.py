@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.hook_store import FormCounts, HookStore
+from adapters.leads.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import hooks_api, sources
@@ -62,7 +62,7 @@ class HookSite:
         parts = hooks_api._Parts(
             HookAuthenticator(self.known),
             LeadQueue(self.sqs, self.queue_url, LeadPayloads(lambda: self.s3, "payloads")),
-            FormCounts(engine.client("dynamodb"), "IdempotencyKeys"),
+            SharedCounters(lambda: engine.client("dynamodb"), "Limits"),
             "USD",
             "",
         )

@@ -16,7 +16,6 @@ from rules.leads.lead_events import (
     SENTIMENT_TYPES,
     LeadEvent,
 )
-from rules.leads.series import Series
 
 START = datetime(2026, 1, 10, 12, tzinfo=UTC)
 # No cancellation stands alone: rules.leads.orders tells one only of an order that it told before.
@@ -98,8 +97,3 @@ def deliveries(draw: st.DrawFn, events: Sequence[LeadEvent]) -> list[LeadEvent]:
     """Each event at least once, some of them twice, in any order."""
     again = draw(st.lists(st.sampled_from(events), max_size=5))
     return draw(st.permutations([*events, *again]))
-
-
-def without_marks(series: Series) -> Series:
-    """Return what follows from the events alone, and not from the order in which they came."""
-    return replace(series, marks=(), newest_left=None, has_all_notes=True)
