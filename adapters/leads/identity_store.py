@@ -79,11 +79,7 @@ class IdentityStore:
         self._database = database
 
     def resolve(
-        self,
-        organization_id: str,
-        identities: Iterable[Identity],
-        evidence: Mapping[str, str],
-        now: datetime,
+        self, organization_id: str, identities: Iterable[Identity], evidence: Mapping[str, str], now: datetime
     ) -> Resolution:
         """Find or create the lead of an event, and merge leads that it proves to be one.
 

@@ -100,12 +100,7 @@ class MemoryStore:
                 return written
         raise LeadContended(f"memory {', '.join(sorted(unwritten))} of {root}")
 
-    def rebuild(
-        self,
-        root: str,
-        events: Callable[[], Iterable[LeadEvent]],
-        now: datetime,
-    ) -> None:
+    def rebuild(self, root: str, events: Callable[[], Iterable[LeadEvent]], now: datetime) -> None:
         """Make a group's memory what its leaves' events give.
 
         Memory is read before the events. If a writer joins an event after that, the entry's version changes,

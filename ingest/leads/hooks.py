@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
+from adapters.platform.limits import network_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
@@ -47,9 +48,12 @@ from rules.leads.hooks import (
 
 CACHE_SECONDS = 60.0  # how long a process remembers a hook, and the list of all hooks' names
 REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
-NAMES_MAX = 1_000  # hooks that a process remembers
+NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0  # how many requests that fit no hook are examined
+SHARE_OF_NETWORK, EVERYBODY = 1 / 4, ""
 HookName = tuple[str, str]  # organization, source
+K = TypeVar("K")
+T = TypeVar("T")
 logger = Logger(service="hooks-api")
 
 
@@ -103,9 +107,9 @@ class KnownHooks:
 
     Anybody may ask for hooks that do not exist, under as many names as they like. So each request that fits
     no hook spends one of an *allowance*, which grows by a few a second. When it is used up, all such requests
-    are told to try again, whether their hook exists or not. A hook on the list of names, which is read once a
-    minute, is found whatever else comes. The list may be some minutes behind a new hook. Within the allowance
-    that hook is found, too.
+    are told to try again, whether their hook exists or not. A sender's network has a quarter of the allowance
+    at most. A hook on the list of names, which is read once a minute, is found whatever else comes. The list
+    may be some minutes behind a new hook. Within the allowance that hook is found, too.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
@@ -114,7 +118,8 @@ class KnownHooks:
         # By name, the hook and when it was read; None: there was none. The newest ones are at the end
         self._hooks = OrderedDict[HookName, tuple[Hook | None, float]]()
         self._listed_names, self._listed_at = frozenset[HookName](), -CACHE_SECONDS
-        self._allowance, self._counted_at = STRANGERS_BURST, clock()
+        # By network (EVERYBODY: all together), how many requests are left, and when there were so many
+        self._allowances = OrderedDict[str, tuple[float, float]]()
 
     def get(self, name: HookName) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
@@ -123,19 +128,26 @@ class KnownHooks:
             return hook
         return self._read(name) if hook or self._is_listed(name) else None
 
-    def reread(self, name: HookName) -> Hook | None:
+    def reread(self, name: HookName, address: str) -> Hook | None:
         """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-        Raises 503 if the allowance is used up.
+        address: of the sender. Raises 503 if the sender's allowance or that of all is used up.
         """
-        now = self._clock()
-        self._allowance += (now - self._counted_at) * STRANGERS_PER_SECOND
-        self._allowance, self._counted_at = min(STRANGERS_BURST, self._allowance), now
-        if self._allowance < 1:
-            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
-        self._allowance -= 1
+        self._spend_allowance(network_of(address))
         hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
-        return hook if now - read_at < REREAD_SECONDS else self._read(name)
+        return hook if self._clock() - read_at < REREAD_SECONDS else self._read(name)
+
+    def _spend_allowance(self, network: str) -> None:
+        now, left = self._clock(), dict[str, float]()
+        for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
+            before, counted_at = self._allowances.get(holder, (STRANGERS_BURST * share, now))
+            grown = before + (now - counted_at) * STRANGERS_PER_SECOND * share
+            left[holder] = min(STRANGERS_BURST * share, grown)
+        is_enough = min(left.values()) >= 1
+        for holder, requests in left.items():
+            _remember(self._allowances, holder, (requests - is_enough, now))
+        if not is_enough:
+            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
 
     def _is_listed(self, name: HookName) -> bool:
         if self._clock() - self._listed_at >= CACHE_SECONDS:
@@ -151,11 +163,16 @@ class KnownHooks:
             hook = self._store.get(*name)
         except NoHook:
             hook = None
-        self._hooks[name] = hook, self._clock()
-        self._hooks.move_to_end(name)
-        if len(self._hooks) > NAMES_MAX:
-            self._hooks.popitem(last=False)
+        _remember(self._hooks, name, (hook, self._clock()))
         return hook
+
+
+def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
+    """Put a value under a key, and forget the oldest one beyond NAMES_MAX."""
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > NAMES_MAX:
+        memory.popitem(last=False)
 
 
 class HookAuthenticator:
@@ -174,7 +191,7 @@ class HookAuthenticator:
         if scheme is None or delivery is None or not is_fresh(delivery, now):
             raise hook_refusal()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-        hook = self._fitting_hook(name, lambda hook: is_signed(delivery, hook.valid(now), check))
+        hook = self._fitting_hook(name, request, lambda hook: is_signed(delivery, hook.valid(now), check))
         return hook, source, delivery
 
     def authenticate_form(self, name: HookName, request: HookRequest) -> tuple[Hook, Source]:
@@ -182,9 +199,11 @@ class HookAuthenticator:
         source, origin = _source(name), origin_of(request.headers)
         if source.from_browser is None:
             raise hook_refusal()
-        return self._fitting_hook(name, lambda hook: origin in hook.origins), source
+        return self._fitting_hook(name, request, lambda hook: origin in hook.origins), source
 
-    def answer_challenge(self, name: HookName, query: Mapping[str, str], now: datetime) -> str:
+    def answer_challenge(
+        self, name: HookName, request: HookRequest, query: Mapping[str, str], now: datetime
+    ) -> str:
         """Return the text that a vendor wants to read back before it sends webhooks."""
         read_challenge = _source(name).challenge
         challenge = read_challenge(query) if read_challenge else None
@@ -196,17 +215,17 @@ class HookAuthenticator:
             valid_tokens = (challenge_token(secret).encode() for secret in hook.valid(now))
             return any(hmac.compare_digest(valid, token) for valid in valid_tokens)
 
-        self._fitting_hook(name, fits)
+        self._fitting_hook(name, request, fits)
         return reply
 
-    def _fitting_hook(self, name: HookName, fits: Callable[[Hook], bool]) -> Hook:
+    def _fitting_hook(self, name: HookName, request: HookRequest, fits: Callable[[Hook], bool]) -> Hook:
         """Return the hook of this name if it fits, as it is remembered or as it is now."""
         if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
             raise hook_refusal()
         remembered = self._known_hooks.get(name)
         if remembered and fits(remembered):
             return remembered
-        current = self._known_hooks.reread(name)
+        current = self._known_hooks.reread(name, request.address)
         if current and current is not remembered and fits(current):
             return current
         raise hook_refusal()

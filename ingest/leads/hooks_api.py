@@ -99,7 +99,8 @@ def post_hook(organization: str, source: str) -> Answer:
 @app.route(f"GET {HOOK}", answer={"type": "string", "contentMediaType": "text/plain"}, is_open=True)
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
-    answer = _parts().authenticator.answer_challenge((organization, source), app.query, clock.now())
+    request, name = hook_request(app.event), (organization, source)
+    answer = _parts().authenticator.answer_challenge(name, request, app.query, clock.now())
     return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 

@@ -203,8 +203,7 @@ class FeatureProcessor:
         as_of = latest_instant(item, as_of)
         if not item.is_current:
             return self._change_from_leaves(item, ALL, as_of)
-        due = feature_changes.inputs_due(item, as_of)
-        return feature_changes.change_by_time(item, due, as_of, self.grace_days)
+        return feature_changes.change_by_time(item, as_of, self.grace_days)
 
     def _change_for_rebuild(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return the change that makes an item follow from its leaves' events; None if it does already."""

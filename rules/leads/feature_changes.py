@@ -175,18 +175,13 @@ def is_different(item: FeatureItem, change: Change) -> bool:
     )
 
 
-def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
-    """Return the inputs that were computed as of an earlier instant."""
-    return {input_ for input_ in Input if item.as_of.get(input_, "") < stamp(as_of)}
-
-
 def change_by_time(
-    item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+    item: FeatureItem, as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
 ) -> Change | None:
-    """Return the change that time alone makes to the features of due inputs; None if it makes none."""
+    """Return the change that time alone makes; None if it makes none."""
     state = {input_: drop_old_dates(item.series(input_), input_, as_of) for input_ in SERIES_INPUTS}
     contacts = item.unanswered_campaigns()
-    features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
+    features = compute_features(ALL, state, contacts, as_of, grace_days=grace_days)
     values = {name: value for name, value in features.items() if value != item.features.get(name)}
     changed = {feature.input for feature in FEATURES if feature.name in values}
     active_on = listing_date(state, contacts, as_of)

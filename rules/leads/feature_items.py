@@ -43,24 +43,11 @@ from rules.leads.series import (
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 
 
-def compute_features(  # noqa: PLR0913 (what a value follows from)
-    inputs: Collection[Input],
-    state: State,
-    contacts: Iterable[Contact],
-    as_of: datetime,
-    *,
-    grace_days: int,
-    only_time_dependent: bool = False,
+def compute_features(
+    inputs: Collection[Input], state: State, contacts: Iterable[Contact], as_of: datetime, *, grace_days: int
 ) -> dict[str, ShownValue]:
-    """Return the features of some inputs by name, as people read them. grace_days: see evaluate_features().
-
-    only_time_dependent: leave out the features that time alone does not change.
-    """
-    wanted: dict[str, Feature] = {
-        feature.name: feature
-        for feature in FEATURES
-        if feature.input in inputs and (feature.is_time_dependent or not only_time_dependent)
-    }
+    """Return the features of some inputs by name, as people read them."""
+    wanted: dict[str, Feature] = {feature.name: feature for feature in FEATURES if feature.input in inputs}
     values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
     return {name: shown_value(wanted[name], value) for name, value in values.items()}
 

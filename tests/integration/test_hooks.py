@@ -90,8 +90,11 @@ def test_a_secret_is_changed_without_a_gap_and_the_old_one_ends(site: HookSite) 
 
 
 def flood(site: HookSite, names: int = 100) -> list[int]:
-    """Ask for hooks that nobody has."""
-    return [site.signed("ecommerce", organization=f"nobody{number}")[0] for number in range(names)]
+    """Ask for hooks that nobody has, each from another address."""
+    return [
+        site.signed("ecommerce", organization=f"nobody{number}", address=f"198.51.100.{number}")[0]
+        for number in range(names)
+    ]
 
 
 def test_a_hook_is_read_once_a_minute_and_strangers_cost_little_and_delay_nobody_who_fits(
@@ -134,6 +137,15 @@ def test_nobody_learns_under_a_flood_which_hooks_there_are(site: HookSite) -> No
     real, invented = answers.values()
     assert real == invented
     assert real[0] == REFUSED
+
+
+@pytest.mark.parametrize("addresses", [["192.0.2.1"], ["2001:db8::1", "2001:db8:0:0:ffff::9"]])
+def test_one_sender_does_not_use_up_what_others_need(site: HookSite, addresses: list[str]) -> None:
+    for number in range(60):
+        site.signed("ecommerce", organization=f"nobody{number}", address=addresses[number % len(addresses)])
+    site.add("ecommerce")  # a hook that is not on the list yet
+    assert site.signed("ecommerce", address="203.0.113.9")[0] == 200
+    assert site.signed("ecommerce", secret="wrong", organization="another", address=addresses[0])[0] == 503
 
 
 def test_an_address_has_so_many_requests_a_minute_and_others_are_not_concerned(site: HookSite) -> None:

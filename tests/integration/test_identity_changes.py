@@ -23,7 +23,7 @@ def test_whatever_was_merged_is_restored(registry: Registry, both: tuple[Identit
     before = registry.dump(but=AUDIT)
     (merged,) = registry.see(*both).changes
     assert registry.dump(but=AUDIT) != before
-    (change,) = registry.store.unmerge(None, merged.number, "two sisters", "ann", NOW)
+    change = registry.store.unmerge(None, merged.number, "two sisters", "ann", NOW)[-1]
     assert registry.dump(but=AUDIT) == before
     assert (change.kind, len(change.groups)) == ("unmerged", 2)
     assert (change.organization_id, change.note) == ("acme", {"reason": "two sisters", "by": "ann"})

@@ -13,7 +13,7 @@ from tests.support.effort import effort
 from tests.support.vendor_bodies import shopify_order, shopify_refund
 from tests.support.webhooks import CONTEXT, FORM, GENERIC, NOW, generic
 
-BODIES = effort(150, soak=50_000)
+BODIES = effort(40, soak=50_000)
 AT = NOW - timedelta(days=9)
 scalars = (
     st.none()

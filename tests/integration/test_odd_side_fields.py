@@ -15,7 +15,7 @@ from rules.leads.identity import Identity
 from tests.support.effort import effort
 from tests.support.webhooks import CONTEXT, NOW
 
-BODIES = effort(150, soak=20_000)
+BODIES = effort(40, soak=20_000)
 # Drawn from lists: a text or a tree that Hypothesis makes up costs twenty times as much.
 ODD: tuple[Any, ...] = (
     *(
@@ -173,10 +173,7 @@ mail_side = some(
 @settings(max_examples=BODIES)
 @given(st.sampled_from(sorted(TYPES)), campaigns, mail_side, st.booleans())
 def test_sendgrid_takes_each_event_that_has_id_kind_time_recipient_and_campaign(
-    kind: str,
-    campaign: dict[str, Any],
-    more: dict[str, Any],
-    is_listed: bool,
+    kind: str, campaign: dict[str, Any], more: dict[str, Any], is_listed: bool
 ) -> None:
     needed = {
         "sg_event_id": "sg-1",

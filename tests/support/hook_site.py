@@ -89,12 +89,7 @@ class HookSite:
         self, source: str, body: bytes, headers: dict[str, str], organization: str = "", **more: Any
     ) -> tuple[int, Any]:
         """POST a body as the gateway hands it over: in base64."""
-        event = {
-            "body": base64.b64encode(body).decode(),
-            "isBase64Encoded": True,
-            "headers": headers,
-            **more,
-        }
+        event = {"body": base64.b64encode(body).decode(), "isBase64Encoded": True, "headers": headers, **more}
         return self.call("POST", source, organization or self.organization, **event)
 
     def call(self, method: str, source: str, organization: str, **event: Any) -> tuple[int, Any]:

@@ -28,11 +28,7 @@ PAYLOADS: dict[str, tuple[dict[str, Any], ...]] = {
         {"foreign_minor": 900, "currency": "EUR"},
     ),
     "order_charged": ({"amount_minor": 30},),
-    "order_refunded": (
-        {"amount_minor": 1177},
-        {"amount_minor": 7},
-        {"foreign_minor": 3, "currency": "BRL"},
-    ),
+    "order_refunded": ({"amount_minor": 1177}, {"amount_minor": 7}, {"foreign_minor": 3, "currency": "BRL"}),
     "message_received": ({}, {"sentiment_milli": -250}, {"sentiment_milli": 900, "objections": ["price"]}),
     "form_submitted": ({"preferences": {"size": "M"}}, {"preferences": {"size": "L"}, "sentiment_milli": 1}),
     "page_viewed": ({"category": "jazz"}, {"category": "rock"}, {}),

@@ -12,7 +12,6 @@ from rules.leads.feature_changes import (
     change_by_event,
     change_by_time,
     change_from_events,
-    inputs_due,
     inputs_of,
     with_event,
 )
@@ -24,7 +23,7 @@ from rules.leads.series import contributions
 from tests.support.examples import examples
 
 NOBODY = FeatureItem("leaf")
-SMALL = settings(max_examples=examples(60))
+SMALL = settings(max_examples=examples(30))
 
 
 def written(item: FeatureItem, change: Change | None) -> FeatureItem:
@@ -72,8 +71,7 @@ def told(
 
 
 def refreshed(item: FeatureItem, now: datetime) -> Change | None:
-    as_of = latest_instant(item, now)
-    return change_by_time(item, inputs_due(item, as_of), as_of)
+    return change_by_time(item, latest_instant(item, now))
 
 
 def in_columns(features: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,11 +87,7 @@ class Leads:
         self.topology = Topology(self.client, "Feature", self.features)
         self.memory_processor = MemoryProcessor(self.topology, self.group)
         self.feature_processor = FeatureProcessor(
-            self.features,
-            self.topology,
-            self.group,
-            self.people,
-            grace_days=self.grace_days,
+            self.features, self.topology, self.group, self.people, grace_days=self.grace_days
         )
 
     def leaf(self, which: str) -> str:

@@ -6,24 +6,17 @@ from datetime import timedelta
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rules.days import DAY, stamp
+from rules.days import DAY
 from rules.leads.feature_changes import ALL, change_from_events, change_with_leaves, inputs_of
-from rules.leads.feature_items import latest_instant
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import MARKS_MAX, contributions, decode_series, drop_old_dates, encode_series
+from rules.leads.series import contributions, decode_series, drop_old_dates, encode_series
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import (
-    START,
-    deliveries,
-    histories,
-    lead_event,
-    with_cancellations,
-)
+from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
 from tests.support.lead_items import NOBODY, SMALL, contacts_of, refreshed, told, written
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 @given(st.data(), st.booleans())
 def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     data: st.DataObject, stored_before: bool
@@ -62,15 +55,6 @@ def test_leaves_that_join_a_lead_add_what_their_events_say(
     joined = written(item, change_with_leaves(item, [*joining, merge], contacts_of(events), now))
     whole = written(NOBODY, change_from_events(NOBODY, ALL, events, now))
     assert joined == replace(whole, version=joined.version)
-
-
-@SMALL
-@given(histories(types=("purchase_completed", "message_received", "page_viewed")), st.data())
-def test_an_event_that_is_in_changes_nothing(events: list[LeadEvent], data: st.DataObject) -> None:
-    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
-    newest = sorted(events, key=lambda each: (each.occurred_at, each.id))[-MARKS_MAX:]
-    again = data.draw(st.sampled_from(newest))
-    assert told(item, again, events, START, events) is None
 
 
 @SMALL
@@ -130,18 +114,3 @@ def test_an_event_that_comes_again_when_the_lead_is_long_idle_unlists_it() -> No
     item = written(NOBODY, change_from_events(NOBODY, ALL, [order], START))
     again = written(item, told(item, order, [order], START + 365 * DAY, [order]))
     assert (item.active_on, again.active_on) == ("2026-01-10", None)
-
-
-def test_a_campaign_becomes_ignored_with_time() -> None:
-    sent = lead_event(1, "campaign_sent", campaign_id="a")
-    item = written(NOBODY, change_from_events(NOBODY, ALL, [sent], START))
-    later = written(item, refreshed(item, START + 7 * DAY))
-    assert [each.features["campaign_ignored"] for each in (item, later)] == [0, 1]
-
-
-@SMALL
-@given(st.none() | st.integers(0, 10), st.lists(st.integers(0, 10), min_size=1))
-def test_nothing_is_computed_as_of_before_the_item(computed: int | None, moments: list[int]) -> None:
-    item = replace(NOBODY, computed_at=None if computed is None else stamp(START + computed * DAY))
-    expected = max([*moments, *([] if computed is None else [computed])])
-    assert latest_instant(item, *(START + each * DAY for each in moments)) == START + expected * DAY

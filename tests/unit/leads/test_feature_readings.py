@@ -28,7 +28,7 @@ def test_every_feature_has_a_plain_reading() -> None:
     )
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_a_reading_is_as_of_its_instant_up_to_three_years_after_the_last_event(data: st.DataObject) -> None:
     events = data.draw(with_cancellations(data.draw(histories(size_max=24))))
