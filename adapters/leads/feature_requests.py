@@ -5,16 +5,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.tables import chunks
-from rules.privacy.tombstones import SafeToLog
+from adapters.platform.tables import Unprocessed, chunks
 
 CALL_MAX = 10  # messages in a call: SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message
 SEND_ATTEMPTS_MAX = 6
-
-
-class RefreshUnsent(SafeToLog, Exception):
-    """Messages that SQS still refused after all attempts; sending all of them again is safe."""
 
 
 class FeatureQueue:
@@ -26,7 +21,7 @@ class FeatureQueue:
     def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
         """Ask for features as of a stamp; returns (number of leads, number of messages).
 
-        Raises RefreshUnsent.
+        Raises Unprocessed.
         """
         return self._request(leads, lambda chunk: {"refresh": {"as_of": as_of, "leads": chunk}})
 
@@ -54,4 +49,4 @@ class FeatureQueue:
             unsent = [entry for entry in unsent if entry["Id"] in failed]
             if not unsent:
                 return
-        raise RefreshUnsent(f"{len(unsent)} messages to {self._url}")
+        raise Unprocessed(f"{len(unsent)} messages to {self._url}")

@@ -11,7 +11,7 @@ from zlib import crc32
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
-from adapters.platform.tables import cancellation_reasons, chunks, get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, Input, ShownValue, shown_value
@@ -29,10 +29,6 @@ ACTIVE_INDEX = "ByActivity"
 
 class FeatureItemChanged(Exception):
     """The item is no longer what was read."""
-
-
-class GroupUnsettled(Exception):
-    """The items do not agree on which leads are one, while a change is under way. It is safe to repeat."""
 
 
 class FeatureStore:
@@ -59,7 +55,7 @@ class FeatureStore:
         return {item[ID]["S"]: item for item in get_all(self._dynamodb, self._table, keys)}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
-        """Return the item of the root that a leaf's events belong to; raises GroupUnsettled.
+        """Return the item of the root that a leaf's events belong to; raises Unprocessed.
 
         hint: the root that the leaf probably has. If it is right, a lead of one leaf costs one read, others
         two.
@@ -74,7 +70,7 @@ class FeatureStore:
                 if root == hint and item.merged_into is None:
                     return item
                 hint = root
-        raise GroupUnsettled(f"{leaf} names {hint}, which is no root")
+        raise Unprocessed("a lead names a root that is none, while a change is under way")
 
     def members(self, root: str, leads: Iterable[str]) -> set[str]:
         """Return which of these leads are leaves of a root now. The root is a leaf of its own."""
@@ -312,7 +308,7 @@ class Topology:
     def set(self, number: int, groups: Iterable[Group]) -> None:
         """Move leaves to the roots that a change names, unless a later change has moved them. Idempotent.
 
-        Raises GroupUnsettled if others were first in every attempt.
+        Raises Unprocessed if others were first in every attempt.
         """
         for group in groups:
             for leaves in chunks(dict.fromkeys(group.leaves), LEAVES_MAX):
@@ -323,7 +319,7 @@ class Topology:
             updates = self._updates(leaves, root, number)
             if not updates or self._write(updates):
                 return
-        raise GroupUnsettled(f"{root} was changed in every attempt")
+        raise Unprocessed("a group of leads kept changing")
 
     def _updates(self, leaves: list[str], root: str, number: int) -> list[dict[str, Any]]:
         """Return the updates that move leaves, each item in one of them; none if there is nothing to do."""

@@ -12,11 +12,11 @@ from itertools import islice
 from typing import Any
 
 from adapters import clock
-from adapters.leads.feature_store import FeatureStore, GroupUnsettled
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, query_all
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
@@ -49,10 +49,6 @@ class TooManyMemories(Exception):
     """A lead has more entries than the caller wants to read."""
 
 
-class LeadContended(Exception):
-    """Other writers were first in every attempt; it is safe to repeat."""
-
-
 class _EntryChanged(Exception):
     """Another writer has changed the entry since it was read."""
 
@@ -80,7 +76,7 @@ class MemoryStore:
         return self._read(root, [name])[name].entry
 
     def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
-        """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
+        """Join entries with the stored ones; returns how many were written. Raises Unprocessed."""
         unwritten = {entry.name: entry for entry in entries}
         written = 0
         for _ in pauses(ATTEMPTS_MAX):
@@ -98,14 +94,14 @@ class MemoryStore:
             unwritten = contended
             if not unwritten:
                 return written
-        raise LeadContended(f"memory {', '.join(sorted(unwritten))} of {root}")
+        raise Unprocessed("the memory of a lead kept changing")
 
     def rebuild(self, root: str, events: Callable[[], Iterable[LeadEvent]], now: datetime) -> None:
         """Make a group's memory what its leaves' events give.
 
         Memory is read before the events. If a writer joins an event after that, the entry's version changes,
         the write here fails, and the rebuild starts again. An entry that no event supports any more is
-        withdrawn. Raises LeadContended.
+        withdrawn. Raises Unprocessed.
         """
         for _ in pauses(ATTEMPTS_MAX):
             stored = self._query(root, "")
@@ -115,7 +111,7 @@ class MemoryStore:
                 return
             except _EntryChanged:
                 continue
-        raise LeadContended(f"the memory of {root}")
+        raise Unprocessed("the memory of a lead kept changing")
 
     def _replace(
         self, root: str, stored: Mapping[str, StoredMemory], wanted: Mapping[str, MemoryEntry], now: datetime
@@ -283,7 +279,7 @@ class GroupMemory:
     def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
         """Merge a leaf's entries into its root's memory; returns the root.
 
-        hint: the root that the leaf probably has. Raises GroupUnsettled or LeadContended; safe to repeat.
+        hint: the root that the leaf probably has. Raises Unprocessed.
         """
         root = hint
         for _ in pauses(GROUP_ATTEMPTS_MAX):
@@ -293,12 +289,12 @@ class GroupMemory:
                 return root
             self.rebuild(root, now)
             root = current_root
-        raise GroupUnsettled(f"{leaf} moved in every attempt")
+        raise Unprocessed("a lead moved in every attempt")
 
     def rebuild(self, root: str, now: datetime) -> None:
         """Make a root's memory what its leaves' events give. For a leaf that is no root it changes nothing.
 
-        Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        Raises Unprocessed.
         """
         for _ in pauses(GROUP_ATTEMPTS_MAX):
             item = self._item(root)
@@ -307,7 +303,7 @@ class GroupMemory:
             self._memories.rebuild(root, partial(self._people.of_person, item), now)
             if self._item(root).group_changes == item.group_changes:  # no leaf has come or gone meanwhile
                 return
-        raise GroupUnsettled(f"{root} changed in every attempt")
+        raise Unprocessed("a group of leads kept changing")
 
     def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
         """Merge what leaves' events give into the memory of the root that they came to.

@@ -118,6 +118,8 @@ class KnownHooks:
         # By name, the hook and when it was read; None: there was none. The newest ones are at the end
         self._hooks = OrderedDict[HookName, tuple[Hook | None, float]]()
         self._listed_names, self._listed_at = frozenset[HookName](), -CACHE_SECONDS
+        # By name, when a request that fitted no hook was last examined
+        self._misfits = OrderedDict[HookName, float]()
         # By network (EVERYBODY: all together), how many requests are left, and when there were so many
         self._allowances = OrderedDict[str, tuple[float, float]]()
 
@@ -131,14 +133,18 @@ class KnownHooks:
     def reread(self, name: HookName, address: str) -> Hook | None:
         """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-        address: of the sender. Raises 503 if the sender's allowance or that of all is used up.
+        address: of the sender. Raises 503 if the sender's allowance or that of all is used up. Both are spent
+        once in two seconds for each name.
         """
-        self._spend_allowance(network_of(address))
+        now = self._clock()
+        if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
+            self._spend_allowance(network_of(address), now)
+            _remember(self._misfits, name, now)
         hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
-        return hook if self._clock() - read_at < REREAD_SECONDS else self._read(name)
+        return hook if now - read_at < REREAD_SECONDS else self._read(name)
 
-    def _spend_allowance(self, network: str) -> None:
-        now, left = self._clock(), dict[str, float]()
+    def _spend_allowance(self, network: str, now: float) -> None:
+        left = dict[str, float]()
         for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
             before, counted_at = self._allowances.get(holder, (STRANGERS_BURST * share, now))
             grown = before + (now - counted_at) * STRANGERS_PER_SECOND * share

@@ -155,14 +155,47 @@ class LeadConsumer:
         """
         digest = part_digest(part)
         if event.order is not None:
-            intake = OrderIntake(self.orders, self.payloads)
-            return intake.store(event, part, envelope, lambda: self._resolve(event, envelope, now))
+            return self._store_order(event, event.order, part, envelope, now)
         outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
         if outcome is not None:
             return outcome
         lead = self._resolve(event, envelope, now)
         stored = stored_event(event, envelope, lead.leaf, lead.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
+
+    def _store_order(
+        self, event: DecodedEvent, order: OrderPart, part: PayloadPart, envelope: Envelope, now: datetime
+    ) -> StoreOutcome:
+        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
+
+        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
+        If no webhook of the order has named a lead yet, the state is stored without events.
+        """
+        digest, source = part_digest(part), envelope.context.source
+        for _ in pauses(ORDER_ATTEMPTS_MAX):
+            stored = self.orders.read(source, order.order_id)
+            if stored is not None and (outcome := _unchanged_outcome(stored, event, order.state, digest)):
+                return outcome
+            before = stored.state if stored else OrderState()
+            after = join_orders(before, order.state)
+            # An order without a lead has no stored events yet. So all of its state is a change.
+            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            if stored and after == before and not changes:
+                return StoreOutcome.DUPLICATE
+            record = stored or OrderRecord(source, order.order_id, after, digest)
+            if order.state.placed and after.placed == order.state.placed:
+                record = replace(record, body_hash=digest)
+            if not record.leaf and not event.identities:
+                changes = []
+            elif changes and not record.leaf:
+                lead = self._resolve(event, envelope, now)
+                record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
+            record, events = _count_changes(replace(record, state=after), event, order, envelope, changes)
+            if events:  # the webhook is stored once, as the raw payload of the first event
+                events[0] = self.payloads.with_raw(events[0], part.payload, digest)
+            if self.orders.put(record, stored, events):
+                return StoreOutcome.STORED
+        raise Unprocessed("an order kept changing")
 
     def _resolve(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
         """Return the event's lead, which may be a new one, and announce the changes of identity.
@@ -213,63 +246,10 @@ class LeadConsumer:
         self._announce(changes, now)
 
 
-class OrderContended(RuntimeError):
-    """Other writers were first in every attempt. The message comes again."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderIntake:
-    """Joins the states of orders in webhooks to the stored ones."""
-
-    orders: OrderStore
-    payloads: LeadPayloads  # stores large webhooks
-
-    def store(
-        self, event: DecodedEvent, part: PayloadPart, envelope: Envelope, resolve: Callable[[], Resolution]
-    ) -> StoreOutcome:
-        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
-
-        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
-        If no webhook of the order has named a lead yet, the state is stored without events. resolve: finds
-        the lead of this webhook; called at most once. Raises OrderContended.
-        """
-        order, digest, source = order_of(event), part_digest(part), envelope.context.source
-        for _ in pauses(ORDER_ATTEMPTS_MAX):
-            stored = self.orders.read(source, order.order_id)
-            if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
-                return outcome
-            before = stored.state if stored else OrderState()
-            after = join_orders(before, order.state)
-            # An order without a lead has no stored events yet. So all of its state is a change.
-            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
-            if stored and after == before and not changes:
-                return StoreOutcome.DUPLICATE
-            record = stored or OrderRecord(source, order.order_id, after, digest)
-            if order.state.placed and after.placed == order.state.placed:
-                record = replace(record, body_hash=digest)
-            if not record.leaf and not event.identities:
-                changes = []
-            elif changes and not record.leaf:
-                lead = resolve()
-                record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, state=after), event, envelope, changes)
-            if events:  # the webhook is stored once, as the raw payload of the first event
-                events[0] = self.payloads.with_raw(events[0], part.payload, digest)
-            if self.orders.put(record, stored, events):
-                return StoreOutcome.STORED
-        raise OrderContended(f"order {order.order_id} of {source}")
-
-
-def order_of(event: DecodedEvent) -> OrderPart:
-    """Return the order part of an event; raises ValueError for an event without one."""
-    if event.order is None:
-        raise ValueError(f"{event.external_event_id} is about no order")
-    return event.order
-
-
-def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
+def _unchanged_outcome(
+    record: OrderRecord, event: DecodedEvent, state: OrderState, digest: str
+) -> StoreOutcome | None:
     """Return the outcome for a webhook that changes nothing; None: it may change something."""
-    state = order_of(event).state
     placings = (record.state.placed, state.placed)
     have_no_version = all(placed and not placed.version for placed in placings)
     if have_no_version and record.body_hash != digest:
@@ -282,13 +262,17 @@ def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) ->
 
 
 def _count_changes(
-    record: OrderRecord, event: DecodedEvent, envelope: Envelope, changes: list[OrderChange]
+    record: OrderRecord,
+    event: DecodedEvent,
+    order: OrderPart,
+    envelope: Envelope,
+    changes: list[OrderChange],
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return (record, events): the events that report the changes, and the record with them counted.
 
     The events' ids are `order:7`, then `order:7/2`.
     """
-    event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
+    event_counts, events = dict(record.event_counts), list[LeadEvent]()
     for change in changes:
         number = event_counts[change.key] = event_counts.get(change.key, 0) + 1
         base_id = f"order:{order.order_id}" if change.key == ORDER else change.key

@@ -18,12 +18,13 @@ from typing import Any
 
 from adapters import settings
 from adapters.leads.feature_store import FeatureItemChanged, FeatureStore, Topology
-from adapters.leads.memory_store import GroupMemory, LeadContended, MemoryStore
+from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
+from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.days import unstamp
@@ -118,7 +119,7 @@ class FeatureProcessor:
                     return False
             return self._write(item, self._change_for_event(item, event, added, now))
 
-        _until_done(event.lead_organization_id, attempt)
+        _until_done(attempt)
 
     def _write(self, item: FeatureItem, change: Change | None) -> bool:
         """Write a change, if there is one; returns False if somebody else was first."""
@@ -178,7 +179,7 @@ class FeatureProcessor:
             return self._change_from_leaves(item, ALL, latest_instant(item, now))
 
         for group in groups:
-            _until_done(group.root, partial(self._settle, group.root, decide))
+            _until_done(partial(self._settle, group.root, decide))
 
     def _settle(self, lead: str, decide: Decide) -> bool:
         """Write the change that `decide` returns for the lead's item now; False: somebody else was first."""
@@ -192,7 +193,7 @@ class FeatureProcessor:
         """
         for lead, item in leads.items():
             if not self._write(item, decide(item)):
-                _until_done(lead, partial(self._settle, lead, decide))
+                _until_done(partial(self._settle, lead, decide))
 
     def _change_for_time(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return the change that time alone makes up to as_of; None if it makes none."""
@@ -213,10 +214,10 @@ class FeatureProcessor:
         return change if change and (item.pending or feature_changes.is_different(item, change)) else None
 
 
-def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
-    """Try until an attempt is done; raises LeadContended if others were first in all of them."""
+def _until_done(attempt: Callable[[], bool]) -> None:
+    """Try until an attempt is done; raises Unprocessed if others were first in all of them."""
     if not any(attempt() for _ in pauses(ATTEMPTS_MAX)):
-        raise LeadContended(f"features of {lead}")
+        raise Unprocessed("the features of a lead kept changing")
 
 
 @settings.wiring(FeaturesSettings)

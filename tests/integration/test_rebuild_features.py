@@ -83,7 +83,7 @@ def consuming(stack: Stack) -> Iterator[list[Any]]:
 def leads(stack: Stack, request: pytest.FixtureRequest) -> Leads:
     """Leads a to f, with events of all types; their features are as they should be."""
     made = Leads(stack.client("dynamodb"), request.node.name, now=START + DAY)
-    events = made.some(18, 12, "abcdef")
+    events = [each for n, leaf in enumerate("abcdef") for each in made.some(4, n, leaf, first=10 * n)]
     made.store(events)
     for each in events:
         made.both(each)
