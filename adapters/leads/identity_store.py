@@ -115,11 +115,9 @@ class IdentityStore:
     ) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        organization_id: the organization whose merge it is; None if an admin has left it out. The two groups
-        are kept apart from now on: no event joins a lead of one with a lead of the other again. Raises
-        CannotRepair if it is no merge or if a later merge builds on it, and AlreadyUndone. If the answer is
-        lost, unmerge does not repeat the call. The caller may: if the first call did undo the merge, the
-        second one raises AlreadyUndone.
+        organization_id: whose merge it is; None if an admin has left it out. No event joins a lead of one of
+        the two groups with one of the other again. Raises CannotRepair if it is no merge or if a later one
+        builds on it, and AlreadyUndone. A call whose answer is lost is not repeated: the caller may.
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
@@ -137,9 +135,8 @@ class IdentityStore:
     ) -> tuple[int | None, tuple[IdentityChange, ...]]:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
-        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. note:
-        {"reason", "by"}. unite: whether to merge them also if an operator has parted them; then they are
-        parted no longer. The number is None if they were one already. Raises CannotRepair.
+        organizations: those that the caller reaches, None: all. note: {"reason", "by"}. unite: also if an
+        operator has parted them. The number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
         answer = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)

@@ -75,10 +75,9 @@ class MemoryStore:
         name = f"{memory_type}#{key}"
         return self._read(root, [name])[name].entry
 
-    def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
-        """Join entries with the stored ones; returns how many were written. Raises Unprocessed."""
+    def join(self, root: str, entries: Iterable[MemoryEntry]) -> None:
+        """Join entries with the stored ones. Raises Unprocessed."""
         unwritten = {entry.name: entry for entry in entries}
-        written = 0
         for _ in pauses(ATTEMPTS_MAX):
             stored, contended = self._read(root, unwritten), {}
             for name, entry in unwritten.items():
@@ -88,12 +87,11 @@ class MemoryStore:
                     continue
                 try:
                     self._put(root, after, before)
-                    written += 1
                 except _EntryChanged:
                     contended[name] = entry
             unwritten = contended
             if not unwritten:
-                return written
+                return
         raise Unprocessed("the memory of a lead kept changing")
 
     def rebuild(self, root: str, events: Callable[[], Iterable[LeadEvent]], now: datetime) -> None:
@@ -242,35 +240,21 @@ def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
     )
 
 
-GROUP_ATTEMPTS_MAX = 10
-
-
 class GroupMemory:
     """The memory of a group of leads: it is kept under their root, also while leaves move between roots.
 
-    Two things change a root's memory. A *writer* merges the entries of an event into it (`remember`). A
-    *move* of leaves rebuilds it (`rebuild`), or merges the entries of the leaves that came (`absorb`). Memory
-    items have no lock in common, so the order of steps keeps them right:
+    A *writer* merges the entries of an event into a root's memory, and then reads to which root its leaf
+    belongs. A *move* of leaves first writes the new root to the leaves' items. Then it reads memory and the
+    events, writes what differs on condition of the version that was read, and reads the leaves' items again.
+    So of a writer and a move at the same time, at least one sees the other:
 
-    - A writer writes first. Afterwards it reads to which root its leaf belongs (`FeatureStore.home`, strongly
-      consistent).
-    - A move first writes the new root to the items of its leaves. Then it reads memory, then the events. It
-      writes what differs, each entry on condition of the version that was read. Then it reads the leaves'
-      items again.
-
-    So if a writer and a move run at the same time, at least one sees the other:
-
-    - The writer still sees its leaf at the root that it wrote for. Then any later move reads memory after
-      that write, and makes it what the events give.
-    - The leaf has moved. Then the writer rebuilds the former root, which undoes its write there, and writes
-      at the new one.
-    - A rebuild has read an entry before a writer changes it. Then the rebuild's condition fails, and it
-      starts again.
-    - Two rebuilds run at the same time. Then the one for the older group sees after writing that leaves have
-      come or gone, and starts again.
+    - The writer still sees its leaf at the root that it wrote for. Then any later move reads memory after it.
+    - The leaf has moved. Then the writer rebuilds the former root, and writes at the new one.
+    - A rebuild has read an entry before a writer changes it. Then its condition fails, and it starts again.
+    - Of two rebuilds, the one for the older group sees that leaves have come or gone, and starts again.
 
     Each piece of evidence names its leaf. So `contacts` leaves out what an event of a leaf that has left has
-    just put there. A campaign's reactions are kept for each leaf, so leaving out loses nothing.
+    just put there.
     """
 
     def __init__(self, memories: MemoryStore, features: FeatureStore, people: PersonEvents) -> None:
@@ -282,7 +266,7 @@ class GroupMemory:
         hint: the root that the leaf probably has. Raises Unprocessed.
         """
         root = hint
-        for _ in pauses(GROUP_ATTEMPTS_MAX):
+        for _ in pauses(ATTEMPTS_MAX):
             self._memories.join(root, entries)
             current_root = self._features.home(leaf, root).lead_organization_id
             if current_root == root:
@@ -296,7 +280,7 @@ class GroupMemory:
 
         Raises Unprocessed.
         """
-        for _ in pauses(GROUP_ATTEMPTS_MAX):
+        for _ in pauses(ATTEMPTS_MAX):
             item = self._item(root)
             if item.merged_into is not None:
                 return

@@ -29,12 +29,11 @@ class GroupEvents:
     """The table GroupEvents: which events a root has besides its own, so that a page of them is one query.
 
     A row names a root, and an event of a leaf that it has absorbed. An event gets its rows before it is
-    announced (processors/leads/lead_events.py); older events get theirs when their leaf comes to the root
-    (adapters/leads/person_events.py). So what is counted of an absorbed leaf always has rows, except for
-    leaves that are still `pending` at the root.
+    announced (processors/leads/lead_events.py), an older one when its leaf comes to the root.
+    So what is counted of an absorbed leaf has rows, except for leaves that are still `pending` at the root.
 
-    Rows are never changed or deleted. The item of a leaf in the table Feature says where the leaf is, and a
-    reader asks there. So rows may be written again, late, or for a root that the leaf has left.
+    Rows are never changed or deleted. The item of a leaf in the table Feature says where the leaf is. So rows
+    may be written again, late, or for a root that the leaf has left.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:

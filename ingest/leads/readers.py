@@ -1,8 +1,7 @@
-"""The readers that decoders of lead sources share.
+"""What decoders of lead sources take and return, and the readers of fields that they share.
 
-There are two kinds. Functions such as `moment` read what an event must have: they raise a DecodeError that
-names the field, which refuses the event. `SideFields` reads everything else: it leaves out and notes what it
-cannot read, and the event stays.
+Functions such as `moment` read what an event must have: they raise a DecodeError that names the field, which
+refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read.
 """
 
 import re
@@ -21,6 +20,25 @@ from rules.leads.identity import Identity
 from rules.leads.objections import objections_in
 from rules.leads.orders import EXPONENTS, OrderState
 
+ID_BYTES_MAX = 256
+# Up to 15 digits and 12 decimals, with at least one of either.
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
+NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
+EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
+PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
+# An RFC 3339 timestamp with blanks, or without the colon of its offset.
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+REASON_CHARACTERS_MAX = 200
 # The type of an event that asks for an erasure. It is carried out, and never stored.
 ERASURE_REQUESTED = "erasure_requested"
 
@@ -105,27 +123,6 @@ class PayloadPart:
     path: str = ""
     # The path within `payload`, with which the decoder's errors begin: `entry.0.changes.0.value.messages.0`
     inner: str = ""
-
-
-ID_BYTES_MAX = 256
-# Up to 15 digits and 12 decimals, with at least one of either.
-DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
-NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
-EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
-WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
-PRODUCTS_MAX = 100
-LINES_MAX = 1_000
-QUANTITY_MAX = 10**9
-OMISSIONS_MAX = 20  # that are noted of one event
-T = TypeVar("T")
-# An RFC 3339 timestamp with blanks, or without the colon of its offset.
-LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
-CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
-IDENTITIES_MAX = 20
-PREFERENCES_MAX = 20
-VALUE_CHARACTERS_MAX = 128
-REASON_CHARACTERS_MAX = 200
 
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:

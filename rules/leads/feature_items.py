@@ -1,6 +1,7 @@
 """The item of a lead's features: features, the state that they follow from, and the root of the lead.
 
-A `Change` says which entries of an item to write. `features_at` returns what a reader sees at an instant.
+`evaluate_features` computes values from a state. A `Change` says which entries of an item to write.
+`features_at` returns what a reader sees at an instant.
 """
 
 import hashlib
@@ -146,18 +147,12 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 def declaration_digest(features: Iterable[Feature]) -> str:
     """Return a digest, 8 hexadecimal characters, of what a state keeps and what is computed from it.
 
-    A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
-    Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared
-    later with a window of 730 dates would be computed without that order, and nothing would show it. The
-    digest does: a state that has another digest, or none, is built again from the stored events. That reads
-    the lead's events once for each change of the declarations.
+    A state keeps only what the features declared at the time need. If the longest window grows from 365 to
+    730 dates, an order of 500 days ago is in the totals, but its date was dropped. So a state that has
+    another digest, or none, is built again from the stored events.
 
-    An item has one digest and not one for each input, because one reading of all events builds all inputs.
-    The lake has no column for it: the warehouse computes features from events, by today's declarations.
-
-    The names of features are part of it, so that a new feature needs no event to appear. Their documentation
-    and their order are not. Nor is the campaigns' grace: a state has the unanswered campaigns of the whole
-    window, so each state stays right if a deployment changes the grace.
+    The names of features are part of it, so that a new feature needs no event to appear. The campaigns' grace
+    is not: a state has the unanswered campaigns of the whole window.
     """
     declarations = {
         "state": (STATE_VERSION, MARKS_MAX, MARK_ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),

@@ -299,15 +299,9 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
 def encode_series(series: Series) -> str:
     """Return a series as text.
 
-    Its parts, between semicolons:
-
-    - the totals: count, amount, first, last
-    - the dates, each as its distance from the one before
-    - their counts, left out if all are 1
-    - their amounts
-    - the marks, the time of each as its distance from the one before
-    - `newest_left`
-    - the foreign totals, if there are any
+    Its parts, between semicolons: the totals (count, amount, first, last); the dates, each as its distance
+    from the one before; their counts, left out if all are 1; their amounts; the marks, each time as its
+    distance from the one before; `newest_left`; the foreign totals, if there are any.
     """
     counts = [count for count, _ in series.days.values()]
     mark_distances = _distances(mark.microseconds for mark in series.marks)

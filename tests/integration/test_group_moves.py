@@ -112,10 +112,10 @@ def test_what_a_leaf_brings_while_it_leaves_is_not_remembered_of_its_former_root
         leads.both(each)
     merged, parted, join = leads.change(1, "ab"), leads.change(2, "a", "b"), leads.memories.join
 
-    def overtaken(root: str, entries: Iterable[MemoryEntry]) -> int:
+    def overtaken(root: str, entries: Iterable[MemoryEntry]) -> None:
         monkeypatch.undo()
         leads.both(parted)
-        return join(root, entries)
+        join(root, entries)
 
     monkeypatch.setattr(leads.memories, "join", overtaken)
     leads.memory(merged)

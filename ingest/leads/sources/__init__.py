@@ -16,7 +16,6 @@ A source's file has
     from_browser(fields) -> payload   (only if browsers send it as a form)
 
 Only these files know an integration's format. They share ingest/leads/readers.py and what it imports.
-ecommerce.py also uses ingest/leads/sources/ecommerce.py, which is not in this folder because it is no source.
 """
 
 import importlib

@@ -21,7 +21,8 @@ customer comes from a till, or the shop has removed the customer. Its contacts a
 somebody typed them at the till. If it has none, it counts for the lead that another webhook of the order
 names.
 
-ingest/leads/sources/ecommerce.py reads the requests of customers for their data.
+Of the webhooks about customers' rights, customers/redact erases the lead of the customer and of the orders
+that it names. The others are refused, so that an operator finds them.
 
 https://shopify.dev/docs/api/admin-rest/latest/resources/order, .../refund, .../transaction
 """
@@ -116,8 +117,8 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
     body, side = payload, SideFields()
-    if topic := privacy_topic(body, context):
-        return [erasure_request(body, topic, context)]
+    if topic := _privacy_topic(body, context):
+        return [_erasure_request(body, topic, context)]
     if DELETION in (context.topic, body.get("topic")):
         return [_deletion(body, context)]
     event_type = _event_type(body, side)
@@ -356,7 +357,7 @@ def _customer(
     return identities
 
 
-def privacy_topic(body: Body, context: DecodeContext) -> str | None:
+def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
     """Return a body's topic of PRIVACY, without a topic the one that its shape shows; None for others."""
     topic = context.topic or body.get("topic")
     if isinstance(topic, str) and topic:
@@ -368,7 +369,7 @@ def privacy_topic(body: Body, context: DecodeContext) -> str | None:
     return SHOP_REDACT if body.keys() == SHOP_FIELDS else None
 
 
-def erasure_request(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
+def _erasure_request(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
     """Return the request to erase a customer; raises DecodeError for what an operator is to do.
 
     The topic's header is not signed, so somebody may send an order's webhook once more under this topic.
