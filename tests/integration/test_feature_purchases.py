@@ -17,7 +17,7 @@ from rules.leads.series import EMPTY_SERIES, EMPTY_STATE, Contribution, Series, 
 from tests.support.effort import effort
 from tests.support.real_input import CUSTOMERS, Purchase, purchases
 
-SHARE = effort(10, soak=1)  # one customer in so many
+SHARE = effort(40, soak=1)  # one customer in so many
 DATES = (date(1997, 6, 30), date(1998, 1, 1), date(1998, 6, 30))
 # Purchases say nothing of sentiment and campaigns.
 OURS = [each for each in FEATURES if each.input in (Input.PURCHASES, Input.ACTIVITY)]
@@ -71,7 +71,7 @@ def test_every_customer_at_three_dates(order: str) -> None:
         for customer, mine in plain.items():
             both = {**EMPTY_STATE, Input.PURCHASES: state[customer], Input.ACTIVITY: active[customer]}
             assert evaluate_features(OURS, both, (), as_of) == direct(mine, on), customer
-    assert len(plain) == CUSTOMERS // SHARE
+    assert len(plain) >= CUSTOMERS // SHARE
 
 
 def given_by(row: Purchase) -> Contribution:

@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from adapters.leads.identity_store import AlreadyUndone, IdentityStore
 from adapters.platform.aws import client
@@ -104,33 +103,6 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
         registry.store.unmerge(None, number, "why", "me", NOW)
     with pytest.raises(AlreadyUndone, match=f"^change {number} has been undone by change {number + 1}$"):
         registry.store.unmerge(None, number, "why", "me", NOW)
-
-
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [
-        ("DatabaseUnavailableException", "The writer instance isn't available"),
-        ("ServiceUnavailableError", "later"),
-        ("InternalServerErrorException", "later"),
-        ("StatementTimeoutException", "Request timed out"),
-        ("DatabaseErrorException", "Database is not reachable"),
-        ("DatabaseErrorException", "FATAL: remaining connection slots are reserved; SQLState: 53300"),
-    ],
-)
-def test_what_may_pass_is_unavailable(registry: Registry, code: str, text: str) -> None:
-    registry.counting.api.refusals.append((code, text))
-    with pytest.raises(PostgresUnavailable, match=f"{code}: {text}"):
-        registry.see(A)
-    assert registry.see(A).lead_id == 1
-
-
-@pytest.mark.parametrize(
-    "code", ["AccessDeniedException", "BadRequestException", "HttpEndpointNotEnabledException"]
-)
-def test_what_an_operator_must_mend_is_shown_as_it_is(registry: Registry, code: str) -> None:
-    registry.counting.api.refusals.append((code, "no"))
-    with pytest.raises(ClientError, match=code):
-        registry.see(A)
 
 
 def test_a_transaction_that_the_service_has_ended_is_begun_again(registry: Registry) -> None:
