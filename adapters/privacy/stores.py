@@ -29,7 +29,6 @@ from adapters.privacy.erasers import (
 from adapters.settings.common import ErasureSettings, PrivacyTables
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
-from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
 
@@ -176,11 +175,7 @@ class ObjectEraser:
 
 @dataclass(frozen=True)
 class RedisEraser:
-    """Erases keys of Redis that name a user.
-
-    Keys of leads are left alone: they are digests, and expire within an hour. After an erasure nobody looks
-    up events of the lead there.
-    """
+    """Erases keys of Redis that name a user. None names a lead."""
 
     url: str  # "": no Redis
     days: StoreEraser  # finds the user's dates, which are in some keys of Redis
@@ -268,13 +263,11 @@ def _lead_ids(person: Person) -> Iterable[str]:
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    """Yield the keys of claims, orders and notes that leads' events may have."""
+    """Yield the keys of claims and orders that leads' events may have."""
     for event in map(decode_item, events):
         source = str(event["source"])
-        moment, number = mark_of(*str(event[SORT_KEY]).split("#", 1))
         names = (f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}")
         yield from ({"user_id": name, "idempotency_key": "lead-event"} for name in names)
-        yield {"user_id": f"lead-counted#{moment:x}.{number}", "idempotency_key": "counted"}
 
 
 def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from adapters.leads.feature_repair import is_readable
-from adapters.leads.feature_store import FeatureStore, feature_item_from
+from adapters.leads.feature_store import FeatureStore, feature_item_from, is_readable
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import NoObject, Objects

@@ -50,7 +50,7 @@ class LeadRepair:
         """Ask for rebuilds of leads; returns `lead`, `features` and the `outcome` in words, for each lead.
 
         leads: rows of marts.lead_quality. Leads whose items were changed by hand (lead_items.py) are added.
-        Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        Raises StatementFailed, and Unprocessed if SQS refuses.
         """
         wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
         doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}

@@ -183,7 +183,7 @@ INVENTORY = (
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
     Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
     Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED),
-    Store("Redis", CACHE, "profiles, days, ranks, identities of an hour", DELETED, "user_id", LEAF),
+    Store("Redis", CACHE, "profiles, days, ranks", DELETED, "user_id"),
     Store(
         "PostgreSQL",
         DATABASE,

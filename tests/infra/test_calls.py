@@ -174,11 +174,6 @@ def planted(function: str, *calls: str) -> Calls:
         ),
         ("CurateLargeFunction", "s3:PutObject LAKE_BUCKET/runs/*", "its role does not allow it"),
         ("CurateLargeFunction", "s3:DeleteObject LAKE_BUCKET/raw/events/*", "its role does not allow it"),
-        (
-            "HooksApiFunction",
-            "dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[other#*]",
-            "its role does not allow it",
-        ),
         ("LeadsFunction", "dynamodb:PutItem ERASURES_TABLE[closed]", "its role does not allow it"),
         (
             "EventsApiFunction",

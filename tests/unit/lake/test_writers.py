@@ -12,8 +12,7 @@ import pytest
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
 from adapters.leads import memory_store
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import Topology
+from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.subscription_store import KEY, claim_key
 from adapters.questions.user_stats_store import stats_attributes
