@@ -8,7 +8,7 @@ nights without a question the warehouse is asked again.
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -16,10 +16,8 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_ASKED
-from analytics.warehouse.night import WarehouseNight
 from rules.turns import NIGHTS
 
-SUNDAY = 6
 QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
 PACKAGED = Path(__file__).resolve().parents[2]
 MADE_BY = ("analytics", "rules", "sql")  # the folders whose files make tables, models and tests
@@ -33,16 +31,17 @@ class LastWarehouseRun:
     at: str  # when it began, ISO 8601
     version: str  # of the code (see `version`)
     is_settled: bool = False  # whether it left nothing to be done
-    are_all_tested: bool = False  # whether the tests were of all rows
     curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
 
     @classmethod
     def read(cls, objects: Objects) -> "LastWarehouseRun | None":
         """Return the stored note; None if no run has asked yet."""
         try:
-            return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
+            note = json.loads(objects.get(WAREHOUSE_ASKED))
         except NoObject:
             return None
+        # Notes of earlier versions have further fields.
+        return cls(**{each.name: note[each.name] for each in fields(cls) if each.name in note})
 
     def save(self, objects: Objects) -> None:
         """Store the note."""
@@ -51,19 +50,17 @@ class LastWarehouseRun:
     def still_holds(self, version: str, today: date) -> bool:
         """Whether a night with this version of the code may rely on what this run has left.
 
-        The run must have left nothing to be done, and be younger than QUIET_MAX. On Sundays all rows are
-        tested, so then it must have tested all rows.
+        The run must have left nothing to be done, and be younger than QUIET_MAX.
         """
-        is_tested = self.are_all_tested or today.weekday() != SUNDAY
         is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
-        return self.is_settled and self.version == version and is_tested and is_young
+        return self.is_settled and self.version == version and is_young
 
 
 def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
     """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
-    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
-    if last and night and last.run_id == run_id:
-        last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
+    last = LastWarehouseRun.read(objects)
+    if last and last.run_id == run_id:
+        last.is_settled, last.curation = True, curation
         last.save(objects)
 
 

@@ -66,7 +66,6 @@ class WarehouseNight:
     run_id: str
     began: str  # an instant, ISO 8601
     full: bool  # whether all models are built anew
-    full_tests: bool  # whether all rows are tested, not only those that came since the tests held last
     items: list[Item]
     # The run since which there is nothing to do, so that the warehouse is not asked; "": it is asked
     quiet_since: str = ""
