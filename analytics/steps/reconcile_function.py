@@ -48,7 +48,7 @@ from analytics.reconcile.run_report import (
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.stats_reconciler import StatsReconciler
-from analytics.warehouse.last_run import LastWarehouseRun, settle
+from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")

@@ -14,9 +14,8 @@ from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Footer, read_footer
 from analytics.lake.layout import Place
-from analytics.warehouse.copy_statement import Copy, manifest
 from analytics.warehouse.ddl import LOAD_NUMBER, declared_tables
-from analytics.warehouse.statements import literal
+from analytics.warehouse.statements import Copy, literal, manifest
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, Entity
 

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.copy_statement import Copy, manifest_tables
+from analytics.warehouse.statements import Copy, manifest_tables
 from analytics.warehouse.translate import POSTGRES, translate
 from tests.support.redshift_rules import problems
 

@@ -10,11 +10,10 @@ from typing import Any
 from analytics.recompute import warehouse_disagreements
 from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
-from analytics.warehouse.copy_statement import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
-from analytics.warehouse.statements import refuse_oversized
+from analytics.warehouse.statements import Copy, refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
 from local.operate.mart_plots import mart_plots
 from local.smoke import lake as smoke_lake
