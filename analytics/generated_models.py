@@ -45,6 +45,18 @@ FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = {first}) AS first_version
 WHERE first_version.stored = 0
 """
+SECTION = "\n## "
+# A column's line in the page: name, type, size of a text, and `?` if it may be NULL.
+COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)
+# By type, the types into which all of its values fit.
+WIDER = {
+    "BIGINT": {"VARCHAR"},
+    "BOOLEAN": {"VARCHAR"},
+    "DATE": {"TIMESTAMP", "VARCHAR"},
+    "TIMESTAMP": {"VARCHAR"},
+}
+Columns = list[tuple[str, ...]]  # the groups of COLUMN for each column: "" for no size or no `?`
+MODELS = SQL / "models"
 
 
 def rule_book_sql() -> str:
@@ -90,19 +102,6 @@ def _sql_value(value: Any, type_: str) -> str:
 def _sql_timestamp(instant: datetime) -> str:
     """Return an instant in UTC as a literal. The warehouse's timestamps have no zone."""
     return literal(instant.replace(tzinfo=None))
-
-
-SECTION = "\n## "
-# A column's line in the page: name, type, size of a text, and `?` if it may be NULL.
-COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)
-# By type, the types into which all of its values fit.
-WIDER = {
-    "BIGINT": {"VARCHAR"},
-    "BOOLEAN": {"VARCHAR"},
-    "DATE": {"TIMESTAMP", "VARCHAR"},
-    "TIMESTAMP": {"VARCHAR"},
-}
-Columns = list[tuple[str, ...]]  # the groups of COLUMN for each column: "" for no size or no `?`
 
 
 class BreakingChange(ValueError):
@@ -159,9 +158,6 @@ def _check_columns(name: str, published: Columns, declared: Columns) -> None:
     for column, _, _, optional in declared[len(published) :]:
         if not optional:
             raise BreakingChange(f"{name}.{column}: earlier rows lack it, so a new column is optional")
-
-
-MODELS = SQL / "models"
 
 
 def generated_files() -> Iterator[tuple[Path, str]]:

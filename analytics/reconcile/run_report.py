@@ -13,8 +13,8 @@ from analytics.curation import spark_job
 from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
-from analytics.reconcile import answer_findings
-from analytics.reconcile.shares.findings import RESULT, Findings, failed_shares
+from analytics.reconcile import reconcile_answers
+from analytics.reconcile.shares.stored import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
@@ -50,7 +50,7 @@ class Report(TypedDict):
     run_id: str
     made_at: str
     error: Any  # why repair, or all of the run, ended early; None: it did not
-    # The fields from here to `root` are those of shares.findings.Findings.
+    # The fields from here to `root` are those of shares.stored.Findings.
     counts: dict[str, int]
     different: list[str]  # ids of users, as in the next three lists
     unrepaired: list[str]
@@ -60,7 +60,7 @@ class Report(TypedDict):
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
     ledger_and_lake: list[Any]  # disagreements of ledger and lake: (user, what)
-    answer_stats: dict[str, Any]  # see answer_findings.short_result
+    answer_stats: dict[str, Any]  # see reconcile_answers.short_result
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
     leads: list[Any]  # leads whose features do not follow from their events: lead, features, outcome
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
@@ -96,7 +96,7 @@ def gather(
         "root": findings["root"],
         "differences": findings["differences"][:LISTED_MAX],
         "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
-        "answer_stats": answer_findings.short_result(objects, run_id, LISTED_MAX),
+        "answer_stats": reconcile_answers.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
         "failed_tests": failed_tests,
@@ -230,7 +230,7 @@ def markdown(report: Report) -> str:
             "Differences", ("user", "table", "date", "attribute", "stored", "expected"), list(differences)
         ),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*table) for table in answer_findings.tables(report["answer_stats"])),
+        *(_table(*table) for table in reconcile_answers.tables(report["answer_stats"])),
         _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
         _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),

@@ -45,8 +45,8 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
-from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.shares.stored import NightPlan
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at

@@ -5,10 +5,10 @@ An item that fails hinders only those that need it. The state of all items is st
 next call goes on. An item begins only in a call's first 100 s, so it has 13 minutes. If an item ends its
 function, the next call finds it begun, reports it as failed, and does not try it again.
 
-The warehouse wakes when it is asked, and costs money then. So a night does not ask if the last run that asked
-(state/warehouse.json) left nothing to do and no rows have come since: a model depends on rows alone, and on no
-date. Slices of leads and users are compared in turn, each once in 28 nights, so after 28 nights without a
-question the warehouse is asked again.
+The warehouse wakes when it is asked, and costs money then. So a night does not ask if the last run that
+asked (state/warehouse.json) left nothing to do and no rows have come since: a model depends on rows alone,
+and on no date. Slices of leads and users are compared in turn, each once in 28 nights, so after 28 nights
+without a question the warehouse is asked again.
 """
 
 import hashlib

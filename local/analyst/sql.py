@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import catalog, output
 from local.analyst.output import Answer, QueryFailed, Tell, refusal_text
 from local.analyst.read_only_sql import Value, over_files, read_only
-from local.analyst.shell import shell
 from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, find, load
@@ -210,3 +209,56 @@ def _teller() -> Tell:
     if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def shell(answer_query: Callable[[str], None]) -> None:
+    """Answer queries of the standard input, one after the other. After a refused query it goes on.
+
+    answer_query: prints the answer to a query, or raises QueryFailed.
+    """
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        import readline
+
+        readline.set_completer(_completer(list(catalog.names())))
+        readline.set_completer_delims(" \t\n,()=")
+        readline.parse_and_bind("tab: complete")
+        print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")
+    while (query := _read_query(is_terminal=is_terminal)) is not None:
+        try:
+            if query:
+                answer_query(query)
+        except QueryFailed as refused:
+            print(refused, file=sys.stderr)
+
+
+def _read_query(*, is_terminal: bool) -> str | None:
+    """Return the next query or command, "" after Ctrl-C, None at the end."""
+    lines: list[str] = []
+    try:
+        while True:
+            prompt = ("...> " if lines else "sql> ") if is_terminal else ""
+            line = input(prompt).rstrip()
+            if not lines and line.startswith("."):
+                return None if line in (".quit", ".exit") else line
+            if line:
+                lines.append(line)
+            if line.endswith(";"):
+                return "\n".join(lines)
+    except EOFError:
+        return "\n".join(lines) or None
+    except KeyboardInterrupt:
+        if not is_terminal:
+            raise
+        print()
+        return ""
+
+
+def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
+    """Return a completer for readline, which asks for the matches of a text one by one, by their index."""
+
+    def complete(text: str, index: int) -> str | None:
+        matches = [name for name in names if name.startswith(text)]
+        return matches[index] if index < len(matches) else None
+
+    return complete

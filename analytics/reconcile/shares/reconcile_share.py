@@ -28,8 +28,7 @@ from analytics.reconcile.candidates import (
 )
 from analytics.reconcile.journals import figures_of, journal_of
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
-from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
-from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.stored import PROGRESS, RESULT, Findings, NightPlan
 from rules.engagement.reconciliation import LAKE_LAG, contradictions
 from rules.engagement.streak import Cover
 from rules.lake.residue import is_residue

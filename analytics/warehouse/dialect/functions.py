@@ -6,7 +6,6 @@ Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tes
 
 from sqlglot import exp
 
-from analytics.warehouse.dialect.calls import AnswerKind, Call, Function
 from analytics.warehouse.dialect.kinds import (
     BOOLEAN,
     DATE,
@@ -21,7 +20,7 @@ from analytics.warehouse.dialect.kinds import (
     first,
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
-from analytics.warehouse.dialect.special import SPECIAL
+from analytics.warehouse.dialect.special import SPECIAL, AnswerKind, Call, Function
 
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # in any zone of the session
 # DuckDB takes a comma before a closing bracket, NaN and Infinity for JSON. Within a text they are allowed, so

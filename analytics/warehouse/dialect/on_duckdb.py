@@ -10,13 +10,13 @@ from typing import Any
 from sqlglot import exp
 
 from analytics.warehouse.dialect import special
-from analytics.warehouse.dialect.calls import MOMENTS, Call, moment, with_hyphens, zone
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
 from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
 from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
+from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
 
 DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
