@@ -15,16 +15,16 @@ from typing import Any
 
 from pyarrow import Table
 
+from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
 from analytics.reconcile.candidates import SEGMENTS, in_parallel
 from analytics.reconcile.differences import Difference
-from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
-from analytics.reconcile.stats_rows import AnswersLake, StatsRows
-from analytics.reconcile.stats_scan import StatsScan
+from analytics.reconcile.stats_reconciler import Lake, PersonVerdict, StatsReconciler, hashes_of, is_moved
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG
+from rules.lake.question_entities import pseudonym
 from rules.lake.residue import is_residue
 from rules.questions.answer_doubts import LakeAnswers
 from rules.turns import slice_of, slices_due
@@ -114,10 +114,8 @@ def reconcile_answers(
         row["person"]: LakeAnswers(row["answers"], row["digest"])
         for row in totals.select(["person", "answers", "digest"]).to_pylist()
     }
-    last_compared_at = _last_compared_at(objects)
-    lake = AnswersLake(answers, StatsRows.read(objects, last_compared_at, now, everybody))
-    comparison = _Comparison(reconciler, lake, now)
-    scan = comparison.scan(None if everybody else last_compared_at)
+    comparison = _Comparison(reconciler, answers, now)
+    scan = comparison.scan(None if everybody else _last_compared_at(objects))
     findings = AnswerFindings(scan.people)
     comparison.choose_unknown(findings, scan, totals)
     comparison.examine_chosen(findings, scan)
@@ -134,12 +132,79 @@ def _last_compared_at(objects: Objects) -> datetime | None:
         return None
 
 
+@dataclass(slots=True)
+class StatsScan:
+    """The result of a pass over the stats. A hash is a person's fingerprint hash."""
+
+    people: int = 0  # the number of people with stats
+    chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be examined
+    known_pseudonyms: set[str] = field(default_factory=set)  # of all hashes that any item names
+    moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes whose stats moved there
+    listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes that its stats list
+
+    def add_item(self, item: Item, is_chosen: bool) -> None:
+        """Add an item. is_chosen: whether its stats are to be examined, if it has some."""
+        fingerprint_hash = item["fingerprint_hash"]["S"]
+        hashes = hashes_of(fingerprint_hash, item)
+        self.known_pseudonyms.update(map(pseudonym, hashes))
+        if is_moved(item):
+            self.moves.setdefault(str(decode_item(item)["moved_to"]), set()).add(fingerprint_hash)
+            return
+        self.people += 1
+        if len(hashes) > 1:
+            self.listed[fingerprint_hash] = set(hashes[1:])
+        if is_chosen:
+            self.chosen.add(fingerprint_hash)
+
+    def merge(self, other: "StatsScan") -> None:
+        """Add the result of another part of the table."""
+        self.people += other.people
+        self.chosen |= other.chosen
+        self.known_pseudonyms |= other.known_pseudonyms
+        self.listed |= other.listed
+        for new, older in other.moves.items():
+            self.moves.setdefault(new, set()).update(older)
+
+    def choose_unlisted(self) -> None:
+        """Choose also stats that do not list a hash whose stats have moved to them: one of both is wrong."""
+        for home in self._homes():
+            if self.moved_from(home) - self.listed.get(home, set()):
+                self.chosen.add(home)
+
+    def hash_in_circle(self) -> set[str]:
+        """Return the first of the hashes whose stats have moved in a circle; an empty set if there is none.
+
+        One hash is enough: once it has its stats back, the moves of the others lead to it.
+        """
+        # A move that leads to no home is one of a circle.
+        in_circles = self._moved_hashes().difference(*map(self.moved_from, self._homes()))
+        return set(sorted(in_circles)[:1])
+
+    def moved_from(self, fingerprint_hash: str) -> set[str]:
+        """Return the older hashes whose stats have moved to a hash, in one step or several."""
+        all_older: set[str] = set()
+        waiting = [fingerprint_hash]
+        while waiting:
+            older = self.moves.get(waiting.pop(), set()) - all_older
+            all_older |= older
+            waiting += older
+        return all_older
+
+    def _homes(self) -> set[str]:
+        """Return the hashes to which stats have moved, and from which they have not moved on."""
+        return self.moves.keys() - self._moved_hashes()
+
+    def _moved_hashes(self) -> set[str]:
+        """Return the hashes whose stats have moved to another."""
+        return set().union(*self.moves.values())
+
+
 @dataclass(frozen=True, slots=True)
 class _Comparison:
     """A night's comparison of stats with the lake."""
 
     reconciler: StatsReconciler
-    lake: AnswersLake
+    lake: Lake
     now: datetime
 
     def scan(self, last_compared_at: datetime | None) -> StatsScan:
@@ -170,18 +235,14 @@ class _Comparison:
         totals: see answer_totals.
         """
         for row in totals.select(["person", "question_id"]).to_pylist():
-            pseudonym = row["person"]
-            if pseudonym in scan.known_pseudonyms or is_residue(pseudonym):
+            person = row["person"]
+            if person in scan.known_pseudonyms or is_residue(person):
                 continue
             findings.people += 1
-            if fingerprint_hash := self.reconciler.hash_of(pseudonym, row["question_id"]):
+            if fingerprint_hash := self.reconciler.hash_of(person, row["question_id"]):
                 scan.chosen.add(fingerprint_hash)
             else:
-                findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
-        with_stats = self.lake.rows.row_of_person.keys()
-        for pseudonym in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
-            if not is_residue(pseudonym):
-                findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
+                findings.disagreements.append((person, "the table lacks all answers that the lake has"))
 
     def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
         """Examine the chosen stats, and add the verdicts to the findings.

@@ -3,7 +3,7 @@
 A person is named by a fingerprint hash here: the one under which the stats are stored.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -14,12 +14,10 @@ from adapters.questions.stats_attributes import stats_from
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
-from analytics.reconcile.stats_rows import AnswersLake
-from analytics.reconcile.stats_scan import hashes_of, is_moved
 from rules.days import stamp, unstamp
 from rules.engagement.reconciliation import LAKE_LAG, Doubt, Look, Step, next_step
 from rules.lake.question_entities import pseudonym
-from rules.questions.answer_doubts import doubt_of
+from rules.questions.answer_doubts import LakeAnswers, doubt_of
 from rules.questions.answer_stats import fold_responses
 from rules.questions.responses import Response, from_item, to_item
 from rules.smoke_names import is_smoke
@@ -32,6 +30,9 @@ INDEX_LAG = timedelta(seconds=10)
 # Attributes that each write changes. They are compared only if the next writer cannot go on from them.
 WRITER_ATTRIBUTES = ("version", "updated_at")
 VERSION_MAX = 2**62  # beyond that the next versions would not fit into the lake's column
+# All attributes of an item that only says where a person's stats are. An item with others is stats.
+MOVED_ATTRIBUTES = {"fingerprint_hash", "moved_to", "version", "updated_at"}
+Lake = Mapping[str, LakeAnswers]  # the lake's answers, by pseudonym
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class StatsReconciler:
         self,
         fingerprint_hash: str,
         moved: Iterable[str],
-        lake: AnswersLake,
+        lake: Lake,
         now: datetime,
         *,
         is_stranger: bool = False,
@@ -97,8 +98,8 @@ class StatsReconciler:
                 return verdict
             verdict.disagreement, verdict.is_uncounted = answers.disagreement, answers.is_uncounted
             verdict.strangers = sorted(older_hashes - {*answers.hashes})
-            expected = self._expected_item(answers, stored, lake.rows.version(fingerprint_hash), now)
-            found = _item_differences(fingerprint_hash, stored, expected, lake, now)
+            expected = self._expected_item(answers, stored, now)
+            found = _item_differences(fingerprint_hash, stored, expected, now)
             step = next_step(Look(bool(found), is_behind=False, doubt=answers.doubt), looks, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
@@ -111,7 +112,7 @@ class StatsReconciler:
         verdict.is_contended = True
         return verdict
 
-    def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
+    def looks_right(self, stored: Item, lake: Lake, since: str, now: datetime) -> bool:
         """Whether stats agree with the lake, were written by this system, and are older than `since`."""
         try:
             values = decode_item(stored)
@@ -121,8 +122,7 @@ class StatsReconciler:
                 _without(WRITER_ATTRIBUTES, stored) == expected
                 and values["updated_at"] < since
                 and all(_is_sound(name, stored, now) for name in WRITER_ATTRIBUTES)
-                and stats.total_answers == lake.answers_under(hashes).answers
-                and not lake.rows.differences(hashes[0], stored)
+                and stats.total_answers == answers_under(hashes, lake).answers
             )
         except UNREADABLE:
             return False
@@ -138,7 +138,7 @@ class StatsReconciler:
         return None
 
     def _answers(
-        self, fingerprint_hash: str, claimed: Iterable[str], lake: AnswersLake, now: datetime
+        self, fingerprint_hash: str, claimed: Iterable[str], lake: Lake, now: datetime
     ) -> PersonAnswers:
         """Read a person's answers. claimed: other hashes that items say are the person's.
 
@@ -153,24 +153,22 @@ class StatsReconciler:
         counted = [response for _, response, is_counted in proven if is_counted]
         uncounted = [response for _, response, is_counted in proven if not is_counted]
         genuine = [response for response in (*counted, *uncounted) if not is_smoke(response.agent_id)]
-        doubt, disagreement = doubt_of(genuine, lake.answers_under(hashes), now)
+        doubt, disagreement = doubt_of(genuine, answers_under(hashes, lake), now)
         if not doubt and (wrong := contradiction([(stored, response) for stored, response, _ in proven])):
             doubt, disagreement = Doubt.CONTRADICTED, wrong
         is_uncounted = any(response.created_at < stamp(now - LAKE_LAG) for response in uncounted)
         return PersonAnswers(hashes, counted, doubt, disagreement, is_uncounted)
 
-    def _expected_item(
-        self, answers: PersonAnswers, stored: Item | None, lake_version: int, now: datetime
-    ) -> Item | None:
+    def _expected_item(self, answers: PersonAnswers, stored: Item | None, now: datetime) -> Item | None:
         """Return the item that must be stored; None if no answer is counted and no item stored.
 
-        The version is a number that never restarts: the seconds since 1970, or more. So it is greater than
-        all versions in the lake, even if the item is gone or its version was set back.
+        The version never restarts: it is the seconds since 1970, or more. So it is greater than the versions
+        in the lake, even if the item is gone.
         """
         if not answers.counted and stored is None:
             return None
         before = decode_item(stored)["version"] if stored and _is_sound("version", stored, now) else 0
-        version = max(before, lake_version, int(now.timestamp())) + 1
+        version = max(before, int(now.timestamp())) + 1
         stats, (current, *older) = fold_responses(answers.counted), answers.hashes
         attributes = self.stats.attributes(current, stats, tuple(older))
         return encode_item(attributes | {"version": version, "updated_at": stamp(now)})
@@ -216,21 +214,17 @@ def _changed_attributes(stored: Item, response: Response) -> list[str]:
 
 
 def _item_differences(
-    fingerprint_hash: str, stored: Item | None, expected: Item | None, lake: AnswersLake, now: datetime
+    fingerprint_hash: str, stored: Item | None, expected: Item | None, now: datetime
 ) -> list[Difference]:
-    """Return in what the stats, and the lake's row, differ from the item that must be stored."""
+    """Return in what the stats differ from the item that must be stored."""
     sound = {name for name in WRITER_ATTRIBUTES if stored is None or _is_sound(name, stored, now)}
-    wrong = differences(
+    return differences(
         fingerprint_hash,
         TABLE,
         "",
         stored and _without(sound, stored),
         expected and _without(sound, expected),
     )
-    if stored and expected and sound == {*WRITER_ATTRIBUTES} and not is_moved(stored):
-        written = {name: stored[name] for name in WRITER_ATTRIBUTES}
-        wrong += lake.rows.differences(fingerprint_hash, {**expected, **written})
-    return wrong
 
 
 def _is_fresh(stored: Item, now: datetime) -> bool:
@@ -251,3 +245,24 @@ def _is_sound(name: str, stored: Item, now: datetime) -> bool:
 
 def _without(names: Collection[str], item: Item) -> Item:
     return {name: value for name, value in item.items() if name not in names}
+
+
+def is_moved(item: Item) -> bool:
+    """Whether an item only says under which hash a person's stats are."""
+    return "moved_to" in item and item.keys() <= MOVED_ATTRIBUTES
+
+
+def hashes_of(fingerprint_hash: str, item: Item | None) -> list[str]:
+    """Return all hashes under which a person has answered, the given one first. item: the stats, if any."""
+    older = decode_item(item).get("older_hashes", []) if item else []
+    if not isinstance(older, list):
+        older = []
+    return [fingerprint_hash, *(older_hash for older_hash in older if isinstance(older_hash, str))]
+
+
+def answers_under(hashes: Iterable[str], lake: Lake) -> LakeAnswers:
+    """Return the lake's figures of all answers under these hashes together."""
+    total = LakeAnswers()
+    for fingerprint_hash in hashes:
+        total = total.plus(lake.get(pseudonym(fingerprint_hash), LakeAnswers()))
+    return total
