@@ -9,6 +9,7 @@ meanwhile.
 
 import json
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,7 +20,6 @@ from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
-from analytics.reconcile.candidates import SEGMENTS, in_parallel
 from analytics.reconcile.differences import Difference
 from analytics.reconcile.stats_reconciler import Lake, PersonVerdict, StatsReconciler, hashes_of, is_moved
 from rules.days import stamp
@@ -30,6 +30,7 @@ from rules.questions.answer_doubts import LakeAnswers
 from rules.turns import slice_of, slices_due
 
 RESULT = "answer_stats.json"
+SEGMENTS = 8  # parts of the table that are scanned side by side; also the people who are examined at once
 LISTS = ("differences", "disagreements", "uncounted")  # what the report lists of the findings
 
 
@@ -224,8 +225,9 @@ class _Comparison:
             return scan
 
         total = StatsScan()
-        for scan in in_parallel(scan_segment, range(SEGMENTS)):
-            total.merge(scan)
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            for scan in pool.map(scan_segment, range(SEGMENTS)):
+                total.merge(scan)
         total.choose_unlisted()
         return total
 
@@ -263,14 +265,12 @@ class _Comparison:
     ) -> dict[str, PersonVerdict]:
         """Return the verdicts on people, by fingerprint hash."""
         ordered = sorted(hashes)
-        verdicts = in_parallel(
-            lambda fingerprint_hash: self.reconciler.examine(
-                fingerprint_hash,
-                scan.moved_from(fingerprint_hash),
-                self.lake,
-                self.now,
-                is_stranger=are_strangers,
-            ),
-            ordered,
-        )
-        return dict(zip(ordered, verdicts, strict=True))
+
+        def examine(fingerprint_hash: str) -> PersonVerdict:
+            moved = scan.moved_from(fingerprint_hash)
+            return self.reconciler.examine(
+                fingerprint_hash, moved, self.lake, self.now, is_stranger=are_strangers
+            )
+
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            return dict(zip(ordered, pool.map(examine, ordered), strict=True))
