@@ -26,7 +26,6 @@ from local.cloud.embedded_postgres import unprivileged_user
 from tests.support.analyst_engines import Engines
 from tests.support.data_api import DataApi, serving
 from tests.support.lake_story import Story
-from tests.support.redshift_wire import filtering
 
 TOLD_DAYS = 40  # of the story that a session tells once: over the ends of a year and of a month
 ROLE = "arn:aws:iam::123456789012:role/copy"
@@ -147,10 +146,9 @@ def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
 
 
 @pytest.fixture(scope="module")
-def engines(told: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+def engines(told: Lake, tmp_path_factory: pytest.TempPathFactory) -> Engines:
     file = tmp_path_factory.mktemp("analyst") / "copy.duckdb"
     with told.duck.reading() as connection:
         connection.execute("CHECKPOINT")
     shutil.copy(told.duck.path, file)  # the test's own process holds the original open for writing
-    with filtering(f"{told.dsn.partition('host=')[2]}/.s.PGSQL.5432") as port:
-        yield Engines(told, file, port)
+    return Engines(told, file)
