@@ -21,7 +21,7 @@ from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import NotAsRedshift, parse_statement, parse_statements
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
-from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
+from analytics.warehouse.translate import DUCKDB, REDSHIFT, for_athena
 from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
@@ -100,7 +100,7 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     elif parts:
         tree.set("with_", exp.With(expressions=parts))
     if dialect != DUCKDB:
-        return translate(tree.sql(dialect=REDSHIFT), dialect)
+        return for_athena(tree.sql(dialect=REDSHIFT))
     try:
         translated = on_duckdb(tree, _columns)
     except NotAsRedshift as error:
