@@ -155,7 +155,7 @@ def named(table: str) -> str:
 def on_duckdb() -> Select:
     db = duckdb.connect()
     for statement in views():
-        db.execute(sql_for(db, statement))
+        db.execute(sql_for(db, statement) or "")
 
     def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
         for name, values in tables.items():

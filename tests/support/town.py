@@ -19,7 +19,6 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_requests import FeatureQueue
-from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
@@ -143,7 +142,6 @@ class Town:
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
             LeadEventStore(self.dynamodb, "Event"),
-            FeatureStore(self.dynamodb, "Feature"),
             FeatureQueue(None, ""),
         )
 

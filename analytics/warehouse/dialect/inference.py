@@ -85,7 +85,7 @@ def _infer_with_query(part: exp.Expr, scope: _Scope) -> Columns:
     """Note the types within a part of WITH; returns its columns."""
     names = [column.name for column in part.args["alias"].args.get("columns") or ()]
     if isinstance(part.this, exp.SetOperation):  # it may read itself: then it has its first branch's columns
-        first_branch = _infer_query(part.this.this.copy(), scope)
+        first_branch = _infer_query(part.this.this, scope)
         scope.with_queries[part.alias.lower()] = _renamed(first_branch, names)
     return _renamed(_infer_query(part.this, scope), names)
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import special
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
-from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
+from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
@@ -155,7 +155,9 @@ def _name_columns(tree: exp.Expr) -> None:
     for select in tree.find_all(exp.Select):
         for expression in list(select.expressions):
             if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
-                expression.replace(exp.alias_(expression.copy(), _column_name(expression), quoted=True))
+                alias = exp.alias_(exp.Null(), _column_name(expression), quoted=True)
+                expression.replace(alias)
+                alias.set("this", expression)
 
 
 def _column_name(node: exp.Expr) -> str:
@@ -174,8 +176,6 @@ def _translate_call(
 ) -> str:
     """Return a call as SQL of DuckDB. over, nulls, order: see Call."""
     name, nodes = name_of(call), call.expressions
-    if name in REFUSED:
-        raise NotAsRedshift(f"{name}: {REFUSED[name]}")
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
@@ -212,9 +212,8 @@ def _rewrite_window(window: exp.Window) -> None:
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
         )
-    window_alone = window.copy()  # without its function, so that its SQL is the OVER alone
-    window_alone.set("this", exp.Var(this=""))
-    over = window_alone.sql(dialect=DUCKDB, comments=False, copy=False).strip()
+    window.set("this", exp.Var(this=""))  # without its function, its SQL is the OVER alone
+    over = window.sql(dialect=DUCKDB, comments=False, copy=False).strip()
     _replace(window, _translate_call(inner, f" {over}", nulls, order))
 
 
@@ -366,7 +365,7 @@ def _substring(node: exp.Substring) -> str:
 
 def _now(node: exp.CurrentTimestamp) -> str:
     if not node.args.get("sysdate"):
-        raise NotAsRedshift(f"CURRENT_TIMESTAMP: {REFUSED['CURRENT_TIMESTAMP']}")
+        raise NotAsRedshift("CURRENT_TIMESTAMP: Redshift runs it on its leader node alone: SYSDATE")
     return "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"
 
 

@@ -39,7 +39,11 @@ def parse_statements(sql: str) -> list[exp.Expr]:
     dialect = sqlglot.Dialect.get_or_raise(REDSHIFT)
     tokens = dialect.tokenize(sql)
     _mark(tokens)
-    return [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
+    trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
+    for tree in trees:
+        for node in tree.walk():
+            node._meta = None  # noqa: SLF001 (places in the text: each copy of the tree would copy them)
+    return trees
 
 
 def name_of(call: exp.Anonymous) -> str:
