@@ -7,9 +7,8 @@ Three sources have them. Which one is right?
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -33,28 +32,10 @@ UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, 
 BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
 # The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
-    "version",
-    "timezone_chosen",
-    "observed_zone",
-    "observed_at",
-    "streak_updated_at",
-    "pauses",
-    "skipped_dates",
-    "opening",
-    "recent_tz_changes",
-    "zones_seen",
-    "skews_seen",
-    "amnesties",
-    "backfilled",
-    "tz_review",
-    "review_since",
-    "review_evidence",
-    "released_at",
-    "alias",
-    "holds",
-    "expires_next",
-    "expiry_settled_on",
-    "expiry_settled_points",
+    *("version", "timezone_chosen", "observed_zone", "observed_at", "streak_updated_at", "pauses"),
+    *("skipped_dates", "opening", "recent_tz_changes", "zones_seen", "skews_seen", "amnesties"),
+    *("backfilled", "tz_review", "review_since", "review_evidence", "released_at", "alias", "holds"),
+    *("expires_next", "expiry_settled_on", "expiry_settled_points"),
 )
 ARCHIVED = "archived"  # of a profile that has put older pauses away
 Changes = tuple[tuple[str, str], ...]
@@ -273,18 +254,13 @@ def with_archived_pauses(
 
 @dataclass(frozen=True, slots=True)
 class SettingsHistory:
-    """Reads past settings from the lake: once for each user, one user at a time, newest files first."""
+    """Reads past settings from the lake, newest files first."""
 
     objects: Objects
-    _by_user: dict[str, PastSettings] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, user_id: str) -> PastSettings:
         """Return a user's past settings."""
-        with self._lock:
-            if user_id not in self._by_user:
-                self._by_user[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
-            return self._by_user[user_id]
+        return PastSettings(*self._observed(user_id), self._changes(user_id))
 
     def pauses(self, user_id: str) -> Spans:
         """Return all pauses of all versions of a user's profile: a pause is never withdrawn."""

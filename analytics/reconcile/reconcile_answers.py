@@ -126,7 +126,6 @@ def reconcile_answers(
 
 
 def _last_compared_at(objects: Objects) -> datetime | None:
-    """Return when a night compared and repaired answers last; None: never."""
     try:
         return datetime.fromisoformat(json.loads(objects.get(ANSWERS_COMPARED))["compared_at"])
     except NoObject:
@@ -196,7 +195,6 @@ class StatsScan:
         return self.moves.keys() - self._moved_hashes()
 
     def _moved_hashes(self) -> set[str]:
-        """Return the hashes whose stats have moved to another."""
         return set().union(*self.moves.values())
 
 
@@ -263,7 +261,6 @@ class _Comparison:
     def _examine(
         self, scan: StatsScan, hashes: Iterable[str], *, are_strangers: bool = False
     ) -> dict[str, PersonVerdict]:
-        """Return the verdicts on people, by fingerprint hash."""
         ordered = sorted(hashes)
 
         def examine(fingerprint_hash: str) -> PersonVerdict:

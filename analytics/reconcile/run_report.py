@@ -141,7 +141,6 @@ def with_warehouse(
 
 
 def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dict[str, Any]], WarehousePart]:
-    """Return the tests that failed, and the outcome of the work in the warehouse."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [
@@ -288,7 +287,6 @@ def _cell(value: Any) -> str:
 
 
 def _partition_rows(notes: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the rows of a table with the columns PARTITION."""
     return [(note["entity"], note["dt"], note["hour"] or "day", note["reason"]) for note in notes]
 
 
@@ -306,7 +304,6 @@ def _rebuild(notes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the warehouse was not asked, if it was not."""
     if run_id := warehouse["quiet_since"]:
         yield (
             f"**The warehouse was not asked.** Since run {run_id} there is nothing to be loaded, built, "
@@ -315,7 +312,6 @@ def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _warehouse(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the tables of the work in the warehouse that was not done."""
     not_done = _columns(warehouse["not_done"], "what", "state", "reason")
     yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
     yield _table(

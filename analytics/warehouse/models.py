@@ -251,7 +251,6 @@ def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
 
 
 def _tests(model: Model) -> Iterator[tuple[str, str]]:
-    """Yield the name and the query of each test."""
     declared: dict[str, Any] = dict(model.tests)
     name = model.name
     yield _unique(name, list(model.key))
@@ -274,19 +273,16 @@ def _tests(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _where(table: str, condition: str) -> str:
-    """Return the query for a table's rows that break a test."""
     return f"SELECT 1 AS broken FROM {table} WHERE {condition}"  # noqa: S608
 
 
 def _unique(table: str, columns: list[str]) -> tuple[str, str]:
-    """Return the test that no two rows have one key."""
     names = ", ".join(f'"{column}"' for column in columns)
     query = f"SELECT {names} FROM {table} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608
     return f"unique {', '.join(columns)}", query
 
 
 def _orphans(table: str, column: str, target: str) -> str:
-    """Return the query for the rows whose value is not in the target's column."""
     other, _, other_column = target.rpartition(".")
     return (
         f"SELECT 1 AS broken FROM {table} AS child LEFT JOIN {other} AS parent "  # noqa: S608

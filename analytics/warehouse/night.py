@@ -185,7 +185,6 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    """Return the fields of a WarehouseNight or an Item, for JSON."""
     return {each.name: getattr(record, each.name) for each in fields(record)}
 
 

@@ -276,5 +276,4 @@ class CountedUsers:
 
 
 def _rank(change: dict[str, Any]) -> tuple[int, str]:
-    """Return the sort key of a user's change: the largest score comes first."""
     return -change["score"], change["user_id"]

@@ -83,7 +83,6 @@ class Goals:
             self._count(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
-        """Yield the entries that earn as they would be."""
         for row, terms, points in user.outcomes:
             if points is not None:
                 yield _event(row, points, self._measures(row, terms))
@@ -140,19 +139,16 @@ class Goals:
 
 
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
-    """Yield the entries that earn as the ledger has them."""
     for row in rows:
         if row.kind in EARNING:
             yield _event(row, row.points, row.measures, EntryKind(row.kind))
 
 
 def _event(row: Row, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
-    """Return the entry that an event makes."""
     return Draft(kind, points, row.event_id, row.event_type, row.day.isoformat(), measures=measures)
 
 
 def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
-    """Yield the streaks that differ between two books, sorted by name."""
     for name in sorted(old.streaks.keys() | new.streaks.keys()):
         old_rule, new_rule = old.streaks.get(name), new.streaks.get(name)
         if old_rule != new_rule:
@@ -205,7 +201,6 @@ def _world(books: Books, now: datetime, changes: Sequence[GoalChange], *, is_aft
 
 
 def _read_object(text: str | None) -> Any:
-    """Return the object that a JSON text stands for; {} if it stands for none."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

@@ -170,7 +170,6 @@ class Timeline:
                 yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
     def _ruling_as_before(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
-        """Return the ruling of the version that has judged an event."""
         if version is None or event_type not in version.book.event_types:
             return Ruling(None)
         book, number = version.book, version.number

@@ -176,7 +176,6 @@ class UserFold:
         }
 
     def _earn(self, rows: Iterable[Row]) -> None:
-        """Apply the entries of events."""
         for row in rows:
             terms = self._terms[row.event_id]
             ruling = terms.ruling
@@ -228,7 +227,6 @@ class UserFold:
             self._correct(balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
     def _correct(self, drafts: Sequence[Draft]) -> None:
-        """Apply corrections in the place of a row of the ledger."""
         self._drafts += drafts
         for draft in drafts:
             self.full_balance += draft.points
@@ -277,7 +275,6 @@ class UserFold:
         return price - balance + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
-        """Return how many points have expired by an instant."""
         return expired_points(self.lots, list(self.spendings.values()), now)
 
     def _capture(self, row: Row) -> None:

@@ -241,7 +241,6 @@ def _column(name: str, values: pa.ChunkedArray) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a terminal shows it."""
     if value is None:
         return NULL
     # A vendor's text could have characters that command a terminal.

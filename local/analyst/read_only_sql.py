@@ -117,7 +117,6 @@ def _parse(sql: str) -> exp.Expr:
 
 
 def _columns(table: str) -> dict[str, Kind]:
-    """Return the columns of a table of the Glue catalog."""
     entity = LOADED.get(table)
     if entity is None:
         return {}
@@ -141,7 +140,6 @@ def _without_zones(tree: exp.Expr) -> None:
 
 
 def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
-    """Return the part of WITH that stands for schema.name."""
     alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
     return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
 
@@ -172,7 +170,6 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
 
 
 def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
-    """Return the query for the rows of schema.name."""
     schema, _, table = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {entity}" for entity in LOADED]
@@ -205,5 +202,4 @@ def _with_part_names(tree: exp.Expr) -> exp.Expr:
 
 
 def _part_name(name: str) -> str:
-    """Return the name of the WITH part for schema.name."""
     return name.replace(".", "__")

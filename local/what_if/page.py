@@ -80,7 +80,6 @@ class Plot:
         return LEGEND + "".join(self._axes()) + "".join(self._lines()), HEIGHT
 
     def _x(self, index: int) -> float:
-        """Return where a row is, by its index."""
         width = WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14
         return LEFT + AXIS_WIDTH + index * width / max(1, len(self.rows) - 1)
 
@@ -153,7 +152,6 @@ def _totals(figures: Json) -> Iterator[Sequence[str]]:
 
 
 def _goals(figures: Json) -> str:
-    """Return the tables of streaks and achievements that differ; nothing where none does."""
     tables = ""
     if figures["streaks"]:
         heads = ("streak", "is", "per", "users who ever reached a period", "users who have it now", "longest")

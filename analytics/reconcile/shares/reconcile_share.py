@@ -85,7 +85,6 @@ def scan_profiles(
 
 
 def _scan_profile(result: ProfileScan, stored: Item, lake: LakeUsers, shards: int, now: datetime) -> None:
-    """Add one profile to a result."""
     user_id = stored["user_id"]["S"]
     result.seen.add(user_id)
     user = lake.user(user_id)
@@ -212,7 +211,6 @@ class ShareReconciliation:
         return self._changed_since(last_compared_at, lake, now)
 
     def _all_users(self, lake: LakeUsers, now: datetime) -> Suspects:
-        """Return all users of the share, to be examined."""
         scans = [partial(self._profiles, set(), segment, SEGMENTS) for segment in range(SEGMENTS)]
         scan = scan_profiles(scans, lake.ids, lake, self.reconciler.accounts.shards, now)
         return Suspects(scan, self._without_left_out({*lake.ids, *scan.seen}), frozenset(), lake)
@@ -332,7 +330,6 @@ class ShareReconciliation:
 
 
 def _add_results(findings: Findings, results: Mapping[str, LookResult]) -> None:
-    """Add the results of some users to the findings, and then raise the first error among them."""
     for user_id, result in results.items():
         if result.is_contended:
             findings.contended.append(user_id)

@@ -57,7 +57,6 @@ def row(kind: AnswerKind, *forms: str) -> Function:
 
 
 def _arguments(form: str) -> int:
-    """Return how many arguments a form has."""
     for index in (2, 1, 0):
         if f"{{{index}}}" in form or f"{{moment{index}}}" in form:
             return index + 1

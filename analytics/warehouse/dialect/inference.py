@@ -171,7 +171,6 @@ def _infer(node: exp.Expr, scope: _Scope) -> Kind:
 
 
 def _kind_by_parts(node: exp.Expr) -> Kind:
-    """Return the type of an expression whose parts have theirs."""
     if type(node) in _FIXED:
         return _FIXED[type(node)]
     if type(node) in _BY_PARTS:

@@ -22,50 +22,12 @@ DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
 # Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
 _UNCHANGED = (
-    exp.Add,
-    exp.All,
-    exp.And,
-    exp.Any,
-    exp.Between,
-    exp.BitwiseAnd,
-    exp.BitwiseLeftShift,
-    exp.BitwiseNot,
-    exp.BitwiseOr,
-    exp.BitwiseRightShift,
-    exp.Boolean,
-    exp.Case,
-    exp.Column,
-    exp.Cube,
-    exp.CurrentDate,
-    exp.EQ,
-    exp.Exists,
-    exp.GT,
-    exp.GTE,
-    exp.GroupingSets,
-    exp.If,
-    exp.In,
-    exp.Interval,
-    exp.Is,
-    exp.LT,
-    exp.LTE,
-    exp.Literal,
-    exp.Mod,
-    exp.Mul,
-    exp.NEQ,
-    exp.Neg,
-    exp.Not,
-    exp.Null,
-    exp.Or,
-    exp.Paren,
-    exp.Pow,
-    exp.Rollup,
-    exp.Sqrt,
-    exp.Cbrt,
-    exp.Sub,
-    exp.Subquery,
-    exp.Tuple,
-    exp.WithinGroup,
-    exp.Query,
+    *(exp.Add, exp.All, exp.And, exp.Any, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift),
+    *(exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseRightShift, exp.Boolean, exp.Case, exp.Column),
+    *(exp.Cube, exp.CurrentDate, exp.EQ, exp.Exists, exp.GT, exp.GTE, exp.GroupingSets, exp.If),
+    *(exp.In, exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg),
+    *(exp.Not, exp.Null, exp.Or, exp.Paren, exp.Pow, exp.Rollup, exp.Sqrt, exp.Cbrt, exp.Sub),
+    *(exp.Subquery, exp.Tuple, exp.WithinGroup, exp.Query),
 )
 _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.Filter: "FILTER: Redshift has none; AGGREGATE(CASE WHEN ... THEN ... END)",
@@ -218,7 +180,6 @@ def _rewrite_window(window: exp.Window) -> None:
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
-    """Write a call with its WITHIN GROUP as one text."""
     for expression in [*group.this.iter_expressions(), group.expression]:
         _rewrite(expression)
     if not isinstance(group.this, exp.Anonymous):
@@ -379,7 +340,6 @@ def _check_blanks(node: Any) -> None:
 
 
 def _check_unit(node: exp.Interval) -> None:
-    """Refuse an interval whose unit is no date part that is known here."""
     if node.args.get("unit") is not None:
         date_part(node.args["unit"].name)
 

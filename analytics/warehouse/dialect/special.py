@@ -196,7 +196,6 @@ def _to_timestamp(call: Call) -> str:
 
 
 def _strptime(call: Call) -> str:
-    """Return the timestamp that a text has in a format."""
     form = strptime_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
@@ -260,7 +259,6 @@ def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, s
 
 
 def _as_whole(text: str, scale: int) -> str:
-    """Return a decimal number in units of its last digit."""
     if scale == 0:
         return f"CAST({text} AS HUGEINT)"
     return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
