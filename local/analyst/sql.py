@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
-from local.analyst import aws_engines, catalog, output
+from local.analyst import catalog, output
 from local.analyst.output import Answer, QueryFailed, Tell, refusal_text
 from local.analyst.read_only_sql import Value, over_files, read_only
 from local.command import FILE_OUT, command, option
@@ -100,16 +100,21 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        lake_query = over_files(query, aws_engines.lake_dialect(stack), stack.campaign_grace_days)
-        answering = aws_engines.by_athena(stack, lake_query, tell)
+        from local.analyst import athena  # here, because its libraries take a second to import
+
+        lake = athena.AthenaTarget.of(stack)
+        lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
+        answering = athena.answer(lake, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
         answering = laptop_answer(file or WAREHOUSE, query)
     else:
+        from local.analyst import redshift  # here, because awswrangler takes a second to import
+
         workgroup, database = warehouse_of(stack)
         data_api = stack.client("redshift-data")
-        answering = aws_engines.by_data_api(data_api, workgroup, database, query, tell)
+        answering = redshift.by_data_api(data_api, workgroup, database, query, tell)
     with answering as answer:
         yield answer
 

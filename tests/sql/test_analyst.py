@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from local.analyst import aws_engines
+from local.analyst import redshift
 from local.analyst import sql as on_laptop
 from local.analyst.output import QueryFailed
 from local.analyst.sql import ask, warehouse_of
@@ -94,7 +94,7 @@ def test_a_question_that_is_given_up_is_cancelled(engines: Engines) -> None:
     api = engines.lake.redshift.data_api
     with (
         pytest.raises(KeyboardInterrupt),
-        aws_engines.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
+        redshift.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
     ):
         pass
     assert engines.lake.api.calls[-1][0] == "CancelStatement"

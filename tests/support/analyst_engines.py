@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from local.analyst import aws_engines
+from local.analyst import redshift
 from local.analyst import sql as on_laptop
 from local.analyst.output import Answer
 
@@ -47,7 +47,7 @@ class Engines:
         return on_laptop.laptop_answer(self.file, sql)
 
     def data_api(self, sql: str) -> AbstractContextManager[Answer]:
-        return aws_engines.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
+        return redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
 
     def ways(self) -> dict[str, Any]:
         def reading(way: Any) -> Any:
