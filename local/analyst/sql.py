@@ -110,12 +110,25 @@ def ask(
     elif stack.is_laptop:
         answering = laptop_answer(file or WAREHOUSE, query)
     else:
-        from local.analyst import redshift  # here, because awswrangler takes a second to import
-
-        workgroup, database = warehouse_of(stack)
-        data_api = stack.client("redshift-data")
-        answering = redshift.by_data_api(data_api, workgroup, database, query, tell)
+        answering = _redshift(stack, query, tell)
     with answering as answer:
+        yield answer
+
+
+@contextmanager
+def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
+    from analytics.warehouse import redshift_client  # here, because their libraries take a second to import
+    from local.analyst import redshift
+
+    workgroup, database = warehouse_of(stack)
+    host = stack.outputs.get("WarehouseEndpoint", "")
+    if host and redshift.is_reachable(host):
+        session = redshift_client.connect(host, database, workgroup=workgroup, region=stack.region)
+        with session as connection, redshift.by_driver(connection, query) as answer:
+            yield answer
+        return
+    data_api = stack.client("redshift-data")
+    with redshift.by_data_api(data_api, workgroup, database, query, tell) as answer:
         yield answer
 
 

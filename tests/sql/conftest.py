@@ -26,6 +26,7 @@ from local.cloud.embedded_postgres import unprivileged_user
 from tests.support.analyst_engines import Engines
 from tests.support.data_api import DataApi, serving
 from tests.support.lake_story import Story
+from tests.support.redshift_wire import filtering
 
 TOLD_DAYS = 40  # of the story that a session tells once: over the ends of a year and of a month
 ROLE = "arn:aws:iam::123456789012:role/copy"
@@ -146,9 +147,10 @@ def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
 
 
 @pytest.fixture(scope="module")
-def engines(told: Lake, tmp_path_factory: pytest.TempPathFactory) -> Engines:
+def engines(told: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     file = tmp_path_factory.mktemp("analyst") / "copy.duckdb"
     with told.duck.reading() as connection:
         connection.execute("CHECKPOINT")
     shutil.copy(told.duck.path, file)  # the test's own process holds the original open for writing
-    return Engines(told, file)
+    with filtering(f"{told.dsn.partition('host=')[2]}/.s.PGSQL.5432") as port:
+        yield Engines(told, file, port)

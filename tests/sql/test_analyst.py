@@ -20,7 +20,7 @@ from tests.support.analyst_engines import TYPED, WANTED, Engines, plain
 def test_the_ten_questions_have_one_answer_on_every_engine(engines: Engines, sql: str) -> None:
     answers = {name: plain(way(sql)) for name, way in engines.ways().items()}
     assert answers["DuckDB"]
-    assert answers["DuckDB"] == answers["Data API"]
+    assert answers["DuckDB"] == answers["Data API"] == answers["driver"]
 
 
 def test_values_keep_their_types(engines: Engines) -> None:
@@ -107,6 +107,11 @@ def test_where_a_stack_s_warehouse_is() -> None:
     assert warehouse_of(Stack("", "", "", {}, {}, "", parameters={"OwnWarehouse": url})) == ("theirs", "base")
     with pytest.raises(QueryFailed, match="has no warehouse"):
         warehouse_of(Stack("", "", "", {}, {}, "", parameters={"OwnWarehouse": "none"}))
+
+
+def test_a_driver_is_used_only_where_there_is_a_way(engines: Engines) -> None:
+    assert redshift.is_reachable("127.0.0.1", engines.port)
+    assert not redshift.is_reachable("127.0.0.1", 1)
 
 
 def test_a_laptop_without_a_warehouse(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What stops an analyst's DELETE: our own reading, the file, and the rights."""
+"""What stops an analyst's DELETE: our own reading, the file or transaction, and the rights."""
 
 from contextlib import closing
 from pathlib import Path
@@ -26,9 +26,13 @@ def test_what_is_no_query_is_refused_before_anybody_is_asked(lake: Lake, tmp_pat
     "sql", [each for each in WRITES if each.startswith(("DELETE", "INSERT", "DROP", "CREATE"))]
 )
 def test_the_engine_holds_against_writes_too(engines: Engines, sql: str) -> None:
-    """Also if our own reading of the statement were wrong: the file is opened for reading."""
-    with pytest.raises(QueryFailed, match="read-only"):
-        engines.ways()["DuckDB"](sql)
+    """Also if our own reading of the statement were wrong: file and transaction are for reading."""
+    before = engines.lake.redshift.rows("SELECT COUNT(*) AS n FROM lake.builds")
+    ways = engines.ways()
+    for name in ("DuckDB", "driver"):
+        with pytest.raises(QueryFailed, match="read-only"):
+            ways[name](sql)
+    assert engines.lake.redshift.rows("SELECT COUNT(*) AS n FROM lake.builds") == before
     assert engines.ways()["DuckDB"]("SELECT COUNT(*) AS n FROM lake.builds").to_pylist()[0]["n"] > 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from analytics.warehouse import redshift_client
 from local.analyst import redshift
 from local.analyst import sql as on_laptop
 from local.analyst.output import Answer
@@ -40,8 +41,9 @@ def silent(_: str) -> None:
 class Engines:
     """Each way to the warehouse, over one story."""
 
-    def __init__(self, lake: "Lake", file: Path) -> None:
-        self.lake, self.file = lake, file
+    def __init__(self, lake: "Lake", file: Path, port: int) -> None:
+        self.lake, self.file, self.port = lake, file, port
+        self.database = lake.dsn.partition("@/")[2].partition("?")[0]
 
     def duckdb(self, sql: str) -> AbstractContextManager[Answer]:
         return on_laptop.laptop_answer(self.file, sql)
@@ -49,7 +51,16 @@ class Engines:
     def data_api(self, sql: str) -> AbstractContextManager[Answer]:
         return redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
 
+    def connected(self) -> AbstractContextManager[Any]:
+        return redshift_client.connect(
+            "127.0.0.1", self.database, port=self.port, ssl=False, user="postgres", password="x"
+        )
+
     def ways(self) -> dict[str, Any]:
+        def driver(sql: str) -> pa.Table:
+            with self.connected() as connection, redshift.by_driver(connection, sql) as answer:
+                return answer.table()
+
         def reading(way: Any) -> Any:
             def read(sql: str) -> pa.Table:
                 with way(sql) as answer:
@@ -57,7 +68,7 @@ class Engines:
 
             return read
 
-        return {"DuckDB": reading(self.duckdb), "Data API": reading(self.data_api)}
+        return {"DuckDB": reading(self.duckdb), "Data API": reading(self.data_api), "driver": driver}
 
 
 def plain(table: pa.Table) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "sql/README.md": {
         'GRANT ROLE streakline_analysts TO "IAMR:analysts";': "DuckDB has no roles",
-        "import awswrangler": AWS,
+        "from analytics.warehouse import redshift_client": AWS,
         "duckdb -readonly .local/warehouse.duckdb": "DuckDB's own command line is not installed",
     },
 }
