@@ -90,6 +90,7 @@ class ReconcileSettings:
     responses_table: str
     user_stats_table: str
     event_table: str
+    feature_table: str
     feature_queue_url: str
     redis_url: str
     stats_shards: int

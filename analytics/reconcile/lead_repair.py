@@ -7,15 +7,16 @@ and nothing is changed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import chain
+from datetime import datetime
+from itertools import chain, islice
 from typing import Any
 
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
+from analytics.reconcile.lead_items import LEAD, LeadItems, Row, as_text
 from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
@@ -28,12 +29,11 @@ COMPARED = (
     *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
 )
-LEAD = "lead_organization_id"
+WRONG_ITEMS_MAX = 100  # in a night
 LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
 WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
 Events = Counter[tuple[str, ...]]
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,29 @@ class LeadRepair:
     events: LeadEventStore
     queue: FeatureQueue
     may_repair: bool  # False: a dry run, which asks for no rebuild
+    items: LeadItems | None = None  # None: only the leads that the warehouse names are repaired
 
     def ask(self, leads: Sequence[Row], now: datetime) -> list[dict[str, Any]]:
         """Ask for rebuilds of leads; returns `lead`, `features` and the `outcome` in words, for each lead.
 
-        leads: rows of marts.lead_quality. Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        leads: rows of marts.lead_quality. Leads whose items were changed by hand (lead_items.py) are added.
+        Raises StatementFailed, and RefreshUnsent if SQS refuses.
         """
-        doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in leads}
+        wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
+        doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}
+        doubts |= {row[LEAD]: row["doubt"] for row in wrong_items if row["doubt"]}
         if self.may_repair:
-            self.queue.request_rebuild(sorted(lead for lead, doubt in doubts.items() if not doubt))
+            undoubted = {lead for lead, doubt in doubts.items() if not doubt}
+            with_wrong_items = undoubted & {row[LEAD] for row in wrong_items}
+            self.queue.request_rebuild(sorted(undoubted - with_wrong_items))
+            self.queue.request_rebuild(sorted(with_wrong_items), ignores_stored=True)
+            if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
+                self.items.note_compared(now)
+        features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}
         outcome = "asked for anew" if self.may_repair else "a dry run"
         return [
-            {"lead": row[LEAD], "features": row["different"].split(), "outcome": doubts[row[LEAD]] or outcome}
-            for row in leads
+            {"lead": lead, "features": features[lead], "outcome": doubt or outcome}
+            for lead, doubt in doubts.items()
         ]
 
     def _doubt(self, lead: str, now: datetime) -> str:
@@ -85,10 +95,3 @@ def events_of(rows: Iterable[Row]) -> Events:
 
 def _row(event: LeadEvent, now: datetime) -> Row:
     return row_of(LEAD_EVENTS, decode_item(encode_item(to_item(event))), now)
-
-
-def as_text(value: Any) -> str:
-    """Return a column's value as text. An instant without a zone, as the warehouse has it, is in UTC."""
-    if isinstance(value, datetime):
-        return stamp(value if value.tzinfo else value.replace(tzinfo=UTC))
-    return "" if value is None else str(value)

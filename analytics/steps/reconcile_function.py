@@ -18,6 +18,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_requests import FeatureQueue
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
@@ -30,6 +31,7 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
+from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
@@ -66,6 +68,7 @@ class ReconcileSteps:
     stats: UserStatsStore
     responses: ResponseStore
     lead_events: LeadEventStore
+    feature_items: FeatureStore
     features: FeatureQueue
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
@@ -122,7 +125,8 @@ class ReconcileSteps:
         if not report["error"] and is_built(self.objects, run_id, WAREHOUSE_MODEL):
             user_disagreements = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
-            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair)
+            items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
+            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
         return with_warehouse(report, user_disagreements, self.warehouse.rows(CURATION), leads)
 
@@ -161,6 +165,7 @@ def _steps() -> ReconcileSteps:
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
         LeadEventStore(dynamodb, config.event_table),
+        FeatureStore(dynamodb, config.feature_table),
         FeatureQueue(client("sqs"), config.feature_queue_url),
     )
 

@@ -142,6 +142,7 @@ class Town:
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
             LeadEventStore(self.dynamodb, "Event"),
+            FeatureStore(self.dynamodb, "Feature"),
             FeatureQueue(None, ""),
         )
 

@@ -1,0 +1,254 @@
+"""Items of features that are not as they were written are named and made anew; those that are right are left alone."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.leads.feature_requests import FeatureQueue
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import Task, curate
+from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
+from analytics.reconcile.lead_repair import LeadRepair
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.load import Loader
+from analytics.warehouse.models import ancestors, models
+from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, row_of
+from rules.leads.lead_events import to_item
+from tests.support.engine import Engine
+from tests.support.lead_event_strategies import START
+from tests.support.lead_processors import Leads
+from tests.support.raw_lake import ARRIVED
+
+QUALITY = "marts.lead_quality"
+ANEW = {"outcome": "asked for anew"}
+
+
+@dataclass
+class Nights:
+    """Leads, the lake that their writes come to, and the warehouse's part of a night."""
+
+    leads: Leads
+    folder: Path
+    sqs: Any
+    url: str
+    now: Any = START + timedelta(hours=4)
+    published: dict[str, Item] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.objects = FolderObjects(self.folder / "lake")
+        self.warehouse = DuckWarehouse(self.folder / "w.duckdb", str(self.folder / "lake"), self.objects)
+        prepare(self.warehouse)
+
+    def stored(self) -> dict[str, Item]:
+        found = self.leads.client.scan(TableName="Feature", ConsistentRead=True)["Items"]
+        return {name: each for each in found if (name := each[ID]["S"]).startswith(f"{self.leads.name}-")}
+
+    def publish(self) -> None:
+        """Bring what was written into lake and warehouse."""
+        changed = [each for name, each in self.stored().items() if self.published.get(name) != each]
+        self.published = self.stored()
+        rows = [(LEAD_FEATURES, row_of(LEAD_FEATURES, decode_item(each), self.now)) for each in changed]
+        rows += [
+            (LEAD_EVENTS, row_of(LEAD_EVENTS, decode_item(encode_item(to_item(each))), self.now))
+            for each in self.leads.stored
+        ]
+        tasks = {Task(entity.name, row["dt"], row["hour"]) for entity, row in rows}
+        for task in tasks:
+            own = [row for entity, row in rows if Task(entity.name, row["dt"], row["hour"]) == task]
+            key = f"raw/{task.entity}/arrived={ARRIVED}/dt={task.dt}/hour={task.hour}/{self.now:%d%H}"
+            self.objects.put(key, "\n".join(map(json.dumps, own)).encode())
+            curate(self.objects, task)
+        known = models()
+        with self.warehouse.kept_open():
+            Loader(self.warehouse, self.objects, str(self.folder / "lake"), "").load("run", tasks)
+            build(self.warehouse, {QUALITY, *(each.name for each in ancestors(known[QUALITY], known))})
+
+    def compared(self, day: str) -> None:
+        self.objects.put("state/leads_compared.json", json.dumps({"compared_on": day}).encode())
+
+    def night(self, repair: bool = True) -> dict[str, dict[str, Any]]:
+        """Compare all leads, and do what is asked for; returns what was told, by the leads' short names."""
+        self.compared("2025-01-01")  # so it is everybody's turn
+        events = LeadEventStore(self.leads.client, "Event")
+        items = LeadItems(self.objects, self.warehouse, self.leads.features, events)
+        asking = LeadRepair(self.warehouse, events, FeatureQueue(self.sqs, self.url), repair, items)
+        told = asking.ask([], self.now + timedelta(hours=3))
+        self.now += timedelta(days=1)
+        asked = self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get("Messages", [])
+        for each in asked:
+            self.leads.feature_processor.handle(json.loads(each["Body"]), self.now)
+            self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=each["ReceiptHandle"])
+        return {each.pop("lead").rpartition("-")[2]: each for each in told}
+
+
+ID = "lead_organization_id"
+
+
+@pytest.fixture
+def nights(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Nights]:
+    name, sqs = f"items{abs(hash(request.node.name))}", engine.client("sqs")
+    leads = Leads(engine.own_client("dynamodb"), name)
+    events = leads.some(30, 5, "abef")
+    leads.store(events)
+    for each in events:
+        leads.both(each)
+    leads.both(leads.change(1, "ef"))
+    made = Nights(leads, tmp_path, sqs, sqs.create_queue(QueueName=name)["QueueUrl"])
+    made.publish()
+    yield made
+
+
+def put(nights: Nights, which: str, **changes: Any) -> None:
+    """Write a root's item by hand, past its stream."""
+    whole = nights.published[nights.leads.leaf(which)] | changes
+    nights.leads.client.put_item(TableName="Feature", Item=whole)
+
+
+def number_of(nights: Nights, which: str) -> int:
+    return int(nights.published[nights.leads.leaf(which)]["version"]["N"])
+
+
+def lose(nights: Nights, which: str) -> None:
+    key = {ID: {"S": nights.leads.leaf(which)}}
+    nights.leads.client.delete_item(TableName="Feature", Key=key)
+
+
+DAMAGE: dict[str, tuple[Callable[[Nights], None], list[str]]] = {
+    "gone": (lambda all_: lose(all_, "e"), ["item"]),
+    "set back": (lambda all_: put(all_, "e", version={"N": str(number_of(all_, "e") - 9)}), ["version"]),
+    "without a version": (lambda all_: put(all_, "e", version={"BOOL": True}), ["item"]),
+    "with a stranger as its leaf": (
+        lambda all_: put(all_, "e", pending={"L": [{"S": all_.leads.leaf("b")}]}),
+        ["pending"],
+    ),
+    "another active date": (lambda all_: put(all_, "e", active_on={"S": "2020-01-01"}), ["active_on"]),
+    "another's state": (
+        lambda all_: put(all_, "e", inputs=all_.published[all_.leads.leaf("a")]["inputs"]),
+        ["inputs"],
+    ),
+    "another's features": (
+        lambda all_: put(
+            all_,
+            "e",
+            features={
+                "M": all_.published[all_.leads.leaf("e")]["features"]["M"] | {"recency_days": {"N": "77"}}
+            },
+        ),
+        ["recency_days"],
+    ),
+}
+
+
+def test_an_item_that_nobody_wrote_so_is_named_and_made_anew(nights: Nights) -> None:
+    assert nights.night() == {}
+    for kind, (change, named) in DAMAGE.items():
+        change(nights)
+        right = {name: each for name, each in nights.stored().items() if not name.endswith("-e")}
+        assert nights.night(repair=False) == {"e": {"features": named, "outcome": "a dry run"}}, kind
+        assert nights.night() == {"e": {"features": named} | ANEW}, kind
+        nights.leads.check_features("e", "f")
+        assert {name: each for name, each in nights.stored().items() if not name.endswith("-e")} == right
+        assert int(nights.stored()[nights.leads.leaf("e")]["version"]["N"]) > number_of(nights, "e")
+        nights.publish()
+        assert nights.night() == {}, kind
+
+
+def test_whose_leaf_a_lead_is_does_not_follow_from_events_and_is_left_alone(nights: Nights) -> None:
+    lose(nights, "f")
+    put(nights, "a", merged_into={"S": nights.leads.leaf("b")})
+    put(nights, "b", merged_into={"S": nights.leads.leaf("e")}, version={"N": "5"})
+    before = nights.stored()
+    found = nights.night()
+    assert found["b"] == {"features": ["version", "merged_into"], "outcome": GROUPS_DIFFER}
+    assert found["f"] == {"features": ["item"], "outcome": GROUPS_DIFFER}
+    assert found["a"] == {"features": ["merged_into"], "outcome": GROUPS_DIFFER}
+    assert nights.stored() == before
+
+
+# Whose leaf a lead is was changed by hand, and published: the item and its row in the lake are the same.
+REGROUPED: dict[str, tuple[str, Callable[[Nights], dict[str, Any]]]] = {
+    "a leaf that is another's": ("f", lambda all_: {"merged_into": {"S": all_.leads.leaf("b")}}),
+    "a root that is somebody's leaf": ("a", lambda all_: {"merged_into": {"S": all_.leads.leaf("b")}}),
+    "a leaf that is its own root": ("f", lambda _: {"merged_into": None}),
+    "a leaf as an older change left it": (
+        "d",
+        lambda all_: {"merged_into": {"S": all_.leads.leaf("a")}, "topology": {"N": "2"}},
+    ),
+    "moved by a change that never was": ("e", lambda _: {"topology": {"N": "999"}}),
+}
+
+
+def test_a_group_that_no_change_of_identity_made_is_named_and_left_alone(nights: Nights) -> None:
+    for number, group in ((2, "ad"), (3, "bd")):
+        nights.leads.both(nights.leads.change(number, group))
+        nights.publish()
+    assert nights.night() == {}
+    for kind, (which, changes) in REGROUPED.items():
+        right = nights.published[nights.leads.leaf(which)]
+        put_next(nights, which, right | changes(nights))
+        nights.publish()
+        before = nights.stored()
+        assert nights.night() == {which: {"features": ["merged_into"], "outcome": NO_CHANGE}}, kind
+        assert nights.stored() == before
+        put_next(nights, which, right)
+
+
+def put_next(nights: Nights, which: str, item: dict[str, Any]) -> None:
+    """Write a lead's item as its next version, without what is None."""
+    raised = item | {"version": {"N": str(number_of(nights, which) + 1)}}
+    new = {name: each for name, each in raised.items() if each is not None}
+    nights.leads.client.put_item(TableName="Feature", Item=new)
+
+
+def test_a_change_that_comes_later_than_what_it_made_is_in_flight(nights: Nights) -> None:
+    nights.now += timedelta(days=3)
+    nights.leads.both(nights.leads.change(2, "ad"))
+    change = nights.leads.stored.pop()
+    nights.publish()
+    nights.now -= timedelta(hours=2)  # of the hours until the night
+    assert nights.night() == {}
+    assert nights.night() == {
+        each: {"features": ["merged_into"], "outcome": NO_CHANGE} for each in ("a", "d")
+    }
+    nights.leads.stored.append(change)
+    nights.publish()
+    assert nights.night() == {}
+
+
+def test_a_change_that_is_too_old_for_the_lake_is_no_reason_to_name_anybody(nights: Nights) -> None:
+    nights.leads.both(nights.leads.change(2, "ad"))
+    nights.publish()
+    for number in (1, 2):
+        nights.warehouse.run([f"DELETE FROM lake.lead_events WHERE change_number = {number}"])
+        nights.warehouse.run(["CHECKPOINT"])
+        assert nights.night() == {}
+
+
+def test_what_is_newer_than_the_lake_is_in_flight(nights: Nights) -> None:
+    nights.leads.both(event := nights.leads.event(77, "form_submitted", START, "a"))
+    nights.leads.store([event])
+    nights.leads.both(event)
+    assert nights.night() == {}
+
+
+def test_each_lead_has_its_turn_within_four_weeks(nights: Nights) -> None:
+    nights.night()
+    nights.objects.delete(["state/leads_compared.json"])  # as in a deployment that has compared none yet
+    lose(nights, "e")
+    events = LeadEventStore(nights.leads.client, "Event")
+    items = LeadItems(nights.objects, nights.warehouse, nights.leads.features, events)
+    named = []
+    for day in range(1, 29):
+        now = START.replace(month=2, day=1) + timedelta(days=day)
+        named += [each[ID] for each in items.wrong_items(now)]
+        items.note_compared(now)
+    assert named == [nights.leads.leaf("e")]
