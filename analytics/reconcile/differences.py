@@ -8,10 +8,10 @@ from adapters.platform.items import Item, decode_item
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A wrong attribute of one item."""
+    """A wrong attribute of one item, or of one row of the lake."""
 
     user_id: str
-    table: str  # UserStreaks, DailyActivity or UserStats
+    table: str  # UserStreaks, DailyActivity or UserStats; or `lake.ENTITY` for a row
     key: str  # a day's date; "" for a profile or stats
     attribute: str  # "": the whole item is missing, or must not exist
     stored: Any  # None: the attribute is absent

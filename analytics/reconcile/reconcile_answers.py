@@ -21,7 +21,14 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
 from analytics.reconcile.differences import Difference
-from analytics.reconcile.stats_reconciler import Lake, PersonVerdict, StatsReconciler, hashes_of, is_moved
+from analytics.reconcile.stats_reconciler import (
+    AnswersLake,
+    PersonVerdict,
+    StatsReconciler,
+    StatsRows,
+    hashes_of,
+    is_moved,
+)
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.question_entities import pseudonym
@@ -115,8 +122,10 @@ def reconcile_answers(
         row["person"]: LakeAnswers(row["answers"], row["digest"])
         for row in totals.select(["person", "answers", "digest"]).to_pylist()
     }
-    comparison = _Comparison(reconciler, answers, now)
-    scan = comparison.scan(None if everybody else _last_compared_at(objects))
+    last_compared_at = _last_compared_at(objects)
+    lake = AnswersLake(answers, StatsRows.read(objects, last_compared_at, now, everybody))
+    comparison = _Comparison(reconciler, lake, now)
+    scan = comparison.scan(None if everybody else last_compared_at)
     findings = AnswerFindings(scan.people)
     comparison.choose_unknown(findings, scan, totals)
     comparison.examine_chosen(findings, scan)
@@ -203,7 +212,7 @@ class _Comparison:
     """A night's comparison of stats with the lake."""
 
     reconciler: StatsReconciler
-    lake: Lake
+    lake: AnswersLake
     now: datetime
 
     def scan(self, last_compared_at: datetime | None) -> StatsScan:
@@ -243,6 +252,10 @@ class _Comparison:
                 scan.chosen.add(fingerprint_hash)
             else:
                 findings.disagreements.append((person, "the table lacks all answers that the lake has"))
+        with_stats = self.lake.rows.row_of_person.keys()
+        for person in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
+            if not is_residue(person):
+                findings.disagreements.append((person, "the table lacks the stats that the lake has"))
 
     def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
         """Examine the chosen stats, and add the verdicts to the findings.

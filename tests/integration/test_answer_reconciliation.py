@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import decode_item, encode_item
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
@@ -19,13 +19,14 @@ from analytics.curation.curate import Task, curate
 from analytics.reconcile.reconcile_answers import AnswerFindings, reconcile_answers
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from rules.days import stamp
-from rules.lake.entities import RESPONSES, row_of
+from rules.lake.entities import ANSWER_STATS, RESPONSES, Entity, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold_responses
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
 from tests.support.engine import Engine
+from tests.support.lake_corruptions import spoil
 from tests.support.moved_stats import a_person, answered, stored
 from tests.support.questions_stack import prepared
 from tests.support.raw_lake import ARRIVED
@@ -55,14 +56,21 @@ class Answerers:
 
     def publish(self, responses: list[Response]) -> None:
         """Bring responses into the lake, as the publisher and curation do."""
+        self._publish(RESPONSES, [encode_item(to_item(each)) for each in responses])
+
+    def publish_stats(self, *people: str) -> None:
+        """Bring these people's stats, as they are now, into the lake."""
+        self._publish(ANSWER_STATS, [encode_item(stored(each)) for each in people])
+
+    def _publish(self, entity: Entity, items: list[Item]) -> None:
         lines: dict[tuple[str, str], list[str]] = {}
-        for each in responses:
-            row = row_of(RESPONSES, decode_item(encode_item(to_item(each))), NOW)
+        for each in items:
+            row = row_of(entity, decode_item(each), NOW)
             lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
         for (dt, hour), texts in lines.items():
-            key = f"raw/responses/arrived={ARRIVED}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
+            key = f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
             self.objects.put(key, "\n".join(texts).encode())
-            curate(self.objects, Task("responses", dt, hour))
+            curate(self.objects, Task(entity.name, dt, hour))
 
     def night(self, repair: bool = True, **more: Any) -> AnswerFindings:
         self.now += timedelta(days=1)
@@ -134,6 +142,7 @@ def test_drift_is_named_and_repaired(world: Answerers) -> None:
     """Of each kind one person has some, all in the same night."""
     (other, _), by_person = a_history(world), histories(world, len(DRIFT))
     right = {person: stored(person) for person in by_person}
+    world.publish_stats(*by_person)
     assert world.night().different == []
     for drift, person in zip(DRIFT.values(), by_person, strict=True):
         drift(person)
@@ -142,6 +151,7 @@ def test_drift_is_named_and_repaired(world: Answerers) -> None:
     assert (sorted(named.different), sorted(named.unrepaired)) == (people, people)
     found = world.night(everybody=True)
     assert (sorted(found.different), found.unrepaired, found.disagreements) == (people, [], [])
+    assert {each.table for each in found.differences} == {"UserStats"}, "the lake is right"
     for kind, (person, history) in zip(DRIFT, by_person.items(), strict=True):
         kept, before = stored(person), right[person]
         assert live(person) == fold_responses(history), kind
@@ -314,6 +324,136 @@ def test_nobody_gets_the_stats_of_a_stranger(world: Answerers) -> None:
     assert "older_hashes" not in stored(person)
     assert stored(hashes[0])["older_hashes"] == [hashes[1]]
     assert world.night(everybody=True).different == []
+
+
+def test_a_version_that_was_set_back_is_beyond_the_lakes_once_repaired(world: Answerers) -> None:
+    person, _ = a_history(world)
+    change(person, version=4000)
+    world.night()
+    change(person, version=1, total_points=9999)
+    assert world.night().different == [person]
+    assert stored(person)["version"] > 4000
+
+
+HAND_VERSIONS: dict[str, tuple[int, bool]] = {
+    "raised, and published": (5000, True),
+    "raised past the stream": (5000, False),
+    "set back, and published": (1, True),
+    "set back past the stream": (1, False),
+}
+
+
+def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answerers) -> None:
+    """A version is nobody's but the lake's rows': each write makes one row, and none of another version."""
+    by_person, (other, _) = histories(world, len(HAND_VERSIONS)), a_history(world)
+    people = sorted(by_person)
+    for each in (*people, other):
+        change(each, version=7)
+    world.publish_stats(*people, other)
+    assert world.night(everybody=True).differences == []
+    for person, (version, _) in zip(by_person, HAND_VERSIONS.values(), strict=True):
+        change(person, version=version)
+    published = [
+        person
+        for person, (_, is_published) in zip(by_person, HAND_VERSIONS.values(), strict=True)
+        if is_published
+    ]
+    world.publish_stats(*published)
+    assert sorted(world.night(repair=False, everybody=True).different) == people
+    found = world.night(everybody=True)
+    assert (sorted(found.different), found.unrepaired) == (people, [])
+    for (kind, (version, _)), (person, history) in zip(HAND_VERSIONS.items(), by_person.items(), strict=True):
+        assert live(person) == fold_responses(history), kind
+        assert stored(person)["version"] > max(7, version), kind
+    world.publish_stats(*people)
+    assert world.night(everybody=True).different == []
+
+
+def test_a_version_changed_alone_is_found_within_four_weeks(world: Answerers) -> None:
+    (person, _), (other, _) = a_history(world), a_history(world)
+    world.publish_stats(person, other)
+    world.night()
+    change(person, version=5000)
+    world.publish_stats(person)
+    named = []
+    for _ in range(28):
+        named += world.night().different
+        world.publish_stats(person)
+    assert named == [person]
+
+
+def test_stats_whose_row_the_lake_lost_are_published_anew(world: Answerers) -> None:
+    """Within the day that Firehose has, they are in flight."""
+    world.night()
+    (person, _), (other, _) = a_history(world), a_history(world)
+    for each in (person, other):
+        change(each, updated_at=stamp(world.now))
+    world.publish_stats(other)
+    assert world.night().different == []
+    found = world.night()
+    assert (found.different, found.unrepaired) == ([person], [])
+    assert "lake.answer_stats" in [each.table for each in found.differences]
+    world.publish_stats(person)
+    assert world.night().different == []
+
+
+def test_two_writes_at_one_instant_are_two_versions(world: Answerers) -> None:
+    """A batch with more answers than one transaction takes; its first write may be in the lake alone."""
+    person = somebody()
+    history = some(person, 40)
+    assert deliver(store(history)) == []
+    world.publish(history)
+    newest = stored(person)
+    change(person, version=newest["version"] - 1, total_answers=32)
+    world.publish_stats(person)
+    change(person, **newest)
+    change(person, updated_at=stamp(world.now))
+    world.publish_stats(person)
+    change(person, version=newest["version"] - 1, total_answers=32, updated_at=stamp(world.now))
+    world.publish_stats(person)
+    change(person, **newest | {"updated_at": stamp(world.now)})
+    assert world.night(everybody=True).different == []
+
+
+def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers) -> None:
+    """Each column of another person's row."""
+    columns = [each.name for each in ANSWER_STATS.fields if each.name != "person"]
+    by_person, (other, _) = histories(world, len(columns)), a_history(world)
+    world.publish_stats(*by_person, other)
+    assert world.night(everybody=True).different == []
+    for column, person in zip(columns, by_person, strict=True):
+        spoil(world.objects, "answer_stats", column, is_row_of(person))
+    found = world.night(everybody=True)
+    assert (sorted(found.different), found.unrepaired) == (sorted(by_person), [])
+    for person, history in by_person.items():
+        assert live(person) == fold_responses(history)
+    world.publish_stats(*by_person)
+    assert world.night(everybody=True).different == []
+
+
+def test_a_row_of_stats_without_a_value_is_named(world: Answerers) -> None:
+    columns = ("version", "updated_at", "total_points")
+    by_person = histories(world, len(columns))
+    world.publish_stats(*by_person)
+    for column, person in zip(columns, by_person, strict=True):
+        spoil(world.objects, "answer_stats", column, is_row_of(person), is_emptied=True)
+    assert sorted(world.night(everybody=True).different) == sorted(by_person)
+
+
+def is_row_of(person: str) -> Callable[[Any], bool]:
+    name = pseudonym(person)
+    return lambda row: bool(row["person"] == name)
+
+
+def test_a_row_of_stats_of_whom_the_table_does_not_know_is_told(world: Answerers) -> None:
+    person, _ = a_history(world)
+    world.publish_stats(person)
+    assert world.night(everybody=True).disagreements == []
+    name = pseudonym(person)
+    for is_emptied, other in ((False, f"{name}x"), (True, "")):
+        spoil(world.objects, "answer_stats", "person", lambda _: True, is_emptied=is_emptied)
+        told = [(other, "the table lacks the stats that the lake has")]
+        assert world.night(everybody=True).disagreements == told
 
 
 def test_whoever_changes_stats_meanwhile_wins(world: Answerers, monkeypatch: pytest.MonkeyPatch) -> None:
