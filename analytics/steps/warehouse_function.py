@@ -5,7 +5,7 @@ tests them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -30,6 +30,7 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
 from analytics.warehouse.night import (
+    SUNDAY,
     Item,
     Kind,
     LastWarehouseRun,
@@ -73,7 +74,7 @@ class WarehouseSteps:
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """Begin or continue the night's work, and return {"left", "failed"}.
 
-        event: {"run_id", "tasks_key", "full"?, "everybody"?}. full: build all models anew.
+        event: {"run_id", "tasks_key", "full"?, "everybody"?}. full: build all models anew, and test all rows.
         everybody: ask the warehouse even if it lacks no rows, because all users are to be compared. left: how
         many items are left for the next call. failed: how many have failed so far. Raises what the warehouse
         raises if it is away.
@@ -118,7 +119,7 @@ class WarehouseSteps:
         which costs money while it is awake, stays asleep.
         """
         run_id, full = event["run_id"], event.get("full") is True
-        night = WarehouseNight(run_id, now.isoformat(), full, [])
+        night = WarehouseNight(run_id, now.isoformat(), full, full or now.weekday() == SUNDAY, [])
         if isinstance(self.warehouse, NoWarehouse):
             return night
         curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
@@ -156,11 +157,11 @@ def _needs(model_of: Mapping[str, Model], item: Item) -> list[str]:
 
 @dataclass(slots=True)
 class ItemWorker:
-    """Does the items of one call."""
+    """Does the items of one call. Earlier builds are read once for all models, and once for all tests."""
 
     steps: WarehouseSteps
     night: WarehouseNight
-    _builder: Builder | None = None  # reads the earlier builds once for all models
+    _builders: dict[Kind, Builder] = field(default_factory=dict)
 
     def do(self, item: Item) -> bool:
         """Do one item; returns whether all of it is done."""
@@ -168,15 +169,14 @@ class ItemWorker:
             return self._load(item.name)
         if item.kind is Kind.FORGET:
             return self._forget()
+        if item.kind not in self._builders:
+            full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
+            self._builders[item.kind] = Builder.read(self.steps.warehouse, full, self.steps.grace_days)
+        builder = self._builders[item.kind]
         if item.kind is Kind.MODEL:
-            self._builder = self._builder or Builder.read(
-                self.steps.warehouse, self.night.full, self.steps.grace_days
-            )
-            metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(self._builder.build(item.name)))
+            metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
         else:
-            failures = check_model(self.steps.warehouse, models(self.steps.grace_days)[item.name])
-            item.found = list(map(asdict, failures))
-            metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(failures))
+            item.found = self._test(builder, builder.model_of[item.name])
         return True
 
     def _load(self, entity: str) -> bool:
@@ -209,6 +209,17 @@ class ItemWorker:
         progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()
         return True
+
+    def _test(self, builder: Builder, model: Model) -> list[dict[str, Any]]:
+        """Run a model's tests; returns those that failed, with the fields of models.Failure."""
+        scope = builder.scope(model)
+        if scope is None:
+            return []
+        failures = [asdict(failure) for failure in check_model(self.steps.warehouse, model, scope)]
+        metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(failures))
+        if not failures:
+            builder.note_tested(model)
+        return failures
 
 
 @cache

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from typing import Any
 
 from analytics.warehouse.ddl import LOAD_NUMBER
-from analytics.warehouse.models import Model, entities_of, fingerprint, models
+from analytics.warehouse.models import ALL, Model, Scope, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY
@@ -24,7 +25,7 @@ Span = tuple[date, date]  # both included
 _RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
 FROM information_schema.tables
 WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
-_BUILDS = "SELECT model, fingerprint, loads FROM lake.builds"
+_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
 _LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
 Loads = Mapping[str, int]  # the newest load number by lake table
 
@@ -35,6 +36,7 @@ class ModelBuild:
 
     fingerprint: str  # of the SQL that it was built by
     loads: Loads  # the newest loads whose rows the model has
+    tested: Loads | None  # the loads that the model had when its tests last succeeded; None: they never have
 
 
 @dataclass(slots=True)
@@ -61,7 +63,9 @@ class Builder:
         loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
         last_builds = {
-            row["model"]: ModelBuild(row["fingerprint"], read_loads(row["loads"]))
+            row["model"]: ModelBuild(
+                row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"])
+            )
             for row in warehouse.rows(_BUILDS)
         }
         return cls(warehouse, full, models(grace_days), kinds, last_builds, loads)
@@ -111,6 +115,40 @@ class Builder:
         """Return the number of the newest load of each lake table that a model reads."""
         return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.model_of))}
 
+    def scope(self, model: Model) -> Scope | None:
+        """Return the rows that have come since the model's tests last succeeded; None if there are none.
+
+        Tests of these rows cannot find that a parent of another row was removed. The weekly tests of all rows
+        do.
+        """
+        last = self._last_build(model)
+        if last is None or last.tested is None:
+            return ALL
+        if model.tested_in or self._has_all(model, last.tested):
+            return None
+        if model.by_date:
+            rows = spans_condition(_quote(model.by_date), self.touched(model, last.tested))
+            return Scope(rows, rows if model.by_date in model.key else "") if rows else None
+        return self._scope_of_later_loads(model, last.tested)
+
+    def _scope_of_later_loads(self, model: Model, tested: Loads) -> Scope:
+        """Return the scope of the rows of later loads; ALL if no load number says which rows these are."""
+        entities = entities_of(model, self.model_of)
+        if LOAD_NUMBER not in model.columns or len(entities) != 1:
+            return ALL
+        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._changed_spans(model, tested)
+        if not model.placed_by or not days:
+            return Scope(rows)
+        near = spans_condition(_quote(model.placed_by), days)
+        return Scope(f"{rows} AND ({near})", near)
+
+    def note_tested(self, model: Model) -> None:
+        """Note that the model's tests have succeeded for all of its rows."""
+        before = self.last_builds[model.name]
+        tested = self.newest_loads(model) if model.materialized == "view" else before.loads
+        change = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
+        self.warehouse.run([f"UPDATE lake.builds SET {change}"])  # noqa: S608
+
     def _last_build(self, model: Model) -> ModelBuild | None:
         """Return the build to start from; None if the model's SQL has changed, or all are built anew."""
         last = self.last_builds.get(model.name)
@@ -129,11 +167,14 @@ class Builder:
         )
 
     def _record(self, model: Model) -> list[str]:
-        loads = write_loads(self.newest_loads(model))
-        values = ", ".join(map(literal, (model.name, fingerprint(model, self.model_of), loads)))
+        """Return the SQL that notes a build."""
+        last = self._last_build(model)
+        tested = last.tested if last else None
+        loads = map(write_loads, (self.newest_loads(model), tested))
+        values = ", ".join(map(literal, (model.name, fingerprint(model, self.model_of), *loads)))
         return [
             f"DELETE FROM lake.builds WHERE model = {literal(model.name)}",  # noqa: S608
-            f"INSERT INTO lake.builds (model, fingerprint, loads) VALUES ({values})",  # noqa: S608
+            f"INSERT INTO lake.builds (model, fingerprint, loads, tested) VALUES ({values})",  # noqa: S608
         ]
 
 
@@ -156,15 +197,17 @@ def build(
         return names
 
 
-def read_loads(text: str) -> dict[str, int]:
-    """Read a text such as `daily_activity=12,ledger=9`."""
+def read_loads(text: Any) -> dict[str, int] | None:
+    """Read a text such as `daily_activity=12,ledger=9`; None stays None."""
+    if text is None:
+        return None
     pairs = (pair.partition("=") for pair in text.split(",") if pair)
     return {entity: int(number) for entity, _, number in pairs}
 
 
-def write_loads(loads: Loads) -> str:
+def write_loads(loads: Loads | None) -> str | None:
     """Return loads as the text that `read_loads` reads."""
-    return ",".join(f"{entity}={loads[entity]}" for entity in sorted(loads))
+    return None if loads is None else ",".join(f"{entity}={loads[entity]}" for entity in sorted(loads))
 
 
 def _create(model: Model, kind: str | None) -> list[str]:

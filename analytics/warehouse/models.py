@@ -27,7 +27,9 @@ of that table are read.
 Each test becomes a query for the rows that break it. The columns of a key are never NULL, and unique
 together. Further tests stand below `tests`: not_null: [columns]; unique: [columns]; accepted_values:
 {column: [values]}; relationships: {column: schema.table.column}; expression: [conditions that hold for each
-row]; sql: {name: a query that must find no row}.
+row]; sql: {name: a query that must find no row}. A night tests the rows that have come since the tests last
+succeeded. Once a week it tests all rows, and runs the `sql` tests. A view with `tested_in: MODEL` has the
+same rows as that model, and a night tests them there.
 """
 
 import hashlib
@@ -124,6 +126,7 @@ class Model:
     around: int = 0  # a period also depends on so many dates before and after it
     placed_by: str | None = None  # the column whose date places a row in the lake
     newest_by: str | None = None  # the column with a row's version
+    tested_in: str | None = None  # the model that has the same rows
     whole: str = ""  # why a table is not incremental
     left_out: Mapping[str, str] = field(default_factory=dict)  # of facts: column of staging: why it is absent
 
@@ -233,15 +236,27 @@ class Failure:
     rows: int  # the number of rows that break it
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rows that are tested."""
+
+    rows: str = ""  # a condition of the tested rows; "": all rows are tested
+    # A condition that holds for every row with the same key as a tested one; "": such a row may be anywhere.
+    near: str = ""
+
+
+ALL = Scope()
+
+
 def check(warehouse: Warehouse) -> list[Failure]:
     """Run the tests of all models. Returns those that failed. Raises ModelError, StatementFailed."""
     with warehouse.kept_open():
         return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 
-def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
+def check_model(warehouse: Warehouse, model: Model, scope: Scope = ALL) -> list[Failure]:
     """Run a model's tests in one query. Returns those that failed. Raises ModelError, StatementFailed."""
-    tests = dict(_tests(model))
+    tests = dict(_tests(model, scope))
     counts = " UNION ALL ".join(
         f"SELECT {literal(name)} AS test, COUNT(*) AS broken FROM ({query}) AS found"  # noqa: S608 (our own SQL)
         for name, query in tests.items()
@@ -250,42 +265,56 @@ def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
     return [Failure(model.name, row["test"], int(row["broken"])) for row in failed]
 
 
-def _tests(model: Model) -> Iterator[tuple[str, str]]:
+def _tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
+    """Yield the name and the query of each test."""
     declared: dict[str, Any] = dict(model.tests)
-    name = model.name
-    yield _unique(name, list(model.key))
+    rows = f"(SELECT * FROM {model.name} WHERE {scope.rows}) AS rows_of_it" if scope.rows else model.name  # noqa: S608
+    yield _unique(model.name, list(model.key), scope)
     for column in dict.fromkeys([*model.key, *declared.pop("not_null", [])]):
-        yield f"not_null {column}", _where(name, f'"{column}" IS NULL')
+        yield f"not_null {column}", _where(rows, f'"{column}" IS NULL')
     if columns := declared.pop("unique", []):
-        yield _unique(name, columns)
+        yield _unique(model.name, columns, scope)
     for column, values in declared.pop("accepted_values", {}).items():
         listed = ", ".join(literal(value) for value in values)
-        yield f"accepted_values {column}", _where(name, f'"{column}" NOT IN ({listed})')
+        yield f"accepted_values {column}", _where(rows, f'"{column}" NOT IN ({listed})')
     for column, target in declared.pop("relationships", {}).items():
-        yield f"relationships {column}", _orphans(name, column, target)
+        yield f"relationships {column}", _orphans(model.name, column, target, scope.rows)
     for condition in declared.pop("expression", []):
         # A row for which the condition is NULL breaks the test.
-        yield f"expression {condition}", _where(name, f"CASE WHEN {condition} THEN 0 ELSE 1 END = 1")
-    for title, query in declared.pop("sql", {}).items():
-        yield f"sql {title}", query
+        yield f"expression {condition}", _where(rows, f"CASE WHEN {condition} THEN 0 ELSE 1 END = 1")
+    for name, query in declared.pop("sql", {}).items():
+        if not scope.rows:
+            yield f"sql {name}", query
     if declared:
-        raise ModelError(f"{name}: unknown tests {sorted(declared)}")
+        raise ModelError(f"{model.name}: unknown tests {sorted(declared)}")
 
 
 def _where(table: str, condition: str) -> str:
     return f"SELECT 1 AS broken FROM {table} WHERE {condition}"  # noqa: S608
 
 
-def _unique(table: str, columns: list[str]) -> tuple[str, str]:
+def _unique(table: str, columns: list[str], scope: Scope) -> tuple[str, str]:
+    """Return the test that no two rows have one key. It tests the rows with the key of a row in the scope."""
     names = ", ".join(f'"{column}"' for column in columns)
-    query = f"SELECT {names} FROM {table} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608
+    rows = table
+    if scope.rows:
+        same = " AND ".join(f'every."{column}" = touched."{column}"' for column in columns)
+        every = ", ".join(f'every."{column}"' for column in columns)
+        near = f"(SELECT {names} FROM {table} WHERE {scope.near})" if scope.near else table  # noqa: S608
+        rows = (
+            f"(SELECT {every} FROM {near} AS every INNER JOIN "  # noqa: S608
+            f"(SELECT DISTINCT {names} FROM {table} WHERE {scope.rows}) AS touched ON {same}) AS rows_of_it"
+        )
+    query = f"SELECT {names} FROM {rows} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608
     return f"unique {', '.join(columns)}", query
 
 
-def _orphans(table: str, column: str, target: str) -> str:
+def _orphans(table: str, column: str, target: str, scope: str) -> str:
+    """Return the query for the rows in a scope whose value is not in the target's column."""
     other, _, other_column = target.rpartition(".")
     return (
-        f"SELECT 1 AS broken FROM {table} AS child LEFT JOIN {other} AS parent "  # noqa: S608
+        f'SELECT 1 AS broken FROM (SELECT "{column}" FROM {table}{f" WHERE {scope}" if scope else ""}) '  # noqa: S608
+        f"AS child LEFT JOIN {other} AS parent "
         f'ON child."{column}" = parent."{other_column}" '
         f'WHERE child."{column}" IS NOT NULL AND parent."{other_column}" IS NULL'
     )

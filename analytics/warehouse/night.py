@@ -30,6 +30,7 @@ BEGIN_SECONDS_MAX = 100.0  # an item begins at most so long after a call's first
 NIGHT_MAX = timedelta(hours=4)  # no item begins later; the state machine has six hours for the whole night
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
+SUNDAY = 6
 QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
 PACKAGED = Path(__file__).resolve().parents[2]
 MADE_BY = ("analytics", "rules", "sql")  # the folders whose files make tables, models and tests
@@ -78,6 +79,7 @@ class WarehouseNight:
     run_id: str
     began: str  # an instant, ISO 8601
     full: bool  # whether all models are built anew
+    full_tests: bool  # whether all rows are tested, not only those that came since the tests held last
     items: list[Item]
     # The run since which there is nothing to do, so that the warehouse is not asked; "": it is asked
     quiet_since: str = ""
@@ -196,17 +198,16 @@ class LastWarehouseRun:
     at: str  # when it began, ISO 8601
     version: str  # of the code (see `version`)
     is_settled: bool = False  # whether it left nothing to be done
+    are_all_tested: bool = False  # whether the tests were of all rows
     curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
 
     @classmethod
     def read(cls, objects: Objects) -> "LastWarehouseRun | None":
         """Return the stored note; None if no run has asked yet."""
         try:
-            note = json.loads(objects.get(WAREHOUSE_ASKED))
+            return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
         except NoObject:
             return None
-        # Notes of earlier versions have further fields.
-        return cls(**{each.name: note[each.name] for each in fields(cls) if each.name in note})
 
     def save(self, objects: Objects) -> None:
         """Store the note."""
@@ -215,17 +216,19 @@ class LastWarehouseRun:
     def still_holds(self, version: str, today: date) -> bool:
         """Whether a night with this version of the code may rely on what this run has left.
 
-        The run must have left nothing to be done, and be younger than QUIET_MAX.
+        The run must have left nothing to be done, and be younger than QUIET_MAX. On Sundays all rows are
+        tested, so then it must have tested all rows.
         """
+        is_tested = self.are_all_tested or today.weekday() != SUNDAY
         is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
-        return self.is_settled and self.version == version and is_young
+        return self.is_settled and self.version == version and is_tested and is_young
 
 
 def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
     """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
-    last = LastWarehouseRun.read(objects)
-    if last and last.run_id == run_id:
-        last.is_settled, last.curation = True, curation
+    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
+    if last and night and last.run_id == run_id:
+        last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
         last.save(objects)
 
 

@@ -33,7 +33,7 @@ class _CountingWarehouse:
             ]
         if sql == building._BUILDS:
             return [
-                {"model": name, "fingerprint": fingerprint(model, declared), "loads": ""}
+                {"model": name, "fingerprint": fingerprint(model, declared), "loads": "", "tested": None}
                 for name, model in declared.items()
             ]
         if sql == building._LOADS:

@@ -186,7 +186,7 @@ def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(t
     last = LastWarehouseRun.read(town.objects)
     assert last
     assert (last.is_settled, last.curation) == (True, told["curation"])
-    WarehouseNight("quiet", town.now.isoformat(), False, [], "told").save(town.objects)
+    WarehouseNight("quiet", town.now.isoformat(), False, False, [], "told").save(town.objects)
     town.reconcile("quiet")
     nobody = replace(town.steps, warehouse=warehouse_at("redshift://nowhere/db", data_api=object()))
     assert nobody.report({"run_id": "quiet"}, town.now)["is_whole"]

@@ -421,7 +421,7 @@ def test_a_model_that_was_not_built_is_awaited(tmp_path: Path) -> None:
     steps = WarehouseSteps(NoWarehouse(), lake, str(tmp_path), "")
     forgets, model = Item(Kind.FORGET, "persons", State.DONE), Item(Kind.MODEL, "marts.x", State.FAILED)
     for items, is_done in (([forgets, model], False), ([forgets], True)):
-        steps._note_forgotten(WarehouseNight("one", "", False, items))
+        steps._note_forgotten(WarehouseNight("one", "", False, False, items))
         progress = Progress.read(lake, "one")
         assert progress
         assert progress.is_warehouse_done is is_done

@@ -16,7 +16,7 @@ from analytics.warehouse.build import Builder, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.models import check, models
+from analytics.warehouse.models import check, check_model, models
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
 from tests.sql.conftest import family
@@ -235,6 +235,29 @@ def test_a_late_first_day_moves_a_user_s_whole_history(tmp_path: Path) -> None:
         build(warehouse, family("facts.retention"))
         after = [(january, january, 1), (january, march, 1), (january, may, 1), (march, march, 1)]
         assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == [*after, (march, april, -1)]
+
+
+def test_a_key_that_is_there_twice_is_looked_for_among_touched_dates(tmp_path: Path) -> None:
+    """Planted: a day twice, once among what came and once long before; the latter waits for all rows' turn."""
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
+    model, name = models()["facts.daily_activity"], "unique user_id, activity_date"
+    with warehouse.kept_open():
+        prepare(warehouse)
+        loader.load("one", told.write([(0, 3, 5), (0, 9, 5)]))
+        build(warehouse, family("facts.daily_activity", *PARENTS))
+        Builder.read(warehouse).note_tested(model)
+        loader.load("two", told.write([(1, 9, 7)]))
+        build(warehouse, family("facts.daily_activity", *PARENTS))
+        scope = Builder.read(warehouse).scope(model)
+        assert scope
+        assert scope.near
+        for user, found in (("u1", False), ("u2", True)):
+            twice = f"SELECT * FROM {model.name} WHERE user_id = '{user}'"
+            warehouse.run([f"INSERT INTO {model.name} {twice}"])
+            assert (name in [each.test for each in check_model(warehouse, model, scope)]) == found
+            assert name in [each.test for each in check_model(warehouse, model)]
 
 
 def test_a_row_that_moves_to_another_date_touches_both(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from analytics.reconcile.shares.stored import Findings
 from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse import night as warehouse_night
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.night import Item, Kind, LastWarehouseRun, settle
+from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
 from rules.turns import NIGHTS
 from tests.sql.test_function import planned
@@ -205,9 +205,22 @@ def test_an_earlier_night_s_partitions_that_are_not_loaded_ask(nights: Nights) -
     assert not nights.night(MONDAY + 2 * DAY)
 
 
-def test_what_has_its_turn_in_28_nights_has_it(nights: Nights) -> None:
+def test_all_rows_are_tested_on_the_first_sunday_after_something_came(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    asked = [number for number in range(1, 60) if nights.night(MONDAY + number * DAY)]
+    sunday = MONDAY + 6 * DAY
+    assert not nights.night(sunday - DAY)
+    assert nights.night(sunday)
+    night = WarehouseNight.read(nights.objects, f"n{nights.number}")
+    assert night
+    assert night.full_tests
+    assert not nights.night(sunday + DAY)
+    assert not nights.night(sunday + 7 * DAY)
+
+
+def test_what_has_its_turn_in_28_nights_has_it(nights: Nights) -> None:
+    sunday = MONDAY - DAY
+    nights.night(sunday, [PLACE])
+    asked = [number for number in range(1, 60) if nights.night(sunday + number * DAY)]
     assert asked == [NIGHTS, 2 * NIGHTS]
 
 

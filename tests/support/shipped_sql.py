@@ -93,7 +93,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
 def _builder(kind: str, is_current: bool) -> Builder:
     """A builder who finds all models as relations of a kind; is_current: built before a day of rows came."""
     known, with_a_day = models(), Recorder([{"dt": date(2026, 1, 31)}])
-    built = {name: ModelBuild(fingerprint(each, known), {}) for name, each in known.items()}
+    built = {name: ModelBuild(fingerprint(each, known), {}, None) for name, each in known.items()}
     kinds = dict.fromkeys(known, kind)
     return Builder(with_a_day, False, known, kinds, built if is_current else {}, dict.fromkeys(LOADED, 1))
 

@@ -259,7 +259,7 @@ class Town:
         wanted = {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
         built = build(self.warehouse, wanted)
         items = [night.Item(night.Kind.MODEL, each, night.State.DONE) for each in built]
-        night.WarehouseNight(run_id, self.now.isoformat(), False, items).save(self.objects)
+        night.WarehouseNight(run_id, self.now.isoformat(), False, False, items).save(self.objects)
 
     # ---- the tables
 
