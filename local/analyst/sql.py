@@ -100,11 +100,10 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        from local.analyst import athena  # here, because its libraries take a second to import
+        from local.analyst import aws_engines  # here, because its libraries take a second to import
 
-        lake = athena.AthenaTarget.of(stack)
-        lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
-        answering = athena.answer(lake, lake_query, tell)
+        lake_query = over_files(query, aws_engines.lake_dialect(stack), stack.campaign_grace_days)
+        answering = aws_engines.by_athena(stack, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
@@ -118,17 +117,17 @@ def ask(
 @contextmanager
 def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     from analytics.warehouse import redshift_client  # here, because their libraries take a second to import
-    from local.analyst import redshift
+    from local.analyst import aws_engines
 
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
-    if host and redshift.is_reachable(host):
+    if host and aws_engines.is_reachable(host):
         session = redshift_client.connect(host, database, workgroup=workgroup, region=stack.region)
-        with session as connection, redshift.by_driver(connection, query) as answer:
+        with session as connection, aws_engines.by_driver(connection, query) as answer:
             yield answer
         return
     data_api = stack.client("redshift-data")
-    with redshift.by_data_api(data_api, workgroup, database, query, tell) as answer:
+    with aws_engines.by_data_api(data_api, workgroup, database, query, tell) as answer:
         yield answer
 
 
