@@ -154,15 +154,6 @@ class Suspects:
     lake: LakeUsers  # the share's users, as the lake has them
 
 
-@dataclass(slots=True)
-class LookResult:
-    """The result of a look at one user."""
-
-    verdict: Verdict | None = None  # None: the check of the ledger was enough, or the look failed
-    is_contended: bool = False  # others kept changing the account
-    error: Exception | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ShareReconciliation:
     """A share's comparison."""
@@ -284,17 +275,18 @@ class ShareReconciliation:
                 findings.after = batch[-1]
         return True
 
-    def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
-        """Look at one user. An error is returned, so that the results of the others are not lost."""
+    def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> Verdict | Exception | None:
+        """Look at one user; None: the check of the ledger was enough.
+
+        An error is returned, so that the results of the others are not lost.
+        """
         lake = suspects.lake.user(user_id)
         if user_id in suspects.to_check and self._passes_check(user_id, lake):
-            return LookResult()
+            return None
         try:
-            return LookResult(self.reconciler.examine(user_id, lake, now))
-        except AccountContended:
-            return LookResult(is_contended=True)  # the next nightly run looks again
+            return self.reconciler.examine(user_id, lake, now)
         except Exception as error:  # noqa: BLE001 (_add_results raises it)
-            return LookResult(error=error)
+            return error
 
     def _passes_check(self, user_id: str, lake: LakeUser | None) -> bool:
         """Check a user's ledger; returns False if the user must be examined.
@@ -329,12 +321,15 @@ class ShareReconciliation:
             findings.lowered = len(lapsed)
 
 
-def _add_results(findings: Findings, results: Mapping[str, LookResult]) -> None:
+def _add_results(findings: Findings, results: Mapping[str, Verdict | Exception | None]) -> None:
+    """Add the results of some users, and then raise the first error. The next night looks at the contended."""
+    errors = []
     for user_id, result in results.items():
-        if result.is_contended:
+        if isinstance(result, Verdict):
+            findings.add(user_id, result)
+        elif isinstance(result, AccountContended):
             findings.contended.append(user_id)
-        if result.verdict:
-            findings.add(user_id, result.verdict)
-    for result in results.values():
-        if result.error:
-            raise result.error
+        elif result is not None:
+            errors.append(result)
+    for error in errors:
+        raise error
