@@ -322,7 +322,7 @@ class ShareReconciliation:
 
 
 def _add_results(findings: Findings, results: Mapping[str, Verdict | Exception | None]) -> None:
-    """Add the results of some users, and then raise the first error. The next night looks at the contended."""
+    """Add the results of some users, and then raise the first error among them."""
     errors = []
     for user_id, result in results.items():
         if isinstance(result, Verdict):
