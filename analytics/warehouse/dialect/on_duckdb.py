@@ -5,6 +5,7 @@ other expression is refused, because nobody has compared its answers on both.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -15,10 +16,9 @@ from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
-from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
+from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift, name_of
 from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
 
-DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
 # Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
 _UNCHANGED = (
@@ -88,22 +88,25 @@ def _replace(node: exp.Expr, text: str) -> None:
 
 def _check(node: exp.Expr) -> None:
     """Raise NotAsRedshift for an expression that computes something and is on no list."""
-    for kind, reason in _REFUSED_NODES.items():
-        if isinstance(node, kind):
-            raise NotAsRedshift(reason)
+    if reason := _refusal(type(node)):
+        raise NotAsRedshift(reason)
     if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
         raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
     if isinstance(node, exp.Column) and node.args.get("join_mark"):
         raise NotAsRedshift("(+): write LEFT JOIN")
-    if (
-        not isinstance(node, exp.Condition | exp.Func)
-        or isinstance(node, _UNCHANGED)
-        or type(node) in _BUILDERS
-    ):
-        return
-    raise NotAsRedshift(f"{node.key.upper()}: {_UNKNOWN_FUNCTION}")
+
+
+@cache
+def _refusal(kind: type[exp.Expr]) -> str:
+    """Return why expressions of a class are refused; "" if they are not."""
+    for refused, reason in _REFUSED_NODES.items():
+        if issubclass(kind, refused):
+            return reason
+    if not issubclass(kind, exp.Condition | exp.Func) or issubclass(kind, _UNCHANGED) or kind in _BUILDERS:
+        return ""
+    return f"{kind.key.upper()}: {_UNKNOWN_FUNCTION}"
 
 
 def _sql(node: Any) -> str:
@@ -117,7 +120,7 @@ def _name_columns(tree: exp.Expr) -> None:
     for select in tree.find_all(exp.Select):
         for expression in list(select.expressions):
             if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
-                alias = exp.alias_(exp.Null(), _column_name(expression), quoted=True)
+                alias = exp.Alias(alias=exp.to_identifier(_column_name(expression), quoted=True))
                 expression.replace(alias)
                 alias.set("this", expression)
 

@@ -21,7 +21,7 @@ from analytics.warehouse.dialect.kinds import (
     TIMESTAMPTZ,
     Kind,
 )
-from analytics.warehouse.dialect.parser import NotAsRedshift
+from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift
 
 MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
 _TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")  # a date without hyphens
@@ -272,7 +272,7 @@ def _percentile_cont(call: Call) -> str:
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
     (ordered,) = call.order.expressions
-    text, kind = f"({ordered.this.sql(dialect='duckdb')})", ordered.this.meta.get("kind", kinds.UNKNOWN)
+    text, kind = f"({ordered.this.sql(dialect=DUCKDB)})", ordered.this.meta.get("kind", kinds.UNKNOWN)
     share = f"1 - {call.texts[0]}" if ordered.args.get("desc") else call.texts[0]
     return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
 
@@ -284,8 +284,8 @@ def _median(call: Call) -> str:
 def _listagg(call: Call) -> str:
     nodes = call.nodes[0].expressions if isinstance(call.nodes[0], exp.Distinct) else call.nodes
     distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
-    text, *rest = [f"({node.sql(dialect='duckdb')})" for node in nodes]
-    order = f" {call.order.sql(dialect='duckdb').strip()}" if call.order is not None else ""
+    text, *rest = [f"({node.sql(dialect=DUCKDB)})" for node in nodes]
+    order = f" {call.order.sql(dialect=DUCKDB).strip()}" if call.order is not None else ""
     return (
         f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
     )
