@@ -13,9 +13,9 @@ from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
 from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
+from bench.units.standing import sizes
 from bench.units.warehouse import statements_a_night
 from local.plan.measured_units import total
-from local.plan.standing import sizes
 
 ACCEPT = "make units"
 ABOUT = (

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.deployed import template
+from bench.units.standing import fires_a_day, resources
 from local.paths import ROOT
 from local.plan.bill import (
     SHARED,
@@ -26,7 +27,6 @@ from local.plan.measured_units import MeasuredUnits, UnknownSize, load_units, to
 from local.plan.month import DAYS_A_MONTH
 from local.plan.price_list import BadPriceList, Price, PriceList, fact, prices_of
 from local.plan.report import as_json, table
-from local.plan.standing import fires_a_day, resources
 from local.plan.traffic import BadTraffic, Traffic
 from rules.turns import NIGHTS
 from tests.support.declared import indexes_of
