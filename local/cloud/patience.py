@@ -145,7 +145,8 @@ def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
 def state_of(function: str) -> dict[str, Any]:
     """Return what the poller reports of a function; {} before it reports anything.
 
-    caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
+    caught_up_at: when it last had nothing left to do (epoch seconds). done_until: all that arrived before is
+    done. Its counts grow while it works.
     """
     try:
         state: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]

@@ -85,10 +85,7 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
     with pytest.raises(RuntimeError, match=r"Something is wrong with the laptop cloud: .*does not run"):
         printed("status")
     if process == "poller":
-        waiting = told["consumers"]["Engagement"]
-        assert waiting["waiting"] >= 2
-        assert waiting["oldest_waiting_at"].endswith("Z")
-        assert waiting["waiting_by_stream"]["BPEvents"] == waiting["waiting"]
+        assert told["consumers"]["Engagement"]["behind_seconds"] > 0
     if process == "redis":
         status, answer = once(stack, "/v1/leaderboards/points")
         assert status == 503 or answer["entries"] or not answer["is_old"]
