@@ -16,7 +16,7 @@ from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
-from local.operate.mart_plots import mart_plots
+from local.operate.html_report import mart_plots
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import LOADED
 
