@@ -22,9 +22,17 @@ from adapters.privacy.tombstones import ErasureCheck
 from local.api import Api
 from local.cloud.patience import Patience
 from local.command import FILE, command, option
-from local.move_in.event_poster import EventPoster
-from local.move_in.history_comparison import ComparisonResult, HistoryComparison, HistoryRow, history_row
-from local.move_in.history_rows import COLUMNS, Body, check_row, refused_by
+from local.move_in.histories import (
+    COLUMNS,
+    Body,
+    ComparisonResult,
+    EventPoster,
+    HistoryComparison,
+    HistoryRow,
+    check_row,
+    history_row,
+    refused_by,
+)
 from local.move_in.positions import PositionFiles, PositionImporter
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack

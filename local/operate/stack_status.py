@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud import patience
-from local.cloud.emulator_template import ACCOUNT
+from local.cloud.deployment import ACCOUNT
 from local.cloud.streams import function_name
 from local.operate.functions import MISSING, functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue

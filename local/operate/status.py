@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.aws_errors import AWS_ERRORS, explain_error
-from local.cloud import health, patience
+from local.cloud import laptop_cloud, patience
 from local.cloud.streams import function_name
 from local.command import command, find_stack, show
 from local.operate import verdict
@@ -56,7 +56,7 @@ def look_at_laptop() -> Deployment:
     Raises SystemExit, with what to do, if no laptop cloud is up.
     """
     stack = load()
-    troubles = health.troubles(stack)
+    troubles = laptop_cloud.troubles(stack)
     parts = tuple(
         Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
         for process, why in troubles.items()

@@ -15,7 +15,7 @@ import urllib3
 from local import cli
 from local.api import Api
 from local.cloud import embedded_postgres, laptop_cloud, processes
-from local.cloud.health import troubles
+from local.cloud.laptop_cloud import troubles
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 from tests.support.effort import only_soak

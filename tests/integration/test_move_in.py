@@ -20,7 +20,7 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from local.cloud.patience import Patience
 from local.event_sources import from_purchases
-from local.move_in.event_poster import EventPoster
+from local.move_in.histories import EventPoster
 from local.move_in.import_command import HistoryFiles, MarkStore, move_in
 from local.move_in.rows import digest_of_file
 from local.verify import expect

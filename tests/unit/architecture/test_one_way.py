@@ -8,7 +8,7 @@ import pytest
 
 from infra.stacks import resolve_stacks
 from local.cloud import deployment
-from local.cloud.emulator_template import ACCOUNT
+from local.cloud.deployment import ACCOUNT
 from tests.support.template import ROOT
 
 PRODUCT = ("rules", "adapters", "ingest", "processors", "analytics")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import client_types, page_elements
+from infra import client_types
 from ingest.openapi import document
 from ingest.web.routes import DOCUMENT, REFERENCE
 
@@ -44,20 +44,20 @@ def test_a_planted_change_of_the_api_has_another_digest(change: Any) -> None:
 
 
 def test_the_pages_elements_were_made_from_the_clients_sources() -> None:
-    made_from = page_elements.digest(page_elements.sources())
-    assert page_elements.digest_in(page_elements.BUNDLE) == made_from, (
+    made_from = client_types.digest_of(client_types.element_sources())
+    assert client_types.digest_in(client_types.ELEMENTS, client_types.ELEMENTS_MARK) == made_from, (
         "client/typescript/src/elements has changed: run `make clients`"
     )
 
 
 def test_a_planted_change_of_an_element_has_another_digest(tmp_path: Path) -> None:
-    copies = [tmp_path / path.name for path in page_elements.sources()]
-    for path, copy in zip(page_elements.sources(), copies, strict=True):
+    copies = [tmp_path / path.name for path in client_types.element_sources()]
+    for path, copy in zip(client_types.element_sources(), copies, strict=True):
         copy.write_text(path.read_text())
-    assert page_elements.digest(copies) == page_elements.digest(page_elements.sources())
+    assert client_types.digest_of(copies) == client_types.digest_of(client_types.element_sources())
     copies[0].write_text(copies[0].read_text() + "\n")
-    assert page_elements.digest(copies) != page_elements.digest(page_elements.sources())
-    assert page_elements.digest(copies[1:]) != page_elements.digest(page_elements.sources())
+    assert client_types.digest_of(copies) != client_types.digest_of(client_types.element_sources())
+    assert client_types.digest_of(copies[1:]) != client_types.digest_of(client_types.element_sources())
 
 
 def test_a_file_without_a_digest_is_noticed(tmp_path: Path) -> None:
