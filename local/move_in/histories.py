@@ -8,14 +8,13 @@ import csv
 import hashlib
 import json
 import time
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
@@ -25,7 +24,7 @@ from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, even
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience
-from local.move_in.rows import RefusedRow, Row
+from local.move_in.rows import RefusedRow, Row, read_rows
 from local.verify import local_date
 from rules.book.book import Books
 from rules.days import parse_moment
@@ -40,8 +39,8 @@ OPERATOR = Caller("operator", is_admin=True)
 TAKEN = frozenset({"accepted", "duplicate"})  # statuses of events that the system has
 ATTEMPTS_MAX = 8
 ATTEMPT_PAUSE_SECONDS = 1.0
+UNDECIDED = "unavailable"  # the code of an event that the API could not decide
 READERS = 8
-ROWS_MAX = 500_000  # in memory; a larger file is read several times
 PAUSE_SECONDS = 2.0  # between two looks at ledgers
 SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
 HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
@@ -98,52 +97,6 @@ def _key_of(body: Mapping[str, Any]) -> str:
     return f"import:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-class Calls(Protocol):
-    """What calls the API: local.api.Api."""
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return status and answer."""
-
-
-class EventPoster:
-    """Posts events. Those that the API could not decide are sent again: their keys make that harmless."""
-
-    def __init__(self, api: Calls, pause_seconds: float = ATTEMPT_PAUSE_SECONDS) -> None:
-        self._api, self._pause_seconds = api, pause_seconds
-
-    def send(self, bodies: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the result of each event. Raises RuntimeError if the API does not decide all of them."""
-        result_of: dict[int, Mapping[str, Any]] = {}
-        undecided = list(range(len(bodies)))
-        for attempt in range(ATTEMPTS_MAX):
-            if attempt:
-                time.sleep(self._pause_seconds)
-            events = [bodies[index] for index in undecided]
-            status, answer = self._api.call("POST", "/v1/events", {"events": events})
-            results = _results(answer)
-            if len(results) != len(undecided):
-                raise RuntimeError(
-                    f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
-                )
-            result_of |= dict(zip(undecided, results, strict=True))  # replaces earlier undecided results
-            undecided = [index for index in undecided if _is_undecided(result_of[index])]
-            if not undecided:
-                return [result_of[index] for index in range(len(bodies))]
-        raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
-
-
-def _results(answer: Any) -> list[Mapping[str, Any]]:
-    """Return the result of each event, from an answer or the details of a refusal; [] if there are none."""
-    if not isinstance(answer, dict):
-        return []
-    results = answer.get("results") or (answer.get("error") or {}).get("details")
-    return results if isinstance(results, list) else []
-
-
-def _is_undecided(result: Mapping[str, Any]) -> bool:
-    return (result.get("error") or {}).get("code") == "unavailable"
-
-
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
     """What a row of a file says."""
@@ -168,51 +121,77 @@ class ComparisonResult:
         yield from (f"  {outcome}: {count}" for outcome, count in sorted(self.counts.items()))
 
 
-def history_row(line: int, body: Body) -> HistoryRow:
-    """Return what an event's row says. Its date is computed independently of the product's own code."""
-    identifier = event_id(body["user_id"], body["idempotency_key"], parse_moment(body["occurred_at"]))
-    return HistoryRow(line, body["user_id"], identifier, local_date(body))
-
-
 @dataclass(frozen=True, slots=True)
-class HistoryComparison:
-    """Compares a history that was imported with what its users have now."""
+class HistoryFiles:
+    """Files of events."""
 
-    # Yields all rows of the file, from the first one, at each call
-    read_again: Callable[[], Iterable[HistoryRow | RefusedRow]]
+    api: Any  # local.api.Api
     ledger: LedgerStore
+    books: Books
+    now: datetime
     patience: Callable[[], Patience]  # returns how long to wait for events that are not applied yet
-    pause: float = PAUSE_SECONDS
+    erased: ErasureCheck
+    pause_seconds: float = ATTEMPT_PAUSE_SECONDS
 
-    def write(self, path: Path, rows: int) -> ComparisonResult:
-        """Compare all rows, and write a line for each; returns a summary. rows: how many the file has.
+    def check(self, row: Row) -> Body | RefusedRow:
+        """Return a row's event, or why it is refused."""
+        return check_row(row, self.books, self.now, self.erased)
 
-        A user's rows are compared together, in memory. So a file of more than ROWS_MAX rows is read several
-        times, each time for another part of its users.
+    def send(self, rows: Sequence[Row]) -> list[RefusedRow | None]:
+        """Post the events of rows; returns for each why it is refused, or None.
+
+        Raises RuntimeError if the API does not decide all of them.
         """
-        result, parts = ComparisonResult(), 1 + rows // ROWS_MAX
-        with path.open("w", newline="", encoding="utf-8") as file:
+        checked = [self.check(row) for row in rows]
+        results = iter(self._post([body for body in checked if not isinstance(body, RefusedRow)]))
+        return [
+            body if isinstance(body, RefusedRow) else refused_by(row, next(results))
+            for row, body in zip(rows, checked, strict=True)
+        ]
+
+    def _post(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
+        """Return the result of each event. Those that the API could not decide are sent again."""
+        result_of: dict[int, Mapping[str, Any]] = {}
+        undecided = list(range(len(bodies)))
+        for attempt in range(ATTEMPTS_MAX):
+            if not undecided:
+                return [result_of[index] for index in range(len(bodies))]
+            time.sleep(self.pause_seconds if attempt else 0)
+            events = [bodies[index] for index in undecided]
+            status, answer = self.api.call("POST", "/v1/events", {"events": events})
+            results = answer.get("results") or (answer.get("error") or {}).get("details")
+            if not isinstance(results, list) or len(results) != len(undecided):
+                raise RuntimeError(
+                    f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
+                )
+            result_of |= dict(zip(undecided, results, strict=True))  # replaces earlier undecided results
+            undecided = [
+                index for index in undecided if (result_of[index].get("error") or {}).get("code") == UNDECIDED
+            ]
+        raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
+
+    def compare(self, path: Path, out: Path) -> ComparisonResult:
+        """Compare each event with the ledger of its user, and write a line for each; returns a summary."""
+        by_user: dict[str, list[HistoryRow]] = defaultdict(list)
+        for row in read_rows(path):
+            body = row if isinstance(row, RefusedRow) else self.check(row)
+            if not isinstance(body, RefusedRow):
+                by_user[body["user_id"]].append(_history_row(row.line, body))
+        result = ComparisonResult(users=len(by_user))
+        with out.open("w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file)
             lines.writerow(HEADER)
-            for part in range(parts):
-                by_user: dict[str, list[HistoryRow]] = defaultdict(list)
-                for row in self.read_again():
-                    if isinstance(row, HistoryRow) and zlib.crc32(row.user_id.encode()) % parts == part:
-                        by_user[row.user_id].append(row)
-                self._compare(by_user, result, lines)
+            for user, applied in self._applied_events(by_user):
+                for event in by_user[user]:
+                    day, points = applied.get(event.event_id) or (None, None)
+                    outcome = ABSENT if day is None else SAME if day == event.day else OTHER_DATE
+                    result.counts[outcome] += 1
+                    if outcome == ABSENT:
+                        result.absent.add(event.line)
+                    lines.writerow(
+                        map(cell, (event.line, user, event.event_id, event.day, day, points, outcome))
+                    )
         return result
-
-    def _compare(self, by_user: dict[str, list[HistoryRow]], result: ComparisonResult, lines: Any) -> None:
-        """Compare some users' rows: add to the result, and write to `lines` (csv.writer)."""
-        result.users += len(by_user)
-        for user, applied in self._applied_events(by_user):
-            for row in by_user[user]:
-                day, points = applied.get(row.event_id, (None, None))
-                outcome = ABSENT if day is None else SAME if day == row.day else OTHER_DATE
-                result.counts[outcome] += 1
-                if outcome == ABSENT:
-                    result.absent.add(row.line)
-                lines.writerow(map(cell, (row.line, user, row.event_id, row.day, day, points, outcome)))
 
     def _applied_events(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
         """Yield each user with the events that the user's ledger has.
@@ -234,10 +213,16 @@ class HistoryComparison:
             users = incomplete
             if users:
                 try:
-                    patience.wait(WAITS, f"{missing_rows} rows", self.pause)
+                    patience.wait(WAITS, f"{missing_rows} rows", PAUSE_SECONDS)
                 except RuntimeError:
                     may_wait = False  # the last look: what is missing then is written down as absent
 
     def _read_ledger(self, user_id: str) -> AppliedEvents:
         entries, _ = self.ledger.after(user_id, BEFORE_ALL)
         return applied_events(entries)
+
+
+def _history_row(line: int, body: Body) -> HistoryRow:
+    """Return what an event's row says. Its date is computed independently of the product's own code."""
+    identifier = event_id(body["user_id"], body["idempotency_key"], parse_moment(body["occurred_at"]))
+    return HistoryRow(line, body["user_id"], identifier, local_date(body))

@@ -20,8 +20,8 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from local.cloud.patience import Patience
 from local.event_sources import from_purchases
-from local.move_in.histories import EventPoster
-from local.move_in.import_command import HistoryFiles, MarkStore, move_in
+from local.move_in.histories import HistoryFiles
+from local.move_in.import_command import MarkStore, move_in
 from local.move_in.rows import digest_of_file
 from local.verify import expect
 from rules.days import stamp
@@ -81,12 +81,13 @@ class Mover:
             return Patience(0.0, say=lambda _: None)
 
         moving = HistoryFiles(
-            EventPoster(door or Door(self.api), 0.0),
+            door or Door(self.api),
             LedgerStore(dynamodb, "RewardsLedger"),
             BookStore(dynamodb, "RuleBooks").look(),
             NOW,
             patience,
             Tombstones(dynamodb, "Erasures", KeyedHash(lambda: client("secretsmanager"), SECRET)),
+            pause_seconds=0,
         )
         marks = MarkStore(dynamodb, "IdempotencyKeys", digest_of_file(self.path))
         return move_in(self.path, moving, marks, leave_refused=self.leave_refused)
