@@ -19,7 +19,6 @@ from local.cloud.patience import drain, drain_leads, wait_until_applied
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
-from local.progress import progress_bar
 from local.stack import Stack
 
 POST_EVENTS = 100
@@ -72,12 +71,9 @@ class ReplayResult:
 def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
-    advance = progress_bar(len(events), "HTTP   ")
-    started = time.monotonic()
 
     def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
         status, answer = api.call("POST", "/v1/events", {"events": chunk})
-        advance(len(chunk))
         return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -89,15 +85,13 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) 
                 outcome.counts[result["status"]] += 1
                 if result["status"] not in ("accepted", "duplicate"):
                     outcome.refused.append({"event": body, "result": result})
-    outcome.seconds = time.monotonic() - started
     return outcome
 
 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
-    outcome, started = ReplayResult(), time.monotonic()
-    advance = progress_bar(len(events), "Kinesis")
+    outcome = ReplayResult()
     for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
         records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
@@ -105,8 +99,6 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
             pairs = zip(records, answer["Records"], strict=True)
             records = [record for record, result in pairs if result.get("ErrorCode")]
         outcome.counts["sent"] += len(chunk)
-        advance(len(chunk))
-    outcome.seconds = time.monotonic() - started
     return outcome
 
 
@@ -132,31 +124,23 @@ def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
     """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
-    began_at = time.time()
+    started = time.monotonic()
     if via == "both":
         outcome = post_events(stack, events[::2])
-        stream_outcome = put_on_stream(stack, events[1::2])
-        outcome.counts += stream_outcome.counts
-        outcome.seconds += stream_outcome.seconds
+        outcome.counts += put_on_stream(stack, events[1::2]).counts
     else:
         outcome = (post_events if via == "http" else put_on_stream)(stack, events)
-    started = time.monotonic()
-    _wait_for_effects(stack, events, outcome, began_at)
-    outcome.seconds += time.monotonic() - started
+    if stack.is_laptop:
+        drain(stack)
+    else:
+        refused_events = [refusal["event"] for refusal in outcome.refused]
+        refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
+        taken = (event for event in events if (event["user_id"], event["idempotency_key"]) not in refused)
+        wait_until_applied(stack, taken)
+    outcome.seconds = time.monotonic() - started
     if outcome.refused:
         REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
-
-
-def _wait_for_effects(stack: Stack, events: Sequence[Body], outcome: ReplayResult, began_at: float) -> None:
-    """Wait until what was taken is applied; on a laptop until all queues are empty. began_at: epoch time."""
-    if stack.is_laptop:
-        drain(stack)
-        return
-    refused_events = [refusal["event"] for refusal in outcome.refused]
-    refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
-    taken = [event for event in events if (event["user_id"], event["idempotency_key"]) not in refused]
-    wait_until_applied(stack, taken, began_at)
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
@@ -185,11 +169,9 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
     api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
-    advance = progress_bar(len(webhooks), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
-        advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
