@@ -1,9 +1,8 @@
-"""Curation of a raw hour, compared with DuckDB that does the same, as a good user of it would write it.
+"""Curation of a raw hour, compared with DuckDB and Polars that do the same (bench/curation_rivals.py).
 
 Each lake has the publisher's own rows, with repetitions and bad lines; in one of them the fields of each line
-are shuffled. Both variants write the same rows, sorted, as zstd Parquet of one level, and refuse the same
-lines. Each has a warm process of its own with one core, and they run in turn. LINES and REPEATS set size and
-rounds.
+are shuffled. All variants write the same rows and refuse the same lines. Each variant has a warm process of
+its own with one core, and they run in turn. LINES and REPEATS set size and rounds.
 """
 
 import json
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 import duckdb
@@ -27,44 +27,19 @@ from isal import igzip
 from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
 from analytics.lake.arrow import arrow_schema
+from bench.curation_rivals import DATE, RIVALS, outputs, raw_folder
 from bench.figure import Figure, median_text, ratio
 from rules.lake.entities import ENTITIES, Entity, Type, row_of
 from rules.lake.packed_records import row_line
 from tests.support.table_items import ITEMS
 
-DATE = "2026-03-01"  # the only date of each lake
 LINES = int(os.environ.get("LINES", "120000"))
 REPEATS = int(os.environ.get("REPEATS", "5"))
 HOUR, FILES = "00", 4
 FIRST = datetime.fromisoformat(f"{DATE}T00:00:00Z")
 DUPLICATE_SHARE, MALFORMED_SHARE = 0.01, 0.001
-OURS, RIVAL = "ours", "DuckDB"
-VARIANTS = (OURS, RIVAL)
-ZSTD_LEVEL, ROW_GROUP = 1, 100_000
-DUCKDB_TYPES = {
-    Type.TEXT: "VARCHAR",
-    Type.TIMESTAMP: "TIMESTAMPTZ",
-    Type.DATE: "DATE",
-    Type.BOOLEAN: "BOOLEAN",
-    # Read as JSON, because from_json accepts "5" and 1.5 for an integer. The value's text shows what it was.
-    Type.INTEGER: "JSON",
-}
-DUCKDB_PARSE = """
-CREATE TABLE parsed AS
-SELECT fields, filename, reason, CASE WHEN reason IS NOT NULL THEN line END AS line FROM (
-  SELECT *, {reason} AS reason FROM (
-    SELECT line, filename, CASE WHEN json_valid(line) THEN from_json(line, '{json_schema}') END AS fields
-    FROM read_csv('{folder}/*.gz', columns = {{'line': 'VARCHAR'}}, header = false, delim = '\x01',
-      quote = '', escape = '', auto_detect = false, filename = true)))
-"""
-DUCKDB_REFUSE = """
-COPY (SELECT filename AS file, reason, line FROM parsed WHERE reason IS NOT NULL) TO '{quarantine}'
-"""
-DUCKDB_WRITE = """
-COPY (SELECT {columns}, NULL::VARCHAR AS extra FROM parsed
-      WHERE rowid IN (SELECT {newest} FROM parsed WHERE reason IS NULL GROUP BY {keys}) ORDER BY {keys})
-TO '{curated}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {level}, ROW_GROUP_SIZE {row_group})
-"""
+OURS = "ours"
+VARIANTS = (OURS, *RIVALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +47,7 @@ class RawLake:
     """A lake with one hour of an entity's raw rows."""
 
     entity: str
-    budget: float  # how many times as fast as DuckDB we must be
+    budget: float  # how many times as fast as the best rival we must be
     is_shuffled: bool = False  # whether each line has its fields in an order of its own
 
     def write(self, folder: Path) -> None:
@@ -133,94 +108,9 @@ def _json(row: dict[str, Any]) -> bytes:
     return json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def outputs(folder: Path, hour: str) -> tuple[Path, Path]:
-    """Return the paths of the rival's curated file and its quarantine file; makes their folders."""
-    curated, quarantine = folder / "duckdb" / "curated", folder / "duckdb" / "quarantine"
-    curated.mkdir(parents=True, exist_ok=True)
-    quarantine.mkdir(parents=True, exist_ok=True)
-    return curated / f"{hour}.parquet", quarantine / f"{hour}.ndjson"
-
-
-def raw_folder(folder: Path, entity: str, hour: str) -> Path:
-    """Return the folder of an hour's raw files."""
-    return folder / "raw" / entity / f"arrived={DATE}" / f"dt={DATE}" / f"hour={hour}"
-
-
-def _names(entity: Entity, kind: Type, *, is_required: bool | None = None) -> list[str]:
-    """Return the names of an entity's fields of a type. is_required: None for all of them."""
-    return [
-        field.name
-        for field in entity.fields
-        if field.type is kind and (is_required is None or field.required is is_required)
-    ]
-
-
-def with_duckdb(folder: Path, name: str, hour: str) -> None:
-    """Curate an hour with DuckDB: parse, refuse with reasons, keep the newest version of each key, write."""
-    entity = ENTITIES[name]
-    curated, quarantine = outputs(folder, hour)
-    column_types = {field.name: DUCKDB_TYPES[field.type] for field in entity.fields}
-    column_types |= {"dt": "VARCHAR", "hour": "VARCHAR"}
-    json_schema = "{" + ", ".join(f'"{column}": "{kind}"' for column, kind in column_types.items()) + "}"
-    columns = ", ".join(
-        f"TRY_CAST(fields.{field.name} AS BIGINT) AS {field.name}"
-        if field.type is Type.INTEGER
-        else f"fields.{field.name}"
-        for field in entity.fields
-    )
-    texts = {
-        "reason": _duckdb_reason(entity, hour),
-        "json_schema": json_schema,
-        "folder": raw_folder(folder, name, hour),
-        "quarantine": quarantine,
-        "columns": columns,
-        "newest": _duckdb_newest(entity),
-        "keys": ", ".join(f"fields.{column}" for column in entity.key),
-        "curated": curated,
-        "level": ZSTD_LEVEL,
-        "row_group": ROW_GROUP,
-    }
-    with duckdb.connect(config={"threads": 1, "preserve_insertion_order": False}) as db:
-        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-        for statement in (DUCKDB_PARSE, DUCKDB_REFUSE, DUCKDB_WRITE):
-            db.execute(statement.format(**texts))
-
-
-def _duckdb_reason(entity: Entity, hour: str) -> str:
-    """Return the expression for the reason why a line is refused, NULL if it is a row."""
-    missing = [
-        f"WHEN fields.{field.name} IS NULL THEN '{field.name}: missing or wrong'"
-        for field in entity.fields
-        if field.required
-    ]
-    wrong_integers = [
-        # An optional field may be missing, a required one not.
-        f"WHEN NOT coalesce(regexp_full_match(fields.{name}, '-?[0-9]+'), {not is_required})"
-        f" THEN '{name}: wrong'"
-        for is_required in (True, False)
-        for name in _names(entity, Type.INTEGER, is_required=is_required)
-    ]
-    texts = _names(entity, Type.TEXT, is_required=True)
-    paths = ", ".join(f"'$.{text}'" for text in texts)
-    json_types = ", ".join(["'VARCHAR'"] * len(texts))
-    is_of_this_hour = f"strftime(fields.{entity.occurred}, '%Y-%m-%d %H') = '{DATE} {hour}'"
-    return f"""CASE WHEN fields IS NULL THEN 'not JSON' {" ".join(missing + wrong_integers)}
-        WHEN json_type(line, [{paths}]) <> [{json_types}] THEN 'no text'
-        WHEN fields.dt IS DISTINCT FROM '{DATE}' OR fields.hour IS DISTINCT FROM '{hour}'
-          OR NOT {is_of_this_hour} THEN 'other partition' END"""
-
-
-def _duckdb_newest(entity: Entity) -> str:
-    """Return the aggregate that gives the row id of a key's newest version."""
-    if not entity.version:
-        return "min(rowid)"
-    if entity.field(entity.version).type is Type.INTEGER:
-        return f"arg_max(rowid, TRY_CAST(fields.{entity.version} AS BIGINT))"
-    return f"arg_max(rowid, fields.{entity.version})"
-
-
 def run() -> Iterator[Figure]:
-    """Yield the ratio to DuckDB, for each lake."""
+    """Yield the ratio to the fastest rival, for each lake."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
     with ExitStack() as stack:
         context = multiprocessing.get_context("spawn")
         pools = {
@@ -247,11 +137,12 @@ def _compare(lake: RawLake, folder: Path, pools: dict[str, ProcessPoolExecutor])
         rows = {variant: (count, digest) for variant, (count, digest, _) in results.items()}
         raise AssertionError(f"the results differ: {rows}")
     row_count, _, refused = results[OURS]
+    best = min(RIVALS, key=lambda rival: median(seconds[rival]))
     cpu_text = ", ".join(f"{variant} {median_text(times)} s" for variant, times in seconds.items())
     order = ", any order" if lake.is_shuffled else ""
     return ratio(
-        f"curation, {lake.entity}{order}: times as fast as {RIVAL}",
-        seconds[RIVAL],
+        f"curation, {lake.entity}{order}: times as fast as {best}",
+        seconds[best],
         seconds[OURS],
         ">=",
         lake.budget,
@@ -265,7 +156,7 @@ def curate(variant: str, folder: Path, entity: str) -> float:
     if variant == OURS:
         curate_one(str(folder), Task(entity, DATE, HOUR))
     else:
-        with_duckdb(folder, entity, HOUR)
+        RIVALS[variant](folder, entity, HOUR)
     return time.process_time() - start
 
 
@@ -273,7 +164,7 @@ def _output_folders(folder: Path, variant: str, entity: str) -> tuple[Path, Path
     """Return the folders of a variant's curated and quarantined files."""
     if variant == OURS:
         return folder / "curated" / entity / f"dt={DATE}", folder / "quarantine" / entity
-    curated, quarantine = outputs(folder, HOUR)
+    curated, quarantine = outputs(folder, variant, HOUR)
     return curated.parent, quarantine.parent
 
 
