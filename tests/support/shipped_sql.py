@@ -15,7 +15,7 @@ from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import Copy, refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
-from local.operate.mart_plots import mart_plots
+from local.operate.html_report import mart_plots
 from local.smoke import parts as smoke_parts
 from rules.lake.entities import LOADED
 
