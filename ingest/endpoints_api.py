@@ -20,9 +20,8 @@ from adapters.outgoing.notification_items import endpoint_share
 from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.settings.operations import EndpointsApiSettings
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.api import Api
+from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import error_response
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
@@ -90,6 +89,18 @@ EMPTY = closed_object({})
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
 OVERLAP_HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointsApiSettings(Allowance):
+    """Settings of this function."""
+
+    notifications_table: str
+    webhook_endpoints_table: str
+    endpoint_secret_prefix: str  # of the names of endpoints' secrets, as hook_secret_prefix is of hooks'
+    private_endpoints: bool  # whether endpoints may have private addresses; only on a laptop
+    outgoing_webhooks: bool  # whether the deployment sends webhooks
+    deliver_function: str  # the function that delivers notifications
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
 from adapters.platform.objects import S3Objects
 from adapters.queue_depths import QueueDepths
-from adapters.settings.operations import OperationsApiSettings
-from ingest.web.api import Answer, Api
+from ingest.web.api import Allowance, Answer, Api
 from ingest.web.http import json_response
 from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
@@ -31,6 +30,17 @@ PACE_SECONDS = 10
 app = Api("OperationsApi")
 logger, handler = app.logger, app.handler
 Part = dict[str, Any] | list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsApiSettings(Allowance):
+    """Settings of this function."""
+
+    redis_url: str
+    lake_bucket: str
+    queue_urls: (
+        str  # JSON: a queue's name -> its URL. Messages of a queue named ...Failures need an operator.
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,9 @@ from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import PartitionEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import Clients, StoreEraser, all_stores, whole_lead
+from adapters.privacy.stores import Clients, ErasureSettings, StoreEraser, all_stores, whole_lead
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
-from adapters.settings.common import ErasureSettings
 from processors.person_exports import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym

@@ -1,7 +1,6 @@
 """The settings of each Lambda function, read from the environment when they are first needed.
 
-A function has one class of settings. That of a processor stands beside its handler, all others in the modules
-here. Example: `settings.read_settings(EventsApiSettings)`.
+A function has one class of settings, beside its handler. `wiring` makes a handler's parts of them.
 """
 
 import os

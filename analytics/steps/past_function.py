@@ -21,7 +21,6 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.objects import RangedObjects, StoredObject, objects_at
-from adapters.settings.lake import PastEventsSettings
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, stamp, unstamp
@@ -34,6 +33,13 @@ EVENT_COLUMNS = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # this many dates are listed at once
 # After so long a call reads no further file. Its caller has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class PastEventsSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
 
 
 @dataclass(frozen=True, slots=True)

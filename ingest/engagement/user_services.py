@@ -1,5 +1,6 @@
 """The stores and services that answer the requests of users_api.py and points_api.py."""
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,7 +23,6 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyCommands
 from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
@@ -36,8 +36,32 @@ from ingest.engagement.points.redemptions import Redemptions
 from ingest.engagement.points.spending import SpendingCommands
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
+from ingest.web.api import Allowance
 from ingest.web.rate_limit import RateLimit
 from rules.privacy.tombstones import user_subject
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApiSettings(Allowance):
+    """Settings of UsersApiFunction."""
+
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    boards_table: str
+    redis_url: str
+    rule_books_table: str
+    fingerprint_secret_arn: str
+    commands_per_minute: int
+    erasures_table: str
+    erasure_secret_arn: str
+    receipt_secret_arn: str
+    event_hot_days: int  # after this many days events leave their table; 0: they expire
+    past_function: str  # the function that reads past events from the lake
 
 
 class UserServices:

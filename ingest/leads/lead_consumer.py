@@ -36,7 +36,6 @@ from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from adapters.settings.leads import LeadsSettings
 from ingest.leads.lead_accept import (
     RESERVED_INTEGRATION,
     BadEnvelope,
@@ -62,6 +61,25 @@ STEP_SECONDS_MAX = 65
 # Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
 logger = Logger(service="leads")
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsSettings:
+    """Settings of this function."""
+
+    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM if there is no
+    # password rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
+    identity_url: str
+    lead_queue_url: str  # the queue that the function reads, and in which messages wait for another attempt
+    event_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    redis_url: str
+    failure_queue_url: str
+    currency: str
+    phone_regions: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from adapters.questions.answer_writer import AnswerWriter
 from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
 from ingest.questions.answer_views import AnswerStats, OwnAnswers
 from ingest.questions.answers import AnswerLimits, Answers
@@ -37,7 +36,7 @@ from ingest.questions.question_schemas import (
     UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
-from ingest.web.api import Api, refuse_erased
+from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.http import SECURITY_HEADERS, json_response
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
@@ -61,6 +60,29 @@ app = Api(
     },
 )
 handler = app.handler
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsApiSettings(Allowance):
+    """Settings of this function."""
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    stats_shards: int
+    bp_events_table: str  # the table BPEvents: users' events, which earn points
+    idempotency_keys_table: str
+    user_streaks_table: str
+    fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
+    redis_url: str
+    rate_limit_per_minute: int  # answers of one caller
+    commands_per_minute: int
+    open_questions_max: int
+    subscriptions_max: int
+    rule_books_table: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_slot
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
-from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from ingest.web.rate_limit import RateLimit
@@ -27,6 +26,17 @@ from rules.zone_names import find_zone
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsSettings:
+    """The part of QuestionsApiSettings that the routes of ingest.questions.subscriptions need."""
+
+    subscriptions_table: str
+    redis_url: str
+    limits_table: str
+    commands_per_minute: int
+    subscriptions_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import cleandoc
 from typing import Any, Protocol
@@ -21,7 +22,6 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
-from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import error_response, json_body, json_response
 from ingest.web.json_schema import ANY, Schema
@@ -41,6 +41,14 @@ _BODY: ContextVar[Any] = ContextVar("body")
 PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
 ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Read by every function of an HTTP API (ingest.web.api): how many requests a caller may make."""
+
+    limits_table: str
+    reads_per_minute: int  # of one caller
 
 
 @cache

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
-from adapters.settings.lake import RetainSettings
 from analytics.retention import RetentionRule as Leaving
 from analytics.steps import forget_function
-from analytics.steps.retain_function import retention_rules
+from analytics.steps.retain_function import RetainSettings, retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
 from rules.privacy.retention import (
     GONE_PHONES_STAY,

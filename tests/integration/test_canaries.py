@@ -22,10 +22,9 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, all_stores
+from adapters.privacy.stores import Clients, ErasureSettings, all_stores
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings import read_settings
-from adapters.settings.common import ErasureSettings
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, raw_prefix
 from analytics.steps import warehouse_function

@@ -19,7 +19,7 @@ from adapters.settings.choices import (
     settings_of,
     settings_table,
 )
-from adapters.settings.engagement import UsersApiSettings
+from ingest.engagement.user_services import UsersApiSettings
 from tests.support.template import ROOT
 
 DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
