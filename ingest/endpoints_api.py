@@ -14,10 +14,8 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
-from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_items import endpoint_share
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from ingest.leads.lead_schemas import ORGANIZATION

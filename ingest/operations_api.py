@@ -18,7 +18,7 @@ from adapters.platform.aws import client
 from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
 from adapters.platform.objects import S3Objects
-from adapters.queue_depths import QueueDepths
+from adapters.platform.queues import QueueDepths
 from ingest.web.api import Allowance, Answer, Api
 from ingest.web.http import json_response
 from ingest.web.routes import DOCUMENT

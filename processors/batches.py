@@ -16,8 +16,7 @@ from typing import Any, Self, TypeVar
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.failures import FailureQueue, partial_failures
-from adapters.platform.queues import Consumer, Deadline, SourceQueue
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, SourceQueue, partial_failures
 from adapters.platform.tables import Unprocessed
 
 Record = Mapping[str, Any]

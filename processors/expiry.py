@@ -11,8 +11,8 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import EXPIRY_SHARDS, ExpiryIndex
-from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.account_items import EXPIRY_SHARDS
+from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler

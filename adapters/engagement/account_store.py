@@ -2,6 +2,11 @@
 
 Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
 processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
+
+A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
+moves old freezes and pauses into the user's archive (rules/engagement/archive.py). One transaction writes
+profile and archive, and the profile has the archive's digest. So whoever finds another archive knows that the
+profile has changed since it was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,19 +19,24 @@ from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import (
+    ARCHIVE,
+    EXPIRY_SHARDS,
+    UNDER_REVIEW,
+    KeptItems,
     day_attributes,
     day_from,
+    profile_attributes,
     profile_from,
 )
-from adapters.engagement.archive_store import ArchiveStore, ArchiveUnusable
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import decode_item, encode_item
+from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
 from rules.days import DAY
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
+from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
 from rules.engagement.assigned_dates import dates_beside, dates_to_read
 from rules.engagement.earnings import dates_of_caps
 from rules.engagement.events import Event
@@ -35,6 +45,11 @@ from rules.engagement.seals import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
+# Only whole months are archived. So the protection of one more month has to fit between this and 1,024 bytes.
+PROFILE_BYTES_MAX = 800
+# Archiving stops when the profile is below this part of PROFILE_BYTES_MAX. What is left in the profile is
+# enough for most reads of the past, because they concern the last years.
+PART_KEPT = 0.75
 
 
 class ProjectionMoved(Exception):
@@ -43,6 +58,69 @@ class ProjectionMoved(Exception):
 
 class AccountContended(Exception):
     """The account kept changing in all attempts; nothing is lost, and the caller may try again."""
+
+
+class ArchiveUnusable(Exception):
+    """A profile cannot be joined with its archive.
+
+    Either the archive is another one than the profile names, because both have changed since the profile was
+    read; or it is missing or damaged.
+    """
+
+
+class ArchiveStore:
+    """Archives of all users."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        """days: the name of the table DailyActivity."""
+        self._items = KeptItems(dynamodb, days, ARCHIVE)
+
+    def get(self, user_id: str) -> Archive | None:
+        """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
+        return self._items.get(user_id, Archive.of, is_strong=True)
+
+    def full_profile(self, profile: Profile) -> Profile:
+        """Return a profile together with its archive; raises ArchiveUnusable."""
+        mark = profile.cover.archived
+        if mark is None or profile.streak is None:
+            return profile
+        archive = self.get(profile.user_id)
+        if archive is None or archive.digest != mark.digest:
+            raise ArchiveUnusable(profile.user_id)
+        streak, cover = with_archive(profile.streak, profile.cover, archive)
+        return replace(profile, streak=streak, cover=cover)
+
+    def with_protection_since(self, profile: Profile, since: date) -> Profile:
+        """Return a profile that a fold of dates from `since` on can start from.
+
+        The archive is read only if the profile alone does not reach that far back. Raises ArchiveUnusable.
+        """
+        # resumed_streak is None if the profile itself has no checkpoint before `since`.
+        return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
+
+    def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
+        """Return a profile's item, and the arguments of a put of its archive; None if the archive stays as it
+        is.
+
+        shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
+        grows until the archive is repaired.
+        """
+        item = encode_item(profile_attributes(profile, shards))
+        # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
+        if item_bytes(item) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
+            return item, None
+        try:
+            full = self.full_profile(profile)
+        except ArchiveUnusable:
+            return item, None
+        assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing archivable)
+        archive = None
+        for until in archivable(full.streak, full.cover):
+            (streak, cover), archive = archive_streak(full.streak, full.cover, until)
+            item = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
+                break
+        return item, self._items.put(profile.user_id, archive.text) if archive else None
 
 
 class AccountStore:
@@ -329,3 +407,52 @@ class AccountStore:
             self._dynamodb.put_item(**self.day_put(before, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
+
+
+class ReviewIndex:
+    """The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def waiting(self, after: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to `limit` accounts after a user id ("": from the first), as attributes of the index.
+
+        They may be some seconds old.
+        """
+        page: dict[str, Any] = {}
+        if after:
+            page["ExclusiveStartKey"] = encode_item({"user_id": after, "review_state": UNDER_REVIEW})
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="UnderReview",
+            KeyConditionExpression="review_state = :open",
+            ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
+            Limit=limit,
+            **page,
+        )
+        return [decode_item(each) for each in answer["Items"]]
+
+
+class ExpiryIndex:
+    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
+        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
+
+        They may be some seconds old. first_shard: where to begin, so that runs take turns.
+        """
+        for number in range(EXPIRY_SHARDS):
+            items = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName="ByExpiry",
+                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
+                ExpressionAttributeValues=encode_item(
+                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
+                ),
+            )
+            yield from (item["user_id"]["S"] for item in items)

@@ -1,28 +1,32 @@
 """Leaderboards: their snapshots in the table Boards, and the names under which users are on them.
 
 processors/ranks.py makes the snapshots. A user is on a board under an alias or a pseudonym, never under the
-user id. The best streaks are also read from an index (account_indexes.py).
+user id. The best streaks are read from an index (LeaderboardIndex).
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, get_all, put_all
-from rules.days import EPOCH, stamp, unstamp
+from adapters.platform.tables import Refresh, get_all, put_all, query_all
+from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
+    GLOBAL,
     HASH_DIGITS,
+    LISTED_MAX,
     Standing,
     Standings,
     chunk_of,
     count_above_in_chunk,
     pack_index,
     pack_rows,
+    partitions_of,
     pause_between,
     pseudonym,
     unpack_rows,
@@ -36,6 +40,10 @@ OLD_AFTER = timedelta(minutes=10)
 # A process uses the newest snapshot that it knows for so long, before it looks for a newer one.
 FRESH_SECONDS = 30
 NAMES_KEPT = timedelta(minutes=1)
+# At most so many rows are read of a partition of StreakLeaderboard: the first 100, and those that tie with
+# the 100th. Of more ties than that, an arbitrary part is listed.
+BEST_READ_MAX = 2000
+Scores = list[tuple[str, int]]  # users with their scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +193,73 @@ def _manifest_from(item: Item) -> BoardManifest:
         expires_at=int(item["expires_at"]["N"]),
         index={name: data["B"] for name, data in item["index"]["M"].items()},
     )
+
+
+class LeaderboardIndex:
+    """The index StreakLeaderboard. A list of the best reads the first rows of each shard, and no others.
+
+    shards: of a region.
+    """
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def top(self, region: str, now: datetime) -> Scores:
+        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
+        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
+
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
+
+    def count_above(self, region: str, score: int, now: datetime) -> int | None:
+        """Return how many users have a longer streak; None if a partition has more than a page of them."""
+        above = 0
+        for partition in self._partitions(region):
+            query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
+            page = self._dynamodb.query(**query, Select="COUNT")
+            if "LastEvaluatedKey" in page:
+                return None
+            above += page["Count"]
+        return above
+
+    def _partitions(self, region: str) -> list[str]:
+        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
+        return [partition for name in regions for partition in partitions_of(name, self._shards)]
+
+    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
+        """Yield a partition's best 100 streaks that have not lapsed, and all that tie with the last one."""
+        query = self._partition_query(partition, now)
+        items = query_all(self._dynamodb, **query, ScanIndexForward=False, Limit=LISTED_MAX)
+        last_streak = 0
+        for count, row in enumerate(map(decode_item, islice(items, BEST_READ_MAX))):
+            if count >= LISTED_MAX and row["current_streak"] < last_streak:
+                return
+            last_streak = row["current_streak"]
+            yield row["user_id"], last_streak
+
+    def _partition_query(
+        self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return a query of a partition's streaks that have not lapsed.
+
+        A streak that has lapsed stays in the index until the night lowers it. condition, values: a further
+        condition on the key.
+        """
+        all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        return {
+            "TableName": self._table,
+            "IndexName": "StreakLeaderboard",
+            "KeyConditionExpression": f"leaderboard_partition = :partition{condition}",
+            "FilterExpression": "lapses_at > :now",
+            "ExpressionAttributeValues": encode_item(all_values),
+        }
+
+
+def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
+    def rank(row: tuple[str, int]) -> tuple[int, str]:
+        user_id, streak = row
+        return -streak, user_id
+
+    return sorted(rows, key=rank)[:LISTED_MAX]

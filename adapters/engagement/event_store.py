@@ -1,4 +1,4 @@
-"""The table of events, BPEvents ("bp" are bestie points), and the events that have left it.
+"""The table of events, BPEvents ("bp" are bestie points), and the zones in which users' events are dated.
 
 PastEventsFunction finds the events that have left the table in the lake.
 
@@ -6,7 +6,7 @@ Properties are stored inline, not as an S3 reference, since no consumer resolves
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -99,3 +99,18 @@ class PastEvents:
             raise Unprocessed(f"{self._name}: {text[:200]!r}")
         page = json.loads(text)
         return PastPage(page["rows"], page["reached"])
+
+
+class ZoneStore:
+    """The zones in the table of profiles (UserStreaks)."""
+
+    def __init__(self, dynamodb: Any, profiles: str) -> None:
+        self._dynamodb, self._profiles = dynamodb, profiles
+
+    def chosen(self, user_ids: Iterable[str]) -> dict[str, str | None]:
+        """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
+        users = sorted(set(user_ids))
+        keys = [{"user_id": user} for user in users]
+        stored = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
+        found = {each["user_id"]: each.get("timezone_chosen") for each in stored}
+        return {user: found.get(user) for user in users}

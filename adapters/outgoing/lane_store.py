@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.outgoing.notification_items import (
+from adapters.outgoing.outbox_store import (
     LANE,
     LANE_SHARDS,
     LEASE,

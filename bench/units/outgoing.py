@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import LANE_SHARDS, shard_of
+from adapters.outgoing.outbox_store import LANE_SHARDS, shard_of
 from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, PathCosts, Units

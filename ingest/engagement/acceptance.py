@@ -11,9 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, claimed_event, derived_fields
-from adapters.engagement.event_store import EventStore
+from adapters.engagement.event_store import EventStore, ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.tables import Unprocessed

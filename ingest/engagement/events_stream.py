@@ -20,7 +20,7 @@ from aws_kinesis_agg import MAGIC
 from adapters import clock, settings
 from adapters.logs import Logger, error_summary
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
+from adapters.platform.queues import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
 from ingest.engagement.acceptance import (
     ERASED,

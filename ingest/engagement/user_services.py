@@ -6,15 +6,13 @@ from typing import Any
 
 from adapters import settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import LeaderboardIndex, ReviewIndex
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.achievements import AchievementReader, AchievementStore
+from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
-from adapters.engagement.boards import BoardNames, BoardSnapshots
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
-from adapters.engagement.goals import GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock

@@ -27,9 +27,8 @@ from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
-from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage, SourceQueue, TimeIsUp
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable

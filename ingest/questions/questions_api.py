@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints

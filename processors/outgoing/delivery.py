@@ -17,12 +17,11 @@ from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore, WorkerLeases
-from adapters.outgoing.notification_items import EndpointShare, endpoint_share
+from adapters.outgoing.outbox_store import EndpointShare, endpoint_share
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
-from adapters.platform.queues import Consumer, Deadline, PoisonMessage
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.notices import (

@@ -35,9 +35,8 @@ from analytics.warehouse.night import State, WarehouseNight
 from ingest import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner
-from processors.lake_rows import TableItemRows
 from processors.leads.lead_events import note_at_roots
-from processors.publisher import Publisher
+from processors.publisher import Publisher, TableItemRows
 from rules.lake.entities import TABLE_ITEMS
 from rules.lake.packed_records import HEADER
 from rules.lake.residue import is_residue

@@ -9,8 +9,8 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.gauges import Gauges, GaugesUnavailable
+from adapters.platform.queues import QueueDepths
 from adapters.platform.redis import Redis
-from adapters.queue_depths import QueueDepths
 from ingest import operations_api
 from rules.days import stamp
 from tests.support.engine import Engine

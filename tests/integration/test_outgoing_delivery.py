@@ -13,13 +13,12 @@ import pytest
 from adapters.engagement.account_items import profile_attributes
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore, WorkerLeases
-from adapters.outgoing.notification_items import LANE_SHARDS
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
 from adapters.outgoing.transports import SendAnswer
-from adapters.platform.failures import FailureQueue
 from adapters.platform.items import encode_item
+from adapters.platform.queues import FailureQueue
 from processors.outgoing.delivery import GONE_REASON, Deliverer
-from processors.outgoing.notification_writer import NotificationWriter
+from processors.outgoing.notifications import NotificationWriter
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head

@@ -17,7 +17,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.notification_items import LANE, LANE_SHARDS, LOG
+from adapters.outgoing.outbox_store import LANE, LANE_SHARDS, LOG
 from adapters.platform.items import encode_item
 from adapters.privacy.stores import Clients, PrivacyTables, online_stores
 from rules.leads.feature_items import Change

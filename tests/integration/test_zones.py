@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.engagement.account_indexes import ZoneStore
+from adapters.engagement.event_store import ZoneStore
 from tests.support.engine import Engine
 from tests.support.town import Town
 

@@ -6,8 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.archive_store import ArchiveStore
+from adapters.engagement.account_store import AccountStore, ArchiveStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
 from adapters.platform.items import Item, decode_item

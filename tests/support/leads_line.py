@@ -11,8 +11,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_queue import LeadPayloads
 from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, SourceQueue
+from adapters.platform.queues import Consumer, FailureQueue, SourceQueue
 from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer
 from ingest.leads.lead_consumer import LeadConsumer

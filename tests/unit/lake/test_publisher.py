@@ -11,8 +11,7 @@ from adapters.platform import publishing
 from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
-from processors.lake_rows import table_of
-from processors.publisher import Publisher
+from processors.publisher import Publisher, table_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.packed_records import row_texts
 from rules.leads.feature_items import DECLARED, DIGEST

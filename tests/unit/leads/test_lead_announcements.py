@@ -10,8 +10,8 @@ from botocore.exceptions import EndpointConnectionError
 
 from adapters.leads.lead_event_store import event_item
 from adapters.platform import publishing
-from adapters.platform.failures import FailureQueue
 from adapters.platform.publishing import PublishFailures, Topic, TopicMessage
+from adapters.platform.queues import FailureQueue
 from adapters.privacy.tombstones import NO_ERASURES
 from processors.batches import ConsumerSettings
 from processors.leads import lead_events

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, PoisonMessage
+from adapters.platform.queues import Consumer, FailureQueue, PoisonMessage
 from local.operate.redrive import GIVEN_UP, waiting_message
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)

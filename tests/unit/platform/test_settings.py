@@ -23,7 +23,8 @@ CLASSES: dict[str, type[Any]] = {
     for package in (adapters.privacy, analytics.steps, ingest, processors)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for name, each in vars(importlib.import_module(module.name)).items()
-    if name.endswith("Settings") and is_dataclass(each) and name not in {"ConsumerSettings", "IntakeSettings"}
+    if isinstance(each, type) and is_dataclass(each) and name.endswith("Settings")
+    if name not in {"ConsumerSettings", "IntakeSettings"}
 }
 # What some routes of a function read, of that function's settings.
 PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
