@@ -63,15 +63,11 @@ class BookStore:
         self._known: dict[int, Version] = {}
         self._documents: dict[int, Mapping[str, Any]] = {}
         self._books = Books([shipped_version()])
-        self._refresh = Refresh()
+        self._refresh = Refresh(FRESH_SECONDS)
 
     def books(self) -> Books:
-        """Return the versions that were published at least half a minute ago, and maybe newer ones.
-
-        If the table is away, it returns what it remembers: each event says which version has judged it.
-        """
-        self._refresh.renew_if_over(self.look)
-        return self._books
+        """Return the versions that were published at least half a minute ago, and maybe newer ones."""
+        return self.look() if self._refresh.is_over else self._books
 
     def look(self) -> Books:
         """Return all versions that are published now."""
@@ -87,7 +83,7 @@ class BookStore:
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
-        self._refresh.renew(began_at, FRESH_SECONDS)
+        self._refresh.renew(began_at)
         return self._books
 
     def document(self, number: int) -> Mapping[str, Any]:

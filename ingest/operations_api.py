@@ -60,7 +60,7 @@ class OperationsView:
             "consumers": _part(reasons, "consumers", lambda: self.consumers(now)),
             "queues": _part(reasons, "queues", self.queues.read),
             "lake": _part(reasons, "lake", lambda: self.freshness.lake(now)),
-            "nightly": _part(reasons, "nightly", lambda: self.freshness.nightly(now)),
+            "nightly": _part(reasons, "nightly", self.freshness.nightly),
             "unknown": reasons,
         }
 

@@ -7,7 +7,7 @@ has another head. It skips events of erased users, and a region that has lost th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,14 +68,12 @@ class AppliedBatch(BatchResult):
 
     profiles: dict[str, Profile] = field(default_factory=dict)  # by user, as written
     days: dict[tuple[str, date], Day] = field(default_factory=dict)  # by user and date, as written
-    event_ids: dict[str, list[str]] = field(default_factory=dict)  # by user, of the events that are applied
 
     def add(self, other: Self) -> None:
         """Add the result of other records."""
         BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
-        self.event_ids |= other.event_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,37 +95,17 @@ class EngagementProcessor:
                 outcome.counts["erased"] += 1
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
-        if by_user:
-            self._apply_users(by_user, now, outcome)
-        return outcome
-
-    def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        """Apply the events that are not applied according to the cache, several users at the same time."""
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
-        processed = self.cache.processed(
-            {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
-        )
-        new_by_user: dict[str, Pairs] = {}
-        for user, pairs in by_user.items():
-            new = [
-                (record, event) for record, event in pairs if event.event_id not in processed.get(user, ())
-            ]
-            outcome.counts["duplicates"] += len(pairs) - len(new)
-            if new:
-                new_by_user[user] = new
 
         def apply_user(user: str) -> AppliedBatch:
-            return self._apply_user(accounts[user], new_by_user[user], now)
+            return self._apply_user(accounts[user], by_user[user], now)
 
-        if self.writers == 1 or len(new_by_user) == 1:
-            for user in new_by_user:
-                outcome.add(apply_user(user))
-            return
         with ThreadPoolExecutor(self.writers) as pool:
-            for user_outcome in pool.map(apply_user, new_by_user):
+            for user_outcome in pool.map(apply_user, by_user):
                 outcome.add(user_outcome)
+        return outcome
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         """Apply a user's events together; after an error each by itself."""
@@ -217,7 +195,7 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     engagement = _parts()
     stored = [record for record in records if record["eventName"] == "INSERT"]
     outcome = engagement.apply(stored, now)
-    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.event_ids)
+    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values())
     engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
     return outcome
 
@@ -254,7 +232,6 @@ def _batch_of(decision: Decision, new: Sequence[Event], pairs: Pairs) -> Applied
         Counter(applied=len(new), duplicates=len(pairs) - len(new)),
         profiles={user: decision.profile},
         days={(user, when): day for when, day in decision.days.items()},
-        event_ids={user: [event.event_id for _, event in pairs]},
     )
 
 

@@ -40,16 +40,11 @@ class AmnestyStore:
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._amnesties, self._refresh = NO_AMNESTIES, Refresh()
+        self._amnesties, self._refresh = NO_AMNESTIES, Refresh(FRESH_SECONDS)
 
     def recent(self) -> Amnesties:
-        """Return all amnesties, half a minute old at most.
-
-        While the table cannot be read, the ones that this process has read before. If it has read none, the
-        error of the reading is raised.
-        """
-        self._refresh.renew_if_over(self.look)
-        return self._amnesties
+        """Return all amnesties, half a minute old at most."""
+        return self.look() if self._refresh.is_over else self._amnesties
 
     def look(self) -> Amnesties:
         """Read all amnesties anew, and return them by number; strongly consistent."""
@@ -62,7 +57,7 @@ class AmnestyStore:
             ConsistentRead=True,
         )
         self._amnesties = Amnesties(tuple(_amnesty(decode_item(item)) for item in items))
-        self._refresh.renew(asked_at, FRESH_SECONDS)
+        self._refresh.renew(asked_at)
         return self._amnesties
 
     def get(self, number: int) -> Amnesty:

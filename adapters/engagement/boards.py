@@ -67,15 +67,15 @@ class BoardSnapshots:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
         self._manifest: BoardManifest | None = None
-        self._refresh = Refresh()
+        self._refresh = Refresh(FRESH_SECONDS)
         self._parts: dict[tuple[str, str], bytes] = {}
 
     def newest(self, now: datetime) -> BoardManifest | None:
         """Return the newest snapshot's manifest, at most half a minute old; None if there is no snapshot."""
-        if self._manifest is None or self._refresh.is_over:
+        if self._refresh.is_over:
             asked_at = time.monotonic()
             self._read_manifest()
-            self._refresh.renew(asked_at, FRESH_SECONDS)
+            self._refresh.renew(asked_at)
         manifest = self._manifest
         return manifest if manifest and manifest.expires_at > now.timestamp() else None
 
@@ -206,12 +206,8 @@ class LeaderboardIndex:
 
     def top(self, region: str, now: datetime) -> Scores:
         """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
-
-    def tops(self, now: datetime) -> dict[str, Scores]:
-        """Return the first 100 of each region and of all together."""
-        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
-        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
+        rows = (row for partition in self._partitions(region) for row in self._best(partition, now))
+        return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]
 
     def count_above(self, region: str, score: int, now: datetime) -> int | None:
         """Return how many users have a longer streak; None if a partition has more than a page of them."""
@@ -255,11 +251,3 @@ class LeaderboardIndex:
             "FilterExpression": "lapses_at > :now",
             "ExpressionAttributeValues": encode_item(all_values),
         }
-
-
-def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
-    def rank(row: tuple[str, int]) -> tuple[int, str]:
-        user_id, streak = row
-        return -streak, user_id
-
-    return sorted(rows, key=rank)[:LISTED_MAX]

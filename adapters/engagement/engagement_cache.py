@@ -3,34 +3,28 @@
 | key | holds | lives |
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
-| active:{user_id}:{date} | the day | 24 h |
+| active:{user_id}:{date} | the day, written through | 5 min |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
 | rate:{user_id}:{minute} | counter | 2 min |
-| processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 Redis may be in cluster mode, so no command and no script has keys of two slots.
 
 Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
-writes are dropped.
+writes are dropped. So after a failure of Redis a value may be as old as its key lives.
 """
 
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
-from adapters.platform.redis import Command, Redis, RedisError, RedisUnsupported
+from adapters.platform.redis import Command, Redis, RedisError
 from rules.engagement.account_state import Day, Profile
 
-PROFILE_SECONDS = 300
-DAY_SECONDS = 24 * 3600
-PROCESSED_KEPT = timedelta(days=1)
-# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
-BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
-# A minute, and some seconds by which the next refresh may be late.
-TOP_LIST_SECONDS = 75
+KEPT_SECONDS = 300
+TOP_LIST_SECONDS = 60
 # KEYS: streak:{user}. ARGV: version, JSON, seconds. Redis runs a script with nothing in between. So an older
 # profile never replaces a newer one.
 KEEP = """
@@ -40,80 +34,51 @@ redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
 RETRY_AFTER_SECONDS = 5
-RECOVERED_AT_ONCE = 500
 
 
 class EngagementCache:
-    """The cache of one process. url: "" if there is no Redis."""
+    """The cache of one process. url: "" if there is no Redis.
+
+    After a failure, Redis is not called for some seconds, so that it slows nothing down.
+    """
 
     def __init__(self, url: str) -> None:
-        self._link = CacheConnection(url)
-        self._run = self._link.run
+        self._redis = Redis(url) if url else None
+        self._down_until = 0.0
 
     @property
     def is_configured(self) -> bool:
-        """Whether there should be a Redis, of a kind that we can use."""
-        return self._link.is_configured
+        """Whether there should be a Redis."""
+        return self._redis is not None
 
     def profile(self, user_id: str) -> Profile | None:
         """Return the cached profile, in one round trip."""
-        answers = self._run([["GET", f"streak:{user_id}"]])
         try:
-            return profile_from(json.loads(answers[0])) if answers and answers[0] else None
+            attributes = self._get(f"streak:{user_id}")
+            return profile_from(attributes) if attributes else None
         except (KeyError, TypeError, ValueError):
             return None  # Written by another version of this code.
 
     def day(self, user_id: str, day: date) -> dict[str, Any] | None:
         """Return a cached active day's attributes."""
-        answers = self._run([["GET", f"active:{user_id}:{day.isoformat()}"]])
-        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return found
+        return self._get(f"active:{user_id}:{day.isoformat()}")
 
-    def remember(self, profile: Profile) -> None:
-        """Cache a profile that was read."""
-        self._run([_keep_command(profile)])
-
-    def write_through(
-        self,
-        profiles: Iterable[Profile],
-        days: Iterable[Day] = (),
-        processed: Mapping[str, Iterable[str]] | None = None,
-    ) -> None:
-        """Cache profiles and days that were written, and ids of applied events by user, in one round trip."""
-        if not self.is_configured:
+    def write_through(self, profiles: Iterable[Profile], days: Iterable[Day] = ()) -> None:
+        """Cache profiles and days that were read or written, in one round trip."""
+        if self._redis is None:
             return
-        stale: list[str] = []
         commands: list[Command] = []
         for profile in profiles:
-            stale.append(f"streak:{profile.user_id}")
-            commands.append(_keep_command(profile))
+            key, text = f"streak:{profile.user_id}", json.dumps(profile_attributes(profile))
+            commands.append(["EVAL", KEEP, 1, key, profile.version, text, KEPT_SECONDS])
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
-            stale.append(key)
-            commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", DAY_SECONDS])
-        for user, event_ids in (processed or {}).items():
-            for key, ids in ids_by_bucket(user, event_ids).items():
-                commands += [["SADD", key, *ids], ["EXPIRE", key, int(PROCESSED_KEPT.total_seconds())]]
-        self._run(commands, stale)
+            commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", KEPT_SECONDS])
+        self._run(commands)
 
-    def forget(self, user_id: str, now: datetime) -> bool:
-        """Forget a user's profile and events of the last day. Returns False if Redis did not do it."""
-        return self._run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
-
-    def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-        """Return, per user, those event ids that are known to be fully applied. event_ids: by user."""
-        buckets = [
-            (user, key, ids)
-            for user in event_ids
-            for key, ids in ids_by_bucket(user, event_ids[user]).items()
-        ]
-        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in buckets])
-        if answers is None:
-            return {}
-        processed: dict[str, set[str]] = {user: set() for user, _, _ in buckets}
-        for (user, _, ids), flags in zip(buckets, answers, strict=True):
-            processed[user] |= {event_id for event_id, is_member in zip(ids, flags, strict=True) if is_member}
-        return processed
+    def forget(self, user_id: str) -> bool:
+        """Forget a user's profile. Returns False if Redis did not do it."""
+        return self._run([["DEL", f"streak:{user_id}"]]) is not None
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
         """Add to a user's events of this minute; returns their number, None without Redis."""
@@ -123,98 +88,28 @@ class EngagementCache:
 
     def top_list(self, region: str) -> dict[str, Any] | None:
         """Return a list of streaks of the last minute, with `as_of` and `entries`."""
-        answers = self._run([["GET", top_list_key(region)]])
-        top_list: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return top_list
+        return self._get(top_list_key(region))
 
     def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
-        """Keep a list of streaks until the next refresh."""
+        """Keep a list of streaks for a minute."""
         self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
+
+    def _get(self, key: str) -> dict[str, Any] | None:
+        answers = self._run([["GET", key]])
+        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return found
+
+    def _run(self, commands: Sequence[Command]) -> list[Any] | None:
+        """Run commands in one round trip, or return None if Redis cannot be used."""
+        if self._redis is None or not commands or time.monotonic() < self._down_until:
+            return None
+        try:
+            return self._redis.pipeline(commands)
+        except RedisError:
+            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+            return None
 
 
 def top_list_key(region: str) -> str:
     """Return the key of a region's first 100 by streak."""
     return f"leaderboard:{region}"
-
-
-def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return event ids by their key, which is of the ten minutes in which they occurred.
-
-    With one key for each user, the key of an active user would never expire, and would hold the ids of years.
-    """
-    by_key: dict[str, list[str]] = {}
-    for event_id in event_ids:
-        by_key.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
-    return by_key
-
-
-def recent_keys(user_id: str, now: datetime) -> list[str]:
-    """Return the keys of a user's profile and of the event ids of the last day.
-
-    The ids of events that occurred more than a day ago are left out; they expire.
-    """
-    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
-    return [f"streak:{user_id}", *ids_by_bucket(user_id, (each.isoformat() for each in times))]
-
-
-def _keep_command(profile: Profile) -> Command:
-    text = json.dumps(profile_attributes(profile))
-    return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
-
-
-class CacheConnection:
-    """One process's connection to Redis, which may be away for some time.
-
-    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
-    values were lost meanwhile are remembered. When Redis is back, these keys are deleted first, one command a
-    key. Until a key is deleted, this process does not read it. url: "" if there is no Redis.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._redis = Redis(url) if url else None
-        self._down_until = self._recover_at = 0.0
-        self._dropped: set[str] = set()
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether there should be a Redis, of a kind that we can use."""
-        return self._redis is not None
-
-    def run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
-        """Run commands in one round trip, or return None: Redis cannot be used, or a key may be stale.
-
-        stale: keys that hold old values if the commands are lost.
-        """
-        if self._redis is None or not commands:
-            return None
-        if time.monotonic() >= self._down_until:
-            try:
-                self._recover(self._redis)
-                return None if self._asks_for_dropped(commands) else self._redis.pipeline(commands)
-            except RedisUnsupported:  # it has said so in the log
-                self._redis, self._dropped = None, set()
-                return None
-            except RedisError:
-                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-        self._dropped |= set(stale)
-        return None
-
-    def _recover(self, redis: Redis) -> None:
-        """Delete the remembered keys. A key whose deletion is refused stays remembered, and delays no other.
-
-        Raises RedisError if Redis is away again. Keys that were deleted until then are forgotten.
-        """
-        if not self._dropped or time.monotonic() < self._recover_at:
-            return
-        self._recover_at = time.monotonic() + RETRY_AFTER_SECONDS
-        keys = list(self._dropped)
-        for first in range(0, len(keys), RECOVERED_AT_ONCE):
-            chunk = keys[first : first + RECOVERED_AT_ONCE]
-            answers = redis.answers([["DEL", key] for key in chunk])
-            refused = {key for key, each in zip(chunk, answers, strict=True) if isinstance(each, RedisError)}
-            self._dropped -= set(chunk) - refused
-        if not self._dropped:
-            self._recover_at = 0.0
-
-    def _asks_for_dropped(self, commands: Sequence[Command]) -> bool:
-        return any(command[0] == "GET" and command[1] in self._dropped for command in commands)

@@ -4,11 +4,11 @@ Refresh says when a process must read again the content of a table that it remem
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from adapters.platform.aws import THROTTLES, Unavailable, pauses
+from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
@@ -98,44 +98,24 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     return reasons
 
 
-# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
-AWAY_SECONDS = 5
-
-
 class Refresh:
-    """Says when a process must read again the content of a table that it remembers.
+    """Says when a process must read again the content of a table that it remembers for some seconds.
 
-    A process remembers it for some seconds, so that not every event costs a read. Times are by the process's
-    monotonic clock.
+    Without it every event would cost a read. Times are by the process's monotonic clock.
     """
 
-    def __init__(self) -> None:
-        self._until, self._has_read = 0.0, False
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._until = seconds, 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether the remembered content is too old."""
         return time.monotonic() >= self._until
 
-    def renew(self, began_at: float, seconds: float) -> None:
-        """Note a read, which is good for so many seconds since it began. began_at: by time.monotonic()."""
-        self._until, self._has_read = began_at + seconds, True
+    def renew(self, began_at: float) -> None:
+        """Note a read. began_at: when it began, by time.monotonic()."""
+        self._until = began_at + self._seconds
 
     def end(self) -> None:
         """Make the next use read again."""
         self._until = 0.0
-
-    def renew_if_over(self, read: Callable[[], object]) -> None:
-        """Call `read` if the remembered content is too old. `read` itself calls renew.
-
-        If the table is away, the remembered content is used for a few seconds more. If the process has read
-        nothing yet, the error is raised.
-        """
-        if not self.is_over:
-            return
-        try:
-            read()
-        except Unavailable:
-            if not self._has_read:
-                raise
-            self._until = time.monotonic() + AWAY_SECONDS

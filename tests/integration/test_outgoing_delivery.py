@@ -68,7 +68,7 @@ class World:
     ) -> Endpoint:
         made = Endpoint(name, "acme", f"https://{name}.example.com/", created_at=stamp(self.now), **more)
         self.endpoints.put(made)
-        self.endpoints._cached = None
+        self.endpoints._refresh.end()
         self.mood[name] = mood or (lambda _: SendAnswer(200))
         self.got[name] = []
         return made

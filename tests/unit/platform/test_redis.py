@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.redis import Redis, RedisError, RedisUnsupported, _encode
+from adapters.platform.redis import Redis, RedisError, _encode
 
 
 class Wire:
@@ -138,24 +138,14 @@ def test_a_refused_command_is_told_after_all_answers_are_read(patch: pytest.Monk
     assert len(wires.opened) == 1
 
 
-def test_answers_tell_which_command_was_refused(patch: pytest.MonkeyPatch) -> None:
-    redis, _ = connected(patch, b":1\r\n-ERR no\r\n:3\r\n:4\r\n")
-    first, second, third = redis.answers([["DEL", "a"], ["DEL", "b"], ["DEL", "c"]])
-    assert (first, str(second), third) == (1, "ERR no", 3)
-    assert isinstance(second, RedisError)
-    assert redis.call("INCR", "c") == 4
-
-
 @pytest.mark.parametrize("answer", [b"-MOVED 3999 10.0.0.2:6379\r\n", b"-ASK 3999 10.0.0.2:6379\r\n"])
 def test_a_cluster_of_several_nodes_is_told_once_and_not_used(
     patch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, answer: bytes
 ) -> None:
     redis, wires = connected(patch, b":1\r\n" + answer, b":7\r\n")
     for _attempt in range(3):
-        with pytest.raises(RedisUnsupported, match="several nodes, which is not supported"):
+        with pytest.raises(RedisError, match="several nodes, which is not supported"):
             redis.pipeline([["INCR", "a"], ["INCR", "b"]])
-        with pytest.raises(RedisUnsupported):
-            redis.answers([["DEL", "b"]])
     assert len(wires.opened) == 1
     assert wires.wires[0].closed
     (told,) = caplog.messages
