@@ -72,7 +72,7 @@ class BoardSnapshots:
 
     def newest(self, now: datetime) -> BoardManifest | None:
         """Return the newest snapshot's manifest, at most half a minute old; None if there is no snapshot."""
-        if self._refresh.is_over:
+        if self._manifest is None or self._refresh.is_over:
             asked_at = time.monotonic()
             self._read_manifest()
             self._refresh.renew(asked_at)
