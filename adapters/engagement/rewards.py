@@ -173,26 +173,19 @@ class RewardStock:
     | mug/2 | 006 | taken: how many were taken of a slice; it only grows |
     | mug/spares | - | spares: how many were given back and not taken again |
 
-    These holders have a slash, which no user id has. So they are apart from users' redemptions. A process
-    remembers the slices that are full, because they stay full while the stock is the same.
+    These holders have a slash, which no user id has. So they are apart from users' redemptions.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        # By reward and stock, the slices that were not full when they were last read.
-        self._open: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def pick(self, reward_id: str, stock: int, has_failed: bool) -> int | None:
         """Return the slice to take one from, or SPARES, or None.
 
-        has_failed: whether nothing could be taken from the last pick. A first pick trusts what the process
-        remembers: if that is wrong, the condition of take_action fails. None is certain: every slice was seen
-        full, and no spare is there.
+        has_failed: whether nothing could be taken from the last pick. A first pick is a guess: if it is
+        wrong, the condition of take_action fails. None is certain: all is taken, spares too.
         """
-        key = reward_id, stock
-        slices = self._open.get(key, open_slices(stock, {}))
-        if slices and has_failed:
-            slices = self._open[key] = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True))
+        slices = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True) if has_failed else {})
         if slices:
             return random.choice(slices)  # noqa: S311 (no secret)
         return SPARES if self._spares(reward_id, is_strong=True) > 0 else None
@@ -223,7 +216,7 @@ class RewardStock:
             "Key": encode_item(_key(reward_id, number)),
             "UpdateExpression": expression,
             "ExpressionAttributeValues": encode_item(
-                {":change": change} | {f":{name}": value for name, value in values.items()}
+                {":change": change, **{f":{name}": value for name, value in values.items()}}
             ),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}

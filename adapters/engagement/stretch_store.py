@@ -6,7 +6,6 @@ events, and writes the item.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -24,14 +23,6 @@ ATTEMPTS_MAX = 8
 # At most this many events are read. If there are more, the oldest one read counts as a contact. Then a
 # receipt proves less than it might, never more.
 EVENTS_READ_MAX = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class UsedStretches:
-    """A user's stretches as the item has them."""
-
-    stretches: tuple[Stretch, ...] = ()  # oldest first
-    version: int = 0  # counts the writes; 0: there is no item
 
 
 class StretchStore:
@@ -52,12 +43,12 @@ class StretchStore:
         process has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            before = self._read(user_id)
-            stretch, is_new = choose(before.stretches)
+            before, version = self._read(user_id)
+            stretch, is_new = choose(before)
             if not is_new:
-                return stretch, before.stretches
-            stretches = (*recent_stretches(before.stretches, now), stretch)
-            if self._write(user_id, UsedStretches(stretches, before.version), now):
+                return stretch, before
+            stretches = (*recent_stretches(before, now), stretch)
+            if self._write(user_id, stretches, version, now):
                 return stretch, stretches
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
@@ -107,30 +98,30 @@ class StretchStore:
         )
         return map(decode_item, islice(events, EVENTS_READ_MAX))
 
-    def _read(self, user_id: str) -> UsedStretches:
-        keys = [{"user_id": user_id, "idempotency_key": KEY}]
-        items = get_all(self._dynamodb, self._claims, keys)
+    def _read(self, user_id: str) -> tuple[tuple[Stretch, ...], int]:
+        """Return a user's stretches, oldest first, and how often their item was written; 0: there is none."""
+        items = get_all(self._dynamodb, self._claims, [{"user_id": user_id, "idempotency_key": KEY}])
         if not items:
-            return UsedStretches()
+            return (), 0
         fields = decode_item(items[0])
-        return UsedStretches(tuple(map(stretch_from_text, fields["stretches"])), fields["version"])
+        return tuple(map(stretch_from_text, fields["stretches"])), fields["version"]
 
-    def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
+    def _write(self, user_id: str, stretches: Sequence[Stretch], version: int, now: datetime) -> bool:
         """Write stretches in place of the version that was read; returns False if another is stored now."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
-            "stretches": [stretch_text(stretch) for stretch in changed.stretches],
-            "version": changed.version + 1,
+            "stretches": [stretch_text(stretch) for stretch in stretches],
+            "version": version + 1,
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),
         }
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(user_id)"}
-        if changed.version:
+        if version:
             condition = {
                 "ConditionExpression": "#version = :read",
                 "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":read": changed.version}),
+                "ExpressionAttributeValues": encode_item({":read": version}),
             }
         try:
             self._dynamodb.put_item(TableName=self._claims, Item=encode_item(attributes), **condition)
