@@ -31,7 +31,15 @@ from adapters.engagement.account_items import (
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
-from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
+from adapters.platform.tables import (
+    BEFORE_ALL,
+    cancellation_reasons,
+    get_all,
+    get_one,
+    query_all,
+    scan_all,
+    write_if,
+)
 from rules.days import DAY
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
@@ -60,14 +68,6 @@ class AccountContended(Exception):
     """The account kept changing in all attempts; nothing is lost, and the caller may try again."""
 
 
-class ArchiveUnusable(Exception):
-    """A profile cannot be joined with its archive.
-
-    Either the archive is another one than the profile names, because both have changed since the profile was
-    read; or it is missing or damaged.
-    """
-
-
 class ArchiveStore:
     """Archives of all users."""
 
@@ -80,20 +80,24 @@ class ArchiveStore:
         return self._items.get(user_id, Archive.of, is_strong=True)
 
     def full_profile(self, profile: Profile) -> Profile:
-        """Return a profile together with its archive; raises ArchiveUnusable."""
+        """Return a profile together with its archive.
+
+        Raises AccountContended if the archive is another one than the profile names, because both have
+        changed since the profile was read; or if it is missing or damaged.
+        """
         mark = profile.cover.archived
         if mark is None or profile.streak is None:
             return profile
         archive = self.get(profile.user_id)
         if archive is None or archive.digest != mark.digest:
-            raise ArchiveUnusable(profile.user_id)
+            raise AccountContended(profile.user_id)
         streak, cover = with_archive(profile.streak, profile.cover, archive)
         return replace(profile, streak=streak, cover=cover)
 
     def with_protection_since(self, profile: Profile, since: date) -> Profile:
         """Return a profile that a fold of dates from `since` on can start from.
 
-        The archive is read only if the profile alone does not reach that far back. Raises ArchiveUnusable.
+        The archive is read only if the profile alone does not reach that far back. Raises AccountContended.
         """
         # resumed_streak is None if the profile itself has no checkpoint before `since`.
         return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
@@ -111,7 +115,7 @@ class ArchiveStore:
             return item, None
         try:
             full = self.full_profile(profile)
-        except ArchiveUnusable:
+        except AccountContended:
             return item, None
         assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing archivable)
         archive = None
@@ -144,10 +148,8 @@ class AccountStore:
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
-        answer = self._dynamodb.get_item(
-            TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=is_strong
-        )
-        return profile_from(decode_item(answer["Item"])) if "Item" in answer else Profile(user_id)
+        item = get_one(self._dynamodb, self._profiles, {"user_id": user_id}, is_strong)
+        return profile_from(decode_item(item)) if item else Profile(user_id)
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
         """Read many profiles in bulk, by user; a blank one for a user not seen yet."""
@@ -306,10 +308,7 @@ class AccountStore:
 
         Raises AccountContended if the profile has changed since it was read.
         """
-        try:
-            return replace(account, profile=self.archives.with_protection_since(account.profile, since))
-        except ArchiveUnusable as error:
-            raise AccountContended(str(error)) from None
+        return replace(account, profile=self.archives.with_protection_since(account.profile, since))
 
     def full_profile(self, profile: Profile, since: date = date.min) -> Profile:
         """Return a profile with everything that protects its streak from a date on, for an answer.
@@ -317,9 +316,8 @@ class AccountStore:
         Reads the profile again if its archive is unusable. Raises AccountContended if the archive stays so.
         """
         with suppress(AccountContended):
-            return self.with_protection_since(Account(profile, {}), since).profile
-        current = self.profile(profile.user_id)
-        return self.with_protection_since(Account(current, {}), since).profile
+            return self.archives.with_protection_since(profile, since)
+        return self.archives.with_protection_since(self.profile(profile.user_id), since)
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
@@ -345,7 +343,7 @@ class AccountStore:
         """
         put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
         days = [
-            {"Put": self.day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
+            {"Put": self._day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
         ]
         self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also, *archive, *days])
 
@@ -390,7 +388,7 @@ class AccountStore:
             put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
         return [put, put_of_archive] if put_of_archive else [put]
 
-    def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
+    def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
         put: dict[str, Any] = {
             "TableName": self._days,
@@ -403,10 +401,8 @@ class AccountStore:
         return put
 
     def _put_day(self, before: Day | None, day: Day) -> None:
-        try:
-            self._dynamodb.put_item(**self.day_put(before, day))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
+        if not write_if(self._dynamodb.put_item, **self._day_put(before, day)):
+            raise ProjectionMoved(f"{day.user_id} {day.activity_date}")
 
 
 class ReviewIndex:

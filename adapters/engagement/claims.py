@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, write_if
 from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
@@ -128,7 +128,11 @@ class ClaimStore:
             won |= {claim.key for claim in chunk} - taken
             valid |= self.get(taken, now)
             expired = [claim for claim in chunk if claim.key in taken and claim.key not in valid]
-            won |= {claim.key for claim in expired if self._replace_expired(claim, now)}
+            won |= {
+                claim.key
+                for claim in expired
+                if write_if(self._dynamodb.put_item, **put_unclaimed(self._table, claim, now))
+            }
             valid |= {claim.key: claim for claim in chunk if claim.key in won}
             # Another process was first to replace these.
             valid |= self.get({claim.key for claim in expired} - won, now)
@@ -163,10 +167,3 @@ class ClaimStore:
             "Statement": f'INSERT INTO "{self._table}" VALUE {{{values}}}',
             "Parameters": list(attributes.values()),
         }
-
-    def _replace_expired(self, claim: IdempotencyClaim, now: datetime) -> bool:
-        try:
-            self._dynamodb.put_item(**put_unclaimed(self._table, claim, now))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True

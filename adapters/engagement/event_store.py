@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, put_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, put_all, query_all, write_if
 from rules.engagement.events import Event, from_item, to_item
 
 
@@ -38,14 +38,12 @@ class EventStore:
 
     def put_new(self, event: Event) -> None:
         """Store an event unless it is stored: for use while another attempt to store it may be under way."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=encode_item(to_item(event)),
-                ConditionExpression="attribute_not_exists(user_id)",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return
+        write_if(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=encode_item(to_item(event)),
+            ConditionExpression="attribute_not_exists(user_id)",
+        )
 
     def get(self, user_id: str, event_id: str) -> Event | None:
         """Return one event, or None."""

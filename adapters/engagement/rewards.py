@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import get_one, query_all, write_if
 from rules.book.rewards import (
     GROUPS,
     SPARES,
@@ -79,11 +79,8 @@ class RedemptionStore:
         self, redemption: Redemption, to: Fulfilment, allowed_from: Iterable[Fulfilment], now: str
     ) -> bool:
         """Write a redemption's fulfilment. Returns whether the stored one was among `allowed_from`."""
-        try:
-            self._dynamodb.update_item(**self.change_action(redemption, to, allowed_from, now)["Update"])
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        change = self.change_action(redemption, to, allowed_from, now)
+        return write_if(self._dynamodb.update_item, **change["Update"])
 
     def owned(self, user_id: str, reward_id: str) -> int:
         """Return how many a user has of a limited reward; strongly consistent."""
@@ -122,10 +119,7 @@ class RedemptionStore:
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
     def _item(self, user_id: str, sort_key: str) -> Item | None:
-        key = encode_item({"holder": user_id, "place": sort_key})
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        item: Item | None = answer.get("Item")
-        return item
+        return get_one(self._dynamodb, self._table, {"holder": user_id, "place": sort_key})
 
 
 def redemption_item(redemption: Redemption) -> Item:
@@ -236,9 +230,8 @@ class RewardStock:
         return taken
 
     def _spares(self, reward_id: str, is_strong: bool) -> int:
-        key = encode_item(_key(reward_id, SPARES))
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=is_strong)
-        return int(decode_item(answer["Item"])["spares"]) if "Item" in answer else 0
+        item = get_one(self._dynamodb, self._table, _key(reward_id, SPARES), is_strong)
+        return int(decode_item(item)["spares"]) if item else 0
 
 
 def _key(reward_id: str, number: int) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, query_all
+from adapters.platform.tables import Unprocessed, get_one, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
@@ -100,10 +100,10 @@ class StretchStore:
 
     def _read(self, user_id: str) -> tuple[tuple[Stretch, ...], int]:
         """Return a user's stretches, oldest first, and how often their item was written; 0: there is none."""
-        items = get_all(self._dynamodb, self._claims, [{"user_id": user_id, "idempotency_key": KEY}])
-        if not items:
+        item = get_one(self._dynamodb, self._claims, {"user_id": user_id, "idempotency_key": KEY})
+        if item is None:
             return (), 0
-        fields = decode_item(items[0])
+        fields = decode_item(item)
         return tuple(map(stretch_from_text, fields["stretches"])), fields["version"]
 
     def _write(self, user_id: str, stretches: Sequence[Stretch], version: int, now: datetime) -> bool:
@@ -123,8 +123,5 @@ class StretchStore:
                 "ExpressionAttributeNames": {"#version": "version"},
                 "ExpressionAttributeValues": encode_item({":read": version}),
             }
-        try:
-            self._dynamodb.put_item(TableName=self._claims, Item=encode_item(attributes), **condition)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        item = encode_item(attributes)
+        return write_if(self._dynamodb.put_item, TableName=self._claims, Item=item, **condition)

@@ -4,9 +4,11 @@ Refresh says when a process must read again the content of a table that it remem
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
 
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
@@ -29,6 +31,24 @@ def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(values)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def get_one(dynamodb: Any, table: str, key: Mapping[str, Any], is_strong: bool = True) -> Item | None:
+    """Return the item that has a key; None if there is none."""
+    answer = dynamodb.get_item(TableName=table, Key=encode_item(key), ConsistentRead=is_strong)
+    item: Item | None = answer.get("Item")
+    return item
+
+
+def write_if(write: Callable[..., Any], **request: Any) -> bool:
+    """Make a conditional write, by a method of the client; returns whether its condition held."""
+    try:
+        write(**request)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True
 
 
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:

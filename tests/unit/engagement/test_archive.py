@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.engagement import account_store
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.account_store import ArchiveUnusable
+from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import decode_item, item_bytes
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
@@ -222,10 +222,10 @@ def test_who_finds_another_archive_is_told_that_the_profile_has_changed() -> Non
     take(world, ("run", (BASE + DAY * 70, 40)), 0)
     assert before.cover.archived != world.profile.cover.archived
     world.profile = before
-    with pytest.raises(ArchiveUnusable):
+    with pytest.raises(AccountContended):
         world.reaching(BASE)
     world.table.stored = None
-    with pytest.raises(ArchiveUnusable):
+    with pytest.raises(AccountContended):
         world.whole()
     world.put(replace(before, version=99))  # it grows until somebody repairs it
     assert world.profile.cover == before.cover
