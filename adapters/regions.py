@@ -20,7 +20,7 @@ from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import BEFORE_ALL, get_all
+from adapters.platform.tables import BEFORE_ALL, get_all, get_one, write_if
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry
 from rules.regions.changes import (
@@ -86,33 +86,29 @@ class FollowedItems:
 
     def delete(self, change: ItemChange, now: datetime) -> None:
         """Leave the mark of a deletion, and delete the item unless it is newer than the deletion."""
-        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-            self._dynamodb.put_item(
-                TableName=self._tables[CLAIMS],
-                Item={
-                    **mark_key(change),
-                    **encode_item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
-                },
-                ConditionExpression=IS_NEWER,
-                ExpressionAttributeValues={":number": {"S": change.number}},
-            )
+        mark = {FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}
+        write_if(
+            self._dynamodb.put_item,
+            TableName=self._tables[CLAIMS],
+            Item=encode_item(mark_key(change) | mark),
+            ConditionExpression=IS_NEWER,
+            ExpressionAttributeValues={":number": {"S": change.number}},
+        )
         self._delete(change, IS_NEWER)
 
     def _newest_deletion(self, change: ItemChange) -> str:
         """Return the number of the newest deletion of an item; "" if there is none."""
-        answer = self._dynamodb.get_item(
-            TableName=self._tables[CLAIMS], Key=mark_key(change), ConsistentRead=True
-        )
-        return str(answer["Item"][FOLLOWED]["S"]) if "Item" in answer else ""
+        item = get_one(self._dynamodb, self._tables[CLAIMS], mark_key(change))
+        return str(item[FOLLOWED]["S"]) if item else ""
 
     def _delete(self, change: ItemChange, condition: str) -> None:
-        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-            self._dynamodb.delete_item(
-                TableName=self._tables[change.table],
-                Key={name: dict(change.key[name]) for name in KEYS[change.table]},
-                ConditionExpression=condition,
-                ExpressionAttributeValues={":number": {"S": change.number}},
-            )
+        write_if(
+            self._dynamodb.delete_item,
+            TableName=self._tables[change.table],
+            Key={name: dict(change.key[name]) for name in KEYS[change.table]},
+            ConditionExpression=condition,
+            ExpressionAttributeValues={":number": {"S": change.number}},
+        )
 
 
 class FollowedDays:
@@ -130,7 +126,7 @@ class FollowedDays:
         If so, stores those of these entries that are missing. change: of a profile whose newest entry the
         ledger has. True for a profile that is older than the stored one, too: its change is without effect.
         """
-        stored = self._profile(change.owner)
+        stored = decode_item(get_one(self._dynamodb, self._tables[PROFILES], {"user_id": change.owner}) or {})
         if stored.get(FOLLOWED, "") >= change.number:
             return True
         head = decode_item(change.image or {}).get("ledger_head", "")
@@ -153,12 +149,6 @@ class FollowedDays:
         items = get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head")
         head_of_day = {day["activity_date"]: day["ledger_head"] for day in map(decode_item, items)}
         return all(head_of_day.get(day, "") >= place for day, place in needed.items())
-
-    def _profile(self, user_id: str) -> dict[str, Any]:
-        answer = self._dynamodb.get_item(
-            TableName=self._tables[PROFILES], Key={"user_id": {"S": user_id}}, ConsistentRead=True
-        )
-        return decode_item(answer["Item"]) if "Item" in answer else {}
 
 
 @dataclass(slots=True)
@@ -269,11 +259,11 @@ class Follower:
         outcome.followed += 1
 
 
-def mark_key(change: ItemChange) -> Item:
+def mark_key(change: ItemChange) -> dict[str, str]:
     """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-    return encode_item({"user_id": DELETED_PREFIX + digest, "idempotency_key": DELETED_KEY})
+    return {"user_id": DELETED_PREFIX + digest, "idempotency_key": DELETED_KEY}
 
 
 def claims_of(event: ItemChange, now: datetime) -> Keys:

@@ -49,10 +49,8 @@ class BatchResult:
     poison: list[tuple[Record, str]] = field(default_factory=list)  # records that can never succeed, and why
 
     def read(self, records: Iterable[Record], reader: Callable[[Record], T | None]) -> list[tuple[Record, T]]:
-        """Return records, each with the value that a reader makes of it.
-
-        Records for which the reader returns None are skipped. Those for which it raises UNREADABLE are
-        poison.
+        """Return records, each with the value that a reader makes of it. Records for which the reader returns
+        None are skipped. Those for which it raises UNREADABLE are poison.
         """
         pairs: list[tuple[Record, T]] = []
         for record in records:

@@ -152,10 +152,8 @@ class ErasureRunner:
     def _person(
         self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
-        """Return the person to erase, and the erasure with all ids of that person.
-
-        A lead may have got more leaves and identities since the last sweep. Their tombstones are written
-        first.
+        """Return the person to erase, and the erasure with all ids of that person. A lead may have got more
+        leaves and identities since the last sweep. Their tombstones are written first.
         """
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure

@@ -52,11 +52,9 @@ class ExpirySweep:
     cache: EngagementCache
 
     def run(self, now: datetime, until: float) -> dict[str, Any]:
-        """Settle all accounts that are due.
-
-        Returns {"settled", "failed"}, numbers of accounts, and "is_whole", whether all due ones were tried.
-        until: when to stop, by time.monotonic(). An account that fails, or is busy, stays due for the next
-        run.
+        """Settle all accounts that are due. Returns {"settled", "failed"}, numbers of accounts, and
+        "is_whole", whether all due ones were tried. until: when to stop, by time.monotonic(). An account that
+        fails, or is busy, stays due for the next run.
         """
         settled = failed = 0
         for user in self.index.due(last_expired(now), now.hour % EXPIRY_SHARDS):

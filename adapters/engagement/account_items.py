@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import get_one
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
@@ -46,13 +47,10 @@ class KeptItems:
         read: makes the content of the item's text; raises ValueError for a damaged text. is_strong: whether
         the read is strongly consistent.
         """
-        answer = self._dynamodb.get_item(
-            TableName=self._days,
-            Key=encode_item({"user_id": user_id, "activity_date": self._sort_key}),
-            ConsistentRead=is_strong,
-        )
+        key = {"user_id": user_id, "activity_date": self._sort_key}
+        item = get_one(self._dynamodb, self._days, key, is_strong)
         try:
-            return read(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
+            return read(zlib.decompress(item["packed"]["B"]).decode()) if item else None
         except (KeyError, TypeError, ValueError, zlib.error):
             return None
 
@@ -65,10 +63,8 @@ class KeptItems:
 
 
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
-    """Return a profile as plain attributes.
-
-    shards: of a region in the index StreakLeaderboard; 0: without the index's attribute, as in Redis. A
-    profile without a streak is not in the index.
+    """Return a profile as plain attributes. shards: of a region in the index StreakLeaderboard; 0: without
+    the index's attribute, as in Redis. A profile without a streak is not in the index.
     """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,

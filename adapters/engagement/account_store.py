@@ -104,9 +104,7 @@ class ArchiveStore:
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
         """Return a profile's item, and the arguments of a put of its archive; None if the archive stays as it
-        is.
-
-        shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
+        is. shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
         grows until the archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))
@@ -254,11 +252,9 @@ class AccountStore:
     def load(
         self, user_id: str, dates: Iterable[date] = (), since: str = ""
     ) -> tuple[Account, AppliedEvents]:
-        """Read an account with its pending entries: those whose writer died before it counted them.
-
-        dates: of the days that the caller needs. since: a place in the ledger. Also returns the date and the
-        points of all events whose entries are newer than that place, or than the profile's watermark if that
-        is older.
+        """Read an account with its pending entries: those whose writer died before it counted them. dates: of
+        the days that the caller needs. since: a place in the ledger. Also returns the date and the points of
+        all events whose entries are newer than that place, or than the profile's watermark if that is older.
         """
         profile = self.profile(user_id)
         dates = set(dates)

@@ -99,10 +99,8 @@ class StreakReader:
     def periods(
         self, profile: Profile, first: date, last: date, now: datetime, *, is_strong: bool = False
     ) -> tuple[Profile, KnownPeriods]:
-        """Return a user's full profile, and all periods up to a date.
-
-        first: the first date of the earliest period whose days the caller needs. Raises AccountContended if
-        the profile's archive is damaged.
+        """Return a user's full profile, and all periods up to a date. first: the first date of the earliest
+        period whose days the caller needs. Raises AccountContended if the profile's archive is damaged.
         """
         profile = self.accounts.full_profile(profile)
         books, stored = self.book_store.books(), self.store.get(profile.user_id)
@@ -194,11 +192,9 @@ class AchievementReader:
         *,
         is_strong: bool = False,
     ) -> AchievementReading:
-        """Return a user's achievements, some moments old.
-
-        is_strong: with all that is written, and whatever the number of entries. Raises AccountContended if
-        the profile's archive is damaged. Raises TooManyEntries, unless is_strong, for a user with more
-        entries than one request may read.
+        """Return a user's achievements, some moments old. is_strong: with all that is written, and whatever
+        the number of entries. Raises AccountContended if the profile's archive is damaged. Raises
+        TooManyEntries, unless is_strong, for a user with more entries than one request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
@@ -222,10 +218,8 @@ class AchievementReader:
     def _history_or_refusal(
         self, request: _Request, snapshot: AchievementSnapshot
     ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
-
-        A read that is refused in the end costs thousands of read units. So the next request of the same kind
-        is refused at once.
+        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did. A read that is refused
+        in the end costs thousands of read units. So the next request of the same kind is refused at once.
         """
         digest = answer_digest("", request.declared, request.streaks)
         if snapshot.refused == digest and not request.is_strong:

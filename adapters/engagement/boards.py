@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, get_all, put_all, query_all
+from adapters.platform.tables import Refresh, get_all, get_one, put_all, query_all, write_if
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
     GLOBAL,
@@ -33,7 +33,7 @@ from rules.engagement.boards import (
 )
 
 SNAPSHOTS_KEPT = timedelta(days=1)
-MANIFEST_KEY = encode_item({"board": "manifest", "part": "newest"})
+MANIFEST_KEY = {"board": "manifest", "part": "newest"}
 # A snapshot is made each five minutes; of many users less often (rules.engagement.boards). It is old when
 # two of them were missed.
 OLD_AFTER = timedelta(minutes=10)
@@ -81,7 +81,7 @@ class BoardSnapshots:
 
     def _read_manifest(self) -> None:
         """Take the stored manifest, unless the replica that answers has an older one than this process."""
-        item = self._get(MANIFEST_KEY)
+        item = get_one(self._dynamodb, self._table, MANIFEST_KEY, is_strong=False)
         manifest = _manifest_from(item) if item else None
         if manifest and (self._manifest is None or manifest.as_of > self._manifest.as_of):
             self._manifest, self._parts = manifest, {}
@@ -105,17 +105,14 @@ class BoardSnapshots:
         """Return a part's data; None if it was deleted, which only an operator can do."""
         part = f"{manifest.generation}#{name}"
         if (board, part) not in self._parts:
-            key = encode_item({"board": board, "part": part})
+            key = {"board": board, "part": part}
             # The manifest may have arrived at a replica before its parts.
-            item = self._get(key) or self._get(key, ConsistentRead=True)
+            item = get_one(self._dynamodb, self._table, key, is_strong=False)
+            item = item or get_one(self._dynamodb, self._table, key)
             if item is None:
                 return None
             self._parts[board, part] = item["data"]["B"]
         return self._parts[board, part]
-
-    def _get(self, key: Item, **options: Any) -> Item | None:
-        item: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, **options).get("Item")
-        return item
 
 
 class BoardNames:
@@ -131,7 +128,8 @@ class BoardNames:
         if now - self._since > NAMES_KEPT:
             self._since, self._aliases = now, {}
         unread = sorted(users - self._aliases.keys())
-        profiles = map(decode_item, self._read([{"user_id": user} for user in unread]))
+        keys = [{"user_id": user} for user in unread]
+        profiles = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, alias"))
         aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
         self._aliases |= {user: aliases.get(user, "") for user in unread}
         return {user: self.name_of(user, self._aliases[user]) for user in users}
@@ -146,9 +144,6 @@ class BoardNames:
     def forget(self, user_id: str) -> None:
         """Make the next use of a user's name read the alias."""
         self._aliases.pop(user_id, None)
-
-    def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
-        return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()
 
 
 def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
@@ -171,18 +166,14 @@ def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
             key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
             parts.append({**key, "data": {"B": data}})
     put_all(dynamodb, table, parts)
-    manifest = {**MANIFEST_KEY, "index": {"M": index}}
     fields = {"generation": generation, "as_of": as_of, "users": standings.users, "expires_at": expires_at}
-    try:
-        dynamodb.put_item(
-            TableName=table,
-            Item=manifest | encode_item(fields),
-            ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
-            ExpressionAttributeValues=encode_item({":as_of": as_of}),
-        )
-    except dynamodb.exceptions.ConditionalCheckFailedException:
-        return False
-    return True
+    return write_if(
+        dynamodb.put_item,
+        TableName=table,
+        Item={**encode_item(MANIFEST_KEY | fields), "index": {"M": index}},
+        ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
+        ExpressionAttributeValues=encode_item({":as_of": as_of}),
+    )
 
 
 def _manifest_from(item: Item) -> BoardManifest:
@@ -238,10 +229,8 @@ class LeaderboardIndex:
     def _partition_query(
         self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return a query of a partition's streaks that have not lapsed.
-
-        A streak that has lapsed stays in the index until the night lowers it. condition, values: a further
-        condition on the key.
+        """Return a query of a partition's streaks that have not lapsed. A streak that has lapsed stays in the
+        index until the night lowers it. condition, values: a further condition on the key.
         """
         all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
         return {

@@ -116,10 +116,8 @@ class ClaimStore:
     def claim(
         self, claims: Sequence[IdempotencyClaim], now: datetime
     ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
-        """Claim keys; no key may occur twice in the list.
-
-        Returns the claim that is valid for each key, and the keys that this call has won. Raises Unprocessed
-        if DynamoDB keeps throttling.
+        """Claim keys; no key may occur twice in the list. Returns the claim that is valid for each key, and
+        the keys that this call has won. Raises Unprocessed if DynamoDB keeps throttling.
         """
         valid: dict[tuple[str, str], IdempotencyClaim] = {}
         won: set[tuple[str, str]] = set()

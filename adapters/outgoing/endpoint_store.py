@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Refresh, query_all
+from adapters.platform.tables import Refresh, get_one, query_all, write_if
 from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
@@ -55,10 +55,10 @@ class EndpointStore:
         """Return an endpoint, strongly consistent; raises NoEndpoint."""
         if endpoint_id == BUS and self._bus:
             return Endpoint(BUS, "", self._bus)
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(endpoint_id), ConsistentRead=True)
-        if "Item" not in answer:
+        item = get_one(self._dynamodb, self._table, {"registry": REGISTRY, "endpoint_id": endpoint_id})
+        if item is None:
             raise NoEndpoint(endpoint_id)
-        return _endpoint_from(answer["Item"])
+        return _endpoint_from(item)
 
     def put(self, endpoint: Endpoint) -> None:
         """Store a new endpoint."""
@@ -71,16 +71,15 @@ class EndpointStore:
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
         """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint."""
         endpoint = self.get(endpoint_id)
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(endpoint_id),
-                UpdateExpression="SET disabled = :why",
-                ConditionExpression="attribute_exists(endpoint_id)",
-                ExpressionAttributeValues=encode_item({":why": why}),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise NoEndpoint(endpoint_id) from None
+        if not write_if(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=_key(endpoint_id),
+            UpdateExpression="SET disabled = :why",
+            ConditionExpression="attribute_exists(endpoint_id)",
+            ExpressionAttributeValues=encode_item({":why": why}),
+        ):
+            raise NoEndpoint(endpoint_id)
         return replace(endpoint, disabled=why)
 
     def remove(self, endpoint_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all, write_if
 
 WRITERS = 16
 ATTEMPTS_MAX = 8
@@ -27,11 +27,8 @@ class ItemTable:
 
     def put_missing(self, items: Iterable[Item]) -> int:
         """Put items whose keys the table does not have; returns how many those were."""
-        new_items = list(items)
-        if len(new_items) < 2:
-            return sum(map(self._put_new, new_items))
         with ThreadPoolExecutor(WRITERS) as pool:
-            return sum(pool.map(self._put_new, new_items))
+            return sum(pool.map(self._put_new, items))
 
     def make_equal(self, partition: str, items: Iterable[Item]) -> int:
         """Make a partition have these items and no others; returns how many were put or deleted.
@@ -88,16 +85,13 @@ class ItemTable:
 
     def _put_new(self, new: Item) -> bool:
         """Put an item; returns False if the table has its key already."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=new,
-                ConditionExpression="attribute_not_exists(#partition)",
-                ExpressionAttributeNames={"#partition": self._keys[0]},
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=new,
+            ConditionExpression="attribute_not_exists(#partition)",
+            ExpressionAttributeNames={"#partition": self._keys[0]},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,8 @@ class FailureQueue:
             self._sqs().send_message(QueueUrl=self._url, MessageBody=text)
 
     def _smaller(self, consumer: str, record: Any) -> Any:
-        """Return a smaller record that leads to the content of this one.
-
-        A record of a table's stream goes without its images: a redrive reads the item in the table. Any other
-        record is stored in the bucket.
+        """Return a smaller record that leads to the content of this one. A record of a table's stream goes
+        without its images: a redrive reads the item in the table. Any other record is stored in the bucket.
         """
         if isinstance(record, Mapping) and "dynamodb" in record:
             change = record["dynamodb"].items()

@@ -49,10 +49,8 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
 
 
 def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]]":
-    """Return a decorator for a function that makes a handler's parts of its settings.
-
-    The decorated function takes no settings, and makes the parts once. `cache_clear()` forgets them, as the
-    end of a process does.
+    """Return a decorator for a function that makes a handler's parts of its settings. The decorated function
+    takes no settings, and makes the parts once. `cache_clear()` forgets them, as the end of a process does.
     """
 
     def decorate(make: Callable[[T], P]) -> "_lru_cache_wrapper[P]":

@@ -122,11 +122,9 @@ class NoticeSteps:
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
-        """Return the notices of a user's achievements.
-
-        There are none if the profile is behind the ledger, because it will soon change again. The books must
-        not be older than at the last look: an achievement that they lack would be withdrawn, and earned
-        again.
+        """Return the notices of a user's achievements. There are none if the profile is behind the ledger,
+        because it will soon change again. The books must not be older than at the last look: an achievement
+        that they lack would be withdrawn, and earned again.
         """
         if self.achievements is None or profile.version != state.version:
             return [], state
