@@ -66,8 +66,12 @@ class BookStore:
         self._refresh = Refresh(FRESH_SECONDS)
 
     def books(self) -> Books:
-        """Return the versions that were published at least half a minute ago, and maybe newer ones."""
-        return self.look() if self._refresh.is_over else self._books
+        """Return the versions that were published at least half a minute ago, and maybe newer ones.
+
+        If the table is away, it returns what it remembers: each event says which version has judged it.
+        """
+        self._refresh.renew_if_over(self.look)
+        return self._books
 
     def look(self) -> Books:
         """Return all versions that are published now."""

@@ -68,12 +68,14 @@ class AppliedBatch(BatchResult):
 
     profiles: dict[str, Profile] = field(default_factory=dict)  # by user, as written
     days: dict[tuple[str, date], Day] = field(default_factory=dict)  # by user and date, as written
+    event_ids: dict[str, list[str]] = field(default_factory=dict)  # by user, of the events that are applied
 
     def add(self, other: Self) -> None:
         """Add the result of other records."""
         BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
+        self.event_ids |= other.event_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,16 @@ class EngagementProcessor:
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
 
+        processed = self.cache.processed(
+            {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
+        )
+
         def apply_user(user: str) -> AppliedBatch:
-            return self._apply_user(accounts[user], by_user[user], now)
+            pairs, known = by_user[user], processed.get(user, ())
+            new = [(record, event) for record, event in pairs if event.event_id not in known]
+            result = self._apply_user(accounts[user], new, now) if new else AppliedBatch()
+            result.counts["duplicates"] += len(pairs) - len(new)
+            return result
 
         with ThreadPoolExecutor(self.writers) as pool:
             for user_outcome in pool.map(apply_user, by_user):
@@ -195,7 +205,7 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     engagement = _parts()
     stored = [record for record in records if record["eventName"] == "INSERT"]
     outcome = engagement.apply(stored, now)
-    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values())
+    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.event_ids)
     engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
     return outcome
 
@@ -232,6 +242,7 @@ def _batch_of(decision: Decision, new: Sequence[Event], pairs: Pairs) -> Applied
         Counter(applied=len(new), duplicates=len(pairs) - len(new)),
         profiles={user: decision.profile},
         days={(user, when): day for when, day in decision.days.items()},
+        event_ids={user: [event.event_id for _, event in pairs]},
     )
 
 

@@ -1,4 +1,8 @@
-"""Makes a snapshot of the boards every 5 minutes."""
+"""Makes a snapshot of the boards every 5 minutes.
+
+In a deployment with Redis, it also makes the lists of the longest streaks each minute, from the index
+StreakLeaderboard.
+"""
 
 import math
 import threading
@@ -9,13 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.boards import BoardSnapshots, write_snapshot
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import Item
 from adapters.platform.tables import scan_all
-from rules.engagement.boards import Standings, is_due
+from rules.days import stamp
+from rules.engagement.boards import Standings, is_due, with_ranks
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
@@ -33,17 +39,21 @@ logger = Logger(service="ranks")
 class RanksSettings:
     """Settings of RanksFunction."""
 
+    leaderboard_shards: int  # a region's parts in the index StreakLeaderboard
     user_streaks_table: str
     boards_table: str
+    redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class RankBuilder:
-    """Makes the snapshots that the leaderboards are read from."""
+    """Makes the snapshots and lists that the leaderboards are read from."""
 
     dynamodb: Any
     profiles_table: str
     boards_table: str
+    index: LeaderboardIndex
+    cache: EngagementCache
 
     def build(self, now: datetime) -> dict[str, Any]:
         """Make a snapshot if one is due. Returns {"counted"}: how many users; None: no new snapshot."""
@@ -54,6 +64,13 @@ class RankBuilder:
         standings = count_scores(self.dynamodb, self.profiles_table, now, until)
         is_newest = write_snapshot(self.dynamodb, self.boards_table, standings)
         return {"counted": standings.users if is_newest else None}
+
+    def refresh(self, now: datetime) -> dict[str, Any]:
+        """Store the lists of the longest streaks in Redis. Returns {"refreshed"}: how many lists."""
+        lists = self.index.tops(now)
+        for region, scores in lists.items():
+            self.cache.keep_top_list(region, {"as_of": stamp(now), "entries": with_ranks(scores)})
+        return {"refreshed": len(lists)}
 
 
 def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
@@ -103,12 +120,22 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
 
 @settings.wiring(RanksSettings)
 def _parts(config: RanksSettings) -> RankBuilder:
-    return RankBuilder(fence_writer(client("dynamodb")), config.user_streaks_table, config.boards_table)
+    dynamodb = fence_writer(client("dynamodb"))
+    profiles = config.user_streaks_table
+    index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
+    return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. Two runs at the same time do no harm."""
-    built = _parts().build(clock.now())
+    """Lambda entry: a schedule. Two runs at the same time do no harm.
+
+    The event {"streakline_refresh": "lists"}, each minute in a deployment with Redis, makes the lists
+    instead.
+    """
+    builder = _parts()
+    if "streakline_refresh" in event:
+        return builder.refresh(clock.now())
+    built = builder.build(clock.now())
     logger.info("ranks", extra=built)
     return built

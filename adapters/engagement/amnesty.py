@@ -43,8 +43,9 @@ class AmnestyStore:
         self._amnesties, self._refresh = NO_AMNESTIES, Refresh(FRESH_SECONDS)
 
     def recent(self) -> Amnesties:
-        """Return all amnesties, half a minute old at most."""
-        return self.look() if self._refresh.is_over else self._amnesties
+        """Return all amnesties, half a minute old at most, unless the table is away."""
+        self._refresh.renew_if_over(self.look)
+        return self._amnesties
 
     def look(self) -> Amnesties:
         """Read all amnesties anew, and return them by number; strongly consistent."""

@@ -197,8 +197,12 @@ class LeaderboardIndex:
 
     def top(self, region: str, now: datetime) -> Scores:
         """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        rows = (row for partition in self._partitions(region) for row in self._best(partition, now))
-        return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]
+        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
+
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
 
     def count_above(self, region: str, score: int, now: datetime) -> int | None:
         """Return how many users have a longer streak; None if a partition has more than a page of them."""
@@ -240,3 +244,7 @@ class LeaderboardIndex:
             "FilterExpression": "lapses_at > :now",
             "ExpressionAttributeValues": encode_item(all_values),
         }
+
+
+def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]

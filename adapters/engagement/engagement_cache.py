@@ -3,28 +3,35 @@
 | key | holds | lives |
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
-| active:{user_id}:{date} | the day, written through | 5 min |
+| active:{user_id}:{date} | the day | 24 h |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
 | rate:{user_id}:{minute} | counter | 2 min |
+| processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 Redis may be in cluster mode, so no command and no script has keys of two slots.
 
 Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
-writes are dropped. So after a failure of Redis a value may be as old as its key lives.
+writes are dropped.
 """
 
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
 from adapters.platform.redis import Command, Redis, RedisError
+from adapters.platform.tables import chunks
 from rules.engagement.account_state import Day, Profile
 
-KEPT_SECONDS = 300
-TOP_LIST_SECONDS = 60
+PROFILE_SECONDS = 300
+DAY_SECONDS = 24 * 3600
+PROCESSED_KEPT = timedelta(days=1)
+# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
+BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
+# A minute, and some seconds by which the next refresh may be late.
+TOP_LIST_SECONDS = 75
 # KEYS: streak:{user}. ARGV: version, JSON, seconds. Redis runs a script with nothing in between. So an older
 # profile never replaces a newer one.
 KEEP = """
@@ -34,21 +41,23 @@ redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
 RETRY_AFTER_SECONDS = 5
+DELETED_AT_ONCE = 500
 
 
 class EngagementCache:
     """The cache of one process. url: "" if there is no Redis.
 
-    After a failure, Redis is not called for some seconds, so that it slows nothing down.
+    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
+    values were lost meanwhile are remembered, and deleted before anything is read of Redis again.
     """
 
     def __init__(self, url: str) -> None:
         self._redis = Redis(url) if url else None
-        self._down_until = 0.0
+        self._down_until, self._dropped = 0.0, set[str]()
 
     @property
     def is_configured(self) -> bool:
-        """Whether there should be a Redis."""
+        """Whether there should be a Redis, of a kind that we can use."""
         return self._redis is not None
 
     def profile(self, user_id: str) -> Profile | None:
@@ -63,22 +72,51 @@ class EngagementCache:
         """Return a cached active day's attributes."""
         return self._get(f"active:{user_id}:{day.isoformat()}")
 
-    def write_through(self, profiles: Iterable[Profile], days: Iterable[Day] = ()) -> None:
-        """Cache profiles and days that were read or written, in one round trip."""
-        if self._redis is None:
+    def remember(self, profile: Profile) -> None:
+        """Cache a profile that was read."""
+        self._run([_keep_command(profile)])
+
+    def write_through(
+        self,
+        profiles: Iterable[Profile],
+        days: Iterable[Day] = (),
+        processed: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        """Cache profiles and days that were written, and ids of applied events by user, in one round trip."""
+        if not self.is_configured:
             return
+        stale: list[str] = []
         commands: list[Command] = []
         for profile in profiles:
-            key, text = f"streak:{profile.user_id}", json.dumps(profile_attributes(profile))
-            commands.append(["EVAL", KEEP, 1, key, profile.version, text, KEPT_SECONDS])
+            stale.append(f"streak:{profile.user_id}")
+            commands.append(_keep_command(profile))
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
-            commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", KEPT_SECONDS])
-        self._run(commands)
+            stale.append(key)
+            commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", DAY_SECONDS])
+        for user, event_ids in (processed or {}).items():
+            for key, ids in ids_by_bucket(user, event_ids).items():
+                commands += [["SADD", key, *ids], ["EXPIRE", key, int(PROCESSED_KEPT.total_seconds())]]
+        self._run(commands, stale)
 
-    def forget(self, user_id: str) -> bool:
-        """Forget a user's profile. Returns False if Redis did not do it."""
-        return self._run([["DEL", f"streak:{user_id}"]]) is not None
+    def forget(self, user_id: str, now: datetime) -> bool:
+        """Forget a user's profile and events of the last day. Returns False if Redis did not do it."""
+        return self._run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
+
+    def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+        """Return, per user, those event ids that are known to be fully applied. event_ids: by user."""
+        buckets = [
+            (user, key, ids)
+            for user in event_ids
+            for key, ids in ids_by_bucket(user, event_ids[user]).items()
+        ]
+        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in buckets])
+        if answers is None:
+            return {}
+        processed: dict[str, set[str]] = {user: set() for user, _, _ in buckets}
+        for (user, _, ids), flags in zip(buckets, answers, strict=True):
+            processed[user] |= {event_id for event_id, is_member in zip(ids, flags, strict=True) if is_member}
+        return processed
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
         """Add to a user's events of this minute; returns their number, None without Redis."""
@@ -91,7 +129,7 @@ class EngagementCache:
         return self._get(top_list_key(region))
 
     def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
-        """Keep a list of streaks for a minute."""
+        """Keep a list of streaks until the next refresh."""
         self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
 
     def _get(self, key: str) -> dict[str, Any] | None:
@@ -99,17 +137,53 @@ class EngagementCache:
         found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
         return found
 
-    def _run(self, commands: Sequence[Command]) -> list[Any] | None:
-        """Run commands in one round trip, or return None if Redis cannot be used."""
-        if self._redis is None or not commands or time.monotonic() < self._down_until:
+    def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
+        """Run commands in one round trip, or return None if Redis cannot be used.
+
+        stale: keys that hold old values if the commands are lost.
+        """
+        if self._redis is None or not commands:
             return None
-        try:
-            return self._redis.pipeline(commands)
-        except RedisError:
-            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-            return None
+        if time.monotonic() >= self._down_until:
+            try:
+                for keys in chunks(sorted(self._dropped), DELETED_AT_ONCE):
+                    self._redis.pipeline([["DEL", key] for key in keys])
+                    self._dropped -= set(keys)
+                return self._redis.pipeline(commands)
+            except RedisError:
+                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+                if self._redis.is_unsupported:  # it has said so in the log
+                    self._redis, self._dropped = None, set()
+                    return None
+        self._dropped |= set(stale)
+        return None
 
 
 def top_list_key(region: str) -> str:
     """Return the key of a region's first 100 by streak."""
     return f"leaderboard:{region}"
+
+
+def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return event ids by their key, which is of the ten minutes in which they occurred.
+
+    With one key for each user, the key of an active user would never expire, and would hold the ids of years.
+    """
+    by_key: dict[str, list[str]] = {}
+    for event_id in event_ids:
+        by_key.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
+    return by_key
+
+
+def recent_keys(user_id: str, now: datetime) -> list[str]:
+    """Return the keys of a user's profile and of the event ids of the last day.
+
+    The ids of events that occurred more than a day ago are left out; they expire.
+    """
+    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
+    return [f"streak:{user_id}", *ids_by_bucket(user_id, (each.isoformat() for each in times))]
+
+
+def _keep_command(profile: Profile) -> Command:
+    text = json.dumps(profile_attributes(profile))
+    return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]

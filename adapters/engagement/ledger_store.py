@@ -140,7 +140,7 @@ class LedgerStore:
         return entry_from(item) if item else None
 
     def page(self, account_id: str, since: str, until: str, limit: int) -> list[Entry]:
-        """Return up to `limit` entries with since <= created_at < until, newest first. Eventually consistent."""
+        """Return up to `limit` entries with since <= created_at < until, newest first, some moments old."""
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression=SPAN,

@@ -40,6 +40,11 @@ class Redis:
         self._unsupported = ""
         self._has_warned = False
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether Redis is a cluster of several nodes, which this client does not follow."""
+        return bool(self._unsupported)
+
     def call(self, *command: str | float) -> Any:
         """Run one command; raises RedisError."""
         return self.pipeline([command])[0]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.aws import THROTTLES, Unavailable, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
@@ -18,6 +18,8 @@ BEFORE_ALL = "0"  # sorts before every stamp, and so before every sort key that 
 READ_MAX = 100  # DynamoDB's own limits of keys and items in a bulk call
 WRITE_MAX = 25
 ATTEMPTS_MAX = 8
+# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
+AWAY_SECONDS = 5
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
 
@@ -125,7 +127,7 @@ class Refresh:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds, self._until = seconds, 0.0
+        self._seconds, self._until, self._has_read = seconds, 0.0, False
 
     @property
     def is_over(self) -> bool:
@@ -134,8 +136,22 @@ class Refresh:
 
     def renew(self, began_at: float) -> None:
         """Note a read. began_at: when it began, by time.monotonic()."""
-        self._until = began_at + self._seconds
+        self._until, self._has_read = began_at + self._seconds, True
 
     def end(self) -> None:
         """Make the next use read again."""
         self._until = 0.0
+
+    def renew_if_over(self, read: Callable[[], object]) -> None:
+        """Call `read`, which calls renew, if the remembered content is too old.
+
+        If the table is away, the remembered content is used for a few seconds more. If the process has read
+        nothing yet, the error is raised.
+        """
+        if self.is_over:
+            try:
+                read()
+            except Unavailable:
+                if not self._has_read:
+                    raise
+                self._until = time.monotonic() + AWAY_SECONDS

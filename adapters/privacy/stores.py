@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from adapters.engagement.engagement_cache import top_list_key
+from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
 from adapters.platform.redis import Redis
@@ -138,12 +138,13 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
 def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers of all stores, also of those that are copies of others."""
     dynamodb = clients.dynamodb
+    days, user_events = _active_days(dynamodb, config), _user_events(dynamodb, config)
     group_events_key = ("root_id", "event_type#occurred_at#id")
     return {
         **online_stores(clients, config, now),
         "Boards": BoardEraser(dynamodb, config.boards_table),
         "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, group_events_key, _lead_ids),
-        "Redis": RedisEraser(config.redis_url, _active_days(dynamodb, config), now),
+        "Redis": RedisEraser(config.redis_url, days, user_events, now),
     }
 
 
@@ -214,6 +215,7 @@ class RedisEraser:
 
     url: str  # "": no Redis
     days: PartitionEraser  # finds the user's dates, which are in some keys of Redis
+    events: PartitionEraser  # finds the user's event ids, which are in others
     now: datetime
     # The connection once it is open. It is a list, because the class is frozen.
     _connection: list[Redis] = field(default_factory=list)
@@ -234,8 +236,9 @@ class RedisEraser:
 
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
-        days = (key["activity_date"]["S"] for key in self.days.find(person))
-        keys = [f"streak:{user}", *(f"active:{user}:{day}" for day in days)]
+        keys = recent_keys(user, self.now)
+        keys += ids_by_bucket(user, (key["event_id"]["S"] for key in self.events.find(person)))
+        keys += [f"active:{user}:{key['activity_date']['S']}" for key in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
         return keys + [f"rate:{caller}:{minute + offset}" for caller in callers for offset in MINUTES]
 

@@ -126,7 +126,7 @@ class Restorer:
         verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
         report.lacks += [Lack(LEDGER, user.user_id, disagreement) for disagreement in verdict.disagreements]
-        if self.cache.forget(user.user_id):
+        if self.cache.is_configured and self.cache.forget(user.user_id, now):
             self.cache.write_through([self.accounts.profile(user.user_id)])
 
     def _remove_others(self, table: str, partitions: Collection[str]) -> int:

@@ -65,7 +65,7 @@ class Profiles:
             # What is kept for others must be the newest there is. A read for one answer costs half as much.
             profile = self.accounts.profile(user_id, is_strong=self.cache.is_configured)
             if profile.version:
-                self.cache.write_through([profile])
+                self.cache.remember(profile)
         return profile
 
     def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:

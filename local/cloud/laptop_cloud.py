@@ -202,8 +202,9 @@ def _set_mappings(stack: Stack) -> None:
 
 
 def build_ranks(stack: Stack) -> None:
-    """Count everybody for the leaderboards, without waiting for the schedule."""
+    """Count everybody for the leaderboards, and make their lists, without waiting for the schedules."""
     name = stack.outputs["RanksFunctionName"]
-    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-    if "FunctionError" in answer:
-        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")
+    for event in ({}, {"streakline_refresh": "lists"}):
+        answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
+        if "FunctionError" in answer:
+            raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")

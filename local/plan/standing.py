@@ -122,7 +122,12 @@ def _settings(size: str, rpu_hours: float) -> dict[str, float]:
         for stage in _of(size, "AWS::ApiGatewayV2::Stage")
         if "DefaultRouteSettings" in stage
     ]
-    snapshots = (schedule for schedule in _schedules(size) if "RanksFunction" in str(schedule["Target"]))
+    snapshots = (
+        schedule
+        for schedule in _schedules(size)
+        # The function's other schedules, with an input of their own, refresh lists.
+        if "RanksFunction" in str(schedule["Target"]) and schedule["Target"]["Input"] == "{}"
+    )
     return {
         **{row: float(rows[row][size]) for row in SHARDS},
         "log_days": float(parameters["LogRetentionDays"]),

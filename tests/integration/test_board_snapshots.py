@@ -21,6 +21,7 @@ from processors import ranks
 from processors.ranks import count_scores
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.streak import Streak
 from tests.support.board_tables import SHARDS, BoardTables
 from tests.support.capacity import ReadCount
@@ -318,6 +319,24 @@ def test_the_functions_answer_as_the_openapi_document_says(
 # ---- Redis, and the age of a board
 
 
+def test_redis_keeps_the_lists_of_streaks_that_the_minute_s_run_makes(
+    tables: BoardTables, redis_url: str
+) -> None:
+    redis, cache = Redis(redis_url), EngagementCache(redis_url)
+    redis.call("FLUSHALL")
+    lists = {f"leaderboard:{region}" for region in ALL_REGIONS}
+    assert tables.builder(cache).refresh(NOW) == {"refreshed": len(lists)}
+    assert set(redis.call("KEYS", "leaderboard:*")) == lists
+    tables.put([user("eve", 1, 8)])
+    board = tables.leaderboards(cache).top("streaks", "global", 1, LATER)
+    assert (names(board), board["as_of"], board["is_old"]) == ([(1, "ann")], stamp(NOW), False)
+    tables.builder(cache).refresh(LATER)
+    assert names(tables.leaderboards(cache).top("streaks", "europe", 1, LATER)) == [(1, "eve")]
+    later = LATER + timedelta(days=3)
+    tables.builder(cache).refresh(later)
+    assert tables.leaderboards(cache).top("streaks", "global", 9, later)["entries"] == [], "all have lapsed"
+
+
 def test_who_reads_first_keeps_a_list_in_redis_for_the_others(tables: BoardTables, redis_url: str) -> None:
     Redis(redis_url).call("FLUSHALL")
     first = tables.leaderboards(EngagementCache(redis_url)).top("streaks", "global", 9, NOW)
@@ -327,7 +346,7 @@ def test_who_reads_first_keeps_a_list_in_redis_for_the_others(tables: BoardTable
 
 def test_boards_are_the_same_while_redis_is_away(tables: BoardTables) -> None:
     away = EngagementCache(NOWHERE)
-    assert tables.builder().build(NOW) == {"counted": 4}
+    assert tables.builder(away).build(NOW) == {"counted": 4}
     boards, others = tables.leaderboards(away), tables.leaderboards()
     for board in ("streaks", "points"):
         assert boards.top(board, "global", 9, LATER) == others.top(board, "global", 9, LATER)

@@ -2,9 +2,12 @@
 
 import json
 import re
+import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +46,35 @@ def cache(redis: Redis, redis_url: str) -> EngagementCache:
     return EngagementCache(redis_url)
 
 
+@contextmanager
+def away(cache: EngagementCache) -> Iterator[None]:
+    """The network to Redis is gone meanwhile."""
+    assert cache._redis
+    cache._redis.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "create_connection", lambda *_, **__: (_ for _ in ()).throw(OSError("away")))
+        yield
+
+
 def test_what_is_written_through_is_read(cache: EngagementCache, redis: Redis) -> None:
-    cache.write_through(CROWD, [DAY])
+    cache.write_through(CROWD, [DAY], {"u1": ["a", "b"], "u2": ["c"]})
     assert [cache.profile(each.user_id) for each in CROWD] == CROWD
     assert cache.day("u1", TODAY) == json.loads(redis.call("GET", f"active:u1:{TODAY}"))
+    assert cache.processed({"u1": ["a", "z"], "u2": ["c"], "u3": ["a"]}) == {
+        "u1": {"a"},
+        "u2": {"c"},
+        "u3": set(),
+    }
     assert cache.profile("u9") is None
-    lives = {key: redis.call("TTL", key) for key in ("streak:u1", f"active:u1:{TODAY}")}
-    assert all(0 < seconds <= 300 for seconds in lives.values())
+    lives = {key: redis.call("TTL", key) for key in ("streak:u1", f"active:u1:{TODAY}", "processed:u2:c")}
+    assert all(0 < seconds <= 86400 for seconds in lives.values())
 
 
 def test_an_older_profile_never_replaces_a_newer_one(cache: EngagementCache) -> None:
     new, old = profile("u", 7, 70), profile("u", 6, 60)
     cache.write_through([new])
     cache.write_through([old])
+    cache.remember(old)
     assert cache.profile("u") == new
 
 
@@ -64,10 +83,27 @@ def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
     cache.keep_top_list("europe", made)
     assert cache.top_list("europe") == made
     assert cache.top_list("asia") is None
-    assert 0 < redis.call("TTL", "leaderboard:europe") <= 60
+    assert 60 < redis.call("TTL", "leaderboard:europe") <= 75
     assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
     assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
     assert cache.count_events("v", 1, NOW) == 1
+
+
+def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
+    cache: EngagementCache, redis: Redis
+) -> None:
+    cache.write_through(CROWD, [DAY])
+    newer = [replace(each, version=5) for each in CROWD]
+    with away(cache):
+        cache.write_through(newer, [replace(DAY, events_count=3)])
+    assert cache.profile("nobody") is None
+    assert [redis.call("GET", f"streak:{each.user_id}") for each in CROWD] == [None] * 8, (
+        "stale ones are gone"
+    )
+    assert cache.day("u1", date(2026, 6, 1)) is None
+    assert not cache._dropped
+    cache.write_through(newer)
+    assert cache.profile("u8") == newer[-1]
 
 
 def test_a_script_touches_only_the_keys_that_it_is_given(cache: EngagementCache, redis: Redis) -> None:
@@ -104,6 +140,7 @@ def test_a_cluster_of_several_nodes_is_as_no_redis(tmp_path: Path, caplog: pytes
     with redis_servers.two_nodes(tmp_path) as url:
         cache = EngagementCache(url)
         cache.write_through(CROWD)
+        assert not cache.is_configured
         assert all(cache.profile(each.user_id) is None for each in CROWD)
         (told,) = caplog.messages
         assert "several nodes, which is not supported: MOVED" in told

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from adapters.platform.redis import Redis
+from adapters.engagement.boards import LeaderboardIndex
+from adapters.engagement.engagement_cache import EngagementCache
 from processors.ranks import RankBuilder
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS
@@ -51,9 +52,9 @@ def event(**more: Any) -> dict[str, Any]:
 
 def built(api: Site, redis_url: str) -> None:
     dynamodb = api.engine.client("dynamodb")
-    RankBuilder(dynamodb, "UserStreaks", "Boards").build(datetime.now(UTC))
-    if redis_url:
-        Redis(redis_url).call("DEL", "leaderboard:antarctica")
+    index = LeaderboardIndex(dynamodb, "UserStreaks", 2)
+    builder = RankBuilder(dynamodb, "UserStreaks", "Boards", index, EngagementCache(redis_url))
+    builder.build(datetime.now(UTC))
 
 
 def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(

@@ -115,7 +115,7 @@ def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis
             profiles = Profiles(town.accounts, town.events, cache, Settler(town.accounts, KnownBooks()))
             town.delete("Boards", board="manifest", part="newest")
             index = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
-            assert RankBuilder(town.real, "UserStreaks", "Boards").build(town.now)["counted"]
+            assert RankBuilder(town.real, "UserStreaks", "Boards", index, cache).build(town.now)["counted"]
             board = Leaderboards(profiles, BoardSnapshots(town.real, "Boards"), index, cache)
             told.append([profiles.view(user, None, town.now) for user in town.users])
             told.append([board.rank("streaks", "global", user, town.now)["rank"] for user in town.users])

@@ -37,8 +37,8 @@ class BoardTables:
     def put(self, crowd: Iterable[Profile]) -> None:
         put_all(self.dynamodb, self.users, [encode_item(profile_attributes(each, SHARDS)) for each in crowd])
 
-    def builder(self) -> RankBuilder:
-        return RankBuilder(self.dynamodb, self.users, self.boards)
+    def builder(self, cache: EngagementCache | None = None) -> RankBuilder:
+        return RankBuilder(self.dynamodb, self.users, self.boards, self.index(), cache or EngagementCache(""))
 
     def index(self) -> LeaderboardIndex:
         return LeaderboardIndex(self.dynamodb, self.users, SHARDS)
