@@ -171,27 +171,19 @@ class Publisher:
         return outcome
 
     def _rows(self, record: Record) -> list[Row]:
-        rows = self._entity_rows(record)
+        table, change, rows = table_of(record), record["dynamodb"], list[Row]()
         if self.item_rows:
-            rows += [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
-        return rows
-
-    def _entity_rows(self, record: Record) -> list[Row]:
-        table, change = table_of(record), record["dynamodb"]
-        if self.item_rows and table not in self.destinations and table in self.item_rows.stores:
-            return []
+            rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
+            if table in self.item_rows.stores and table not in self.destinations:
+                return rows
         entity, stream = self.destinations[table]
         if "NewImage" not in change or _has_no_row(entity, attributes := decode_item(change["NewImage"])):
-            return []
+            return rows
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
-        rows = rows_of(
-            entity,
-            attributes,
-            datetime.fromtimestamp(arrived, UTC),
-            event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED,
-        )
-        return [(stream, lake_line(row)) for row in rows]
+        version = event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED
+        entity_rows = rows_of(entity, attributes, datetime.fromtimestamp(arrived, UTC), version)
+        return rows + [(stream, lake_line(row)) for row in entity_rows]
 
 
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
