@@ -8,13 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all, write_if
+from adapters.platform.tables import REFUSED, get_all, query_all, refused_statements, scan_all, write_if
 
 WRITERS = 16
-ATTEMPTS_MAX = 8
-CHANGED = "ConditionalCheckFailed"
 Statement = dict[str, Any]  # of PartiQL
 
 
@@ -144,27 +141,4 @@ class AgedItems:
         }
 
     def _carry_out(self, statements: Sequence[Statement]) -> int:
-        """Run statements; returns how many their conditions refused."""
-        refused = 0
-        for chunk in chunks(statements, WRITE_MAX):
-            unfinished = chunk
-            for _ in pauses(ATTEMPTS_MAX):
-                codes = self._run_statements(unfinished)
-                refused += codes.count(CHANGED)
-                results = zip(unfinished, codes, strict=True)
-                unfinished = [statement for statement, code in results if code in THROTTLES]
-                if not unfinished:
-                    break
-            else:
-                raise Unprocessed(f"{self.table}: items left unchanged")
-        return refused
-
-    def _run_statements(self, statements: Sequence[Statement]) -> list[str]:
-        """Return each statement's error code, "" for none. Raises RuntimeError for an unexpected one."""
-        answer = self.dynamodb.batch_execute_statement(Statements=list(statements))
-        errors = [response.get("Error", {}) for response in answer["Responses"]]
-        codes = [str(error.get("Code", "")) for error in errors]
-        for code, error in zip(codes, errors, strict=True):
-            if code and code != CHANGED and code not in THROTTLES:
-                raise RuntimeError(f"{self.table}: {code}: {error.get('Message')}")
-        return codes
+        return len(refused_statements(self.dynamodb, self.table, statements, REFUSED))

@@ -88,6 +88,33 @@ def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
             raise Unprocessed(f"{table}: items left unwritten")
 
 
+def refused_statements(
+    dynamodb: Any, table: str, statements: Sequence[dict[str, Any]], refusal: str
+) -> list[int]:
+    """Run statements of PartiQL, because a batch of writes takes conditions only as statements.
+
+    Returns the indices of those that were refused with the code `refusal`. Raises Unprocessed; and
+    RuntimeError for an unexpected code.
+    """
+    refused: list[int] = []
+    for chunk in chunks(range(len(statements)), WRITE_MAX):
+        left = chunk
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = dynamodb.batch_execute_statement(Statements=[statements[index] for index in left])
+            errors = [response.get("Error", {}) for response in answer["Responses"]]
+            codes = list(zip(left, (error.get("Code") for error in errors), strict=True))
+            refused += [index for index, code in codes if code == refusal]
+            left = [index for index, code in codes if code in THROTTLES]
+            for error in errors:
+                if error.get("Code") not in {None, refusal, *THROTTLES}:
+                    raise RuntimeError(f"{table}: {error['Code']}: {error.get('Message')}")
+            if not left:
+                break
+        else:
+            raise Unprocessed(f"{table}: statements left undone")
+    return refused
+
+
 def query_all(dynamodb: Any, **query: Any) -> Iterator[Item]:
     """Yield a query's items over all its pages."""
     return _all_pages(dynamodb.query, query)
