@@ -59,8 +59,8 @@ class Gauges:
 
         It takes one round trip. A failure of Redis is not raised.
         """
-        # The stream says to a second when an event was stored.
-        arrivals = (record["dynamodb"]["ApproximateCreationDateTime"] for record in records)
+        # The stream says to a second when an event was stored. A record that is made by hand need not.
+        arrivals = (record["dynamodb"].get("ApproximateCreationDateTime", 0) for record in records)
         if newest := float(max(arrivals, default=0)):
             behind_ms, now_ms = max(0.0, now.timestamp() - newest) * 1000, now.timestamp() * 1000
             counter = _key(consumer, int(now.timestamp()) // 60)
