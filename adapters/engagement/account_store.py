@@ -53,6 +53,7 @@ from rules.engagement.seals import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
+ACTIVE = "attribute_not_exists(is_passive)"  # the days on which something counted for the streak
 # Only whole months are archived. So the protection of one more month has to fit between this and 1,024 bytes.
 PROFILE_BYTES_MAX = 800
 # Archiving stops when the profile is below this part of PROFILE_BYTES_MAX. What is left in the profile is
@@ -204,10 +205,8 @@ class AccountStore:
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
-        span = {":first": first.isoformat(), ":last": until.isoformat()}
-        items = self._query_days(
-            profile.user_id, span, ProjectionExpression="activity_date", ConsistentRead=is_strong
-        )
+        only = {"ProjectionExpression": "activity_date", "FilterExpression": ACTIVE}
+        items = self._query_days(profile.user_id, first, until, ConsistentRead=is_strong, **only)
         return History([date.fromisoformat(item["activity_date"]["S"]) for item in items], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
@@ -215,8 +214,8 @@ class AccountStore:
 
         Eventually consistent.
         """
-        span = {":first": first.isoformat(), ":last": last.isoformat()}
-        items = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
+        newest_first = {"FilterExpression": ACTIVE, "ScanIndexForward": False, "Limit": limit}
+        items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
 
     def lots(
@@ -226,26 +225,22 @@ class AccountStore:
 
         Dates without lots are left out.
         """
-        items = query_all(
-            self._dynamodb,
-            TableName=self._days,
-            KeyConditionExpression="user_id = :user AND activity_date >= :first",
-            ExpressionAttributeValues=encode_item({":user": user_id, ":first": first.isoformat()}),
-            ProjectionExpression="activity_date, lots",
-            ConsistentRead=is_strong,
+        only = "activity_date, lots"
+        items = self._query_days(
+            user_id, first, date.max, ProjectionExpression=only, ConsistentRead=is_strong
         )
         for day in map(decode_item, items):
             if lots := day.get("lots"):
                 by_expiry = {date.fromisoformat(expiry): points for expiry, points in lots.items()}
                 yield date.fromisoformat(day["activity_date"]), by_expiry
 
-    def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Iterable[dict[str, Any]]:
+    def _query_days(self, user_id: str, first: date, last: date, **options: Any) -> Iterator[Item]:
+        values = {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
         return query_all(
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
-            FilterExpression="attribute_not_exists(is_passive)",
-            ExpressionAttributeValues=encode_item({":user": user_id, **span}),
+            ExpressionAttributeValues=encode_item(values),
             **options,
         )
 
