@@ -20,10 +20,9 @@ from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import ItemEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import Clients, StoreEraser, all_stores, whole_lead
+from adapters.privacy.stores import Clients, ErasureSettings, StoreEraser, all_stores, whole_lead
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
-from adapters.settings.common import ErasureSettings
 from processors.person_exports import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
@@ -154,10 +153,8 @@ class ErasureRunner:
     def _person(
         self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
-        """Return the person to erase, and the erasure with all ids of that person.
-
-        A lead may have got more leaves and identities since the last sweep. Their tombstones are written
-        first.
+        """Return the person to erase, and the erasure with all ids of that person. A lead may have got more
+        leaves and identities since the last sweep. Their tombstones are written first.
         """
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure

@@ -26,7 +26,6 @@ from adapters.privacy.erasers import (
     partition_eraser,
     response_eraser,
 )
-from adapters.settings.common import ErasureSettings, PrivacyTables
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
@@ -39,6 +38,41 @@ OBJECTS_MAX = 1000  # in one request
 TOP = "#top"  # in the keys of the boards' parts with the best rows
 EXPORTS = "exports/"  # the bucket keeps them for a day
 READ_AT_ONCE = 16  # objects of an export; a client has this many connections
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyTables:
+    """All stores that have data of persons, without copies and caches."""
+
+    user_streaks_table: str
+    bp_events_table: str  # "bp" are bestie points
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    idempotency_keys_table: str
+    limits_table: str
+    event_table: str  # lead events
+    memory_table: str
+    feature_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    notifications_table: str
+    payload_bucket: str
+    identity_url: str
+    fingerprint_secret_arn: str
+    erasures_table: str
+    erasure_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSettings(PrivacyTables):
+    """Settings of ErasureFunction."""
+
+    boards_table: str
+    group_events_table: str
+    redis_url: str
+    settle_seconds: int  # this long after a tombstone was written, every process that writes knows it
 
 
 class StoreEraser(Protocol):

@@ -44,7 +44,7 @@ class Tombstones:
         """table: the table Erasures. key: the hash's, which is read once there is a tombstone."""
         self._dynamodb, self._table, self._key = dynamodb, table, key
         self._known: dict[str, Tombstone] = {}
-        self._newest, self._refresh = BEFORE_ALL, Refresh()
+        self._newest, self._refresh = BEFORE_ALL, Refresh(FRESH_SECONDS)
 
     def forbids(self, subject: str, happened_at: str) -> bool:
         """Return whether an event of a subject (user_subject ...) must not be taken. happened_at: a stamp."""
@@ -84,7 +84,7 @@ class Tombstones:
         entries = [_entry(decode_item(item)) for item in items]
         self._known = with_entries(self._known, entries)
         self._newest = max((self._newest, *(entry.place for entry in entries)))
-        self._refresh.renew(asked_at, FRESH_SECONDS)
+        self._refresh.renew(asked_at)
         return self._known
 
 

@@ -27,7 +27,6 @@ from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
@@ -55,6 +54,28 @@ metrics = Metrics(namespace="Streakline", service="reconcile")
 StepAnswer = dict[str, Any]
 # After so long a call begins no further users. The function has 900 s.
 SECONDS_MAX = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    roots_bucket: str  # where roots over all ledgers are published
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    responses_table: str
+    user_stats_table: str
+    event_table: str
+    feature_table: str
+    feature_queue_url: str
+    redis_url: str
+    stats_shards: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

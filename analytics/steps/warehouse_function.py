@@ -19,7 +19,6 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.objects import Objects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.lake_pass import Progress, changed_places
@@ -57,6 +56,20 @@ metrics = Metrics(namespace="Streakline", service="warehouse")
 WAREHOUSE = "Warehouse"  # in the inventory
 # Until all items of these kinds are done, words of an erased person may be in a table.
 NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
+    copy_role_arn: str  # the role that Redshift reads the lake with; a DuckDB file needs none
+    # The workgroup of Redshift that gets the daily limit; "": the deployment has no workgroup of its own
+    warehouse_workgroup_arn: str
+    warehouse_daily_rpu_hours: int
+    campaign_grace_days: int
+    erasures_table: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.achievements import AchievementReader
-from adapters.engagement.goals import StreakReader, periods_of
+from adapters.engagement.achievements import AchievementReader, StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null

@@ -22,13 +22,12 @@ from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
-from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_request, origin_of
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
-from ingest.web.api import SECURITY_HEADERS, Answer, Api, json_of, json_response
+from ingest.web.api import SECURITY_HEADERS, Allowance, Answer, Api, json_of, json_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import text_matching
@@ -47,6 +46,19 @@ ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
 app = Api("HooksApi", {"organization": text_matching(ORGANIZATION), "source": text_matching(SOURCE)})
 logger, handler = app.logger, app.handler
+
+
+@dataclass(frozen=True, slots=True)
+class HooksApiSettings(Allowance):
+    """Settings of this function."""
+
+    lead_queue_url: str
+    payload_bucket: str
+    # A hook's secret has the name {hook_secret_prefix}{organization_id}/{source}. Example of a prefix:
+    # `streakline/hooks/`.
+    hook_secret_prefix: str
+    currency: str
+    phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)

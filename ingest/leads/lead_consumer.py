@@ -24,16 +24,14 @@ from adapters.leads.lead_queue import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client, pauses
-from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
-from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage, SourceQueue, TimeIsUp
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from adapters.settings.leads import LeadsSettings
 from ingest.leads.lead_accept import (
     RESERVED_INTEGRATION,
     BadEnvelope,
@@ -60,6 +58,24 @@ STEP_SECONDS_MAX = 65
 MOVES_MAX = 500
 ORDER_ATTEMPTS_MAX = 12
 logger = Logger(service="leads")
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsSettings:
+    """Settings of this function."""
+
+    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM if there is no
+    # password rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
+    identity_url: str
+    lead_queue_url: str  # the queue that the function reads, and in which messages wait for another attempt
+    event_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    failure_queue_url: str
+    currency: str
+    phone_regions: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

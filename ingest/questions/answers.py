@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters import clock
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.response_store import AlreadyAnswered, AnswerWriter, ResponseStore
 from adapters.questions.user_stats_store import OTHERS, UserStatsStore

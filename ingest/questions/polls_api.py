@@ -16,10 +16,9 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
-from adapters.settings.questions import PollsApiSettings
 from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
 from ingest.questions.questions import Questions, answer_view
-from ingest.web.api import Api
+from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to, text_matching
@@ -39,6 +38,14 @@ POLL = [
     in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
     limit_to(100),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class PollsApiSettings(Allowance):
+    """Settings of this function. It counts waiting polls in limits_table."""
+
+    questions_table: str
+    responses_table: str
 
 
 def poll_key(agent_id: str) -> str:

@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
@@ -20,7 +20,6 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AnswerWriter, ResponseStore
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions.answers import Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
@@ -37,7 +36,7 @@ from ingest.questions.question_schemas import (
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
 from ingest.questions.subscriptions import Subscriptions
-from ingest.web.api import SECURITY_HEADERS, Api, json_response, refuse_erased
+from ingest.web.api import SECURITY_HEADERS, Allowance, Api, json_response, refuse_erased
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -61,6 +60,29 @@ app = Api(
     },
 )
 handler = app.handler
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsApiSettings(Allowance):
+    """Settings of this function."""
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    stats_shards: int
+    bp_events_table: str  # the table BPEvents: users' events, which earn points
+    idempotency_keys_table: str
+    user_streaks_table: str
+    fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
+    redis_url: str
+    rate_limit_per_minute: int  # answers of one caller
+    commands_per_minute: int
+    open_questions_max: int
+    subscriptions_max: int
+    rule_books_table: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def write(stack: Stack, path: Path) -> None:
 def last_night(lake: Objects) -> str:
     """Return the newest report of a nightly run, as written for people (Markdown), or that there is none."""
     try:
-        run = Freshness(lake).nightly(datetime.now(UTC))
+        run = Freshness(lake).nightly()
         return lake.get(report_key(run["run_id"], "md")).decode()
     except FreshnessUnknown:
         return "There was no nightly run yet: `streakline night run` does one."

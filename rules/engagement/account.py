@@ -37,7 +37,7 @@ from rules.engagement.ledger import (
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-# Readers keep results for dates that are older than this (adapters/engagement/goals). An entry for such a
+# Readers keep results for older dates (adapters/engagement/achievements). An entry for such a
 # date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, and of
 # events that waited in a device (rule 16).
 PAST_AFTER = timedelta(days=7)

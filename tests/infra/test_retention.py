@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
-from adapters.settings.lake import RetainSettings
 from analytics.forgetting.gone_phones import GONE_PHONES_STAY
 from analytics.retention import RetentionRule
-from analytics.steps.retain_function import retention_rules
+from analytics.steps.retain_function import RetainSettings, retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
 from tests.support.declared import properties
 from tests.support.template import ROOT

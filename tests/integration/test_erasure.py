@@ -16,9 +16,8 @@ import pytest
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, all_stores
+from adapters.privacy.stores import Clients, ErasureSettings, all_stores
 from adapters.settings import read_settings
-from adapters.settings.common import ErasureSettings
 from local.operate import persons
 from local.stack import Stack
 from processors import engagement, erasure, ranks

@@ -10,8 +10,7 @@ from adapters.leads.identity_store import IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore, OrderStore
 from adapters.leads.lead_queue import LeadPayloads
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, SourceQueue
+from adapters.platform.queues import Consumer, FailureQueue, SourceQueue
 from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer
 from ingest.leads.lead_consumer import LeadConsumer

@@ -31,8 +31,7 @@ from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
-from processors.lake_rows import TableItemRows, table_of
-from processors.publisher import Publisher
+from processors.publisher import Publisher, TableItemRows, table_of
 from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
 from rules.lake.packed_records import HEADER

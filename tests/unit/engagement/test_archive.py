@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.engagement import archive_store
+from adapters.engagement import account_store
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.archive_store import ArchiveUnusable
+from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import decode_item, item_bytes
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
@@ -42,7 +42,7 @@ WRITE_UNIT_BYTES = 1024
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put away whatever can be, however small the profile is."""
-    monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
 
 
@@ -222,10 +222,10 @@ def test_who_finds_another_archive_is_told_that_the_profile_has_changed() -> Non
     take(world, ("run", (BASE + DAY * 70, 40)), 0)
     assert before.cover.archived != world.profile.cover.archived
     world.profile = before
-    with pytest.raises(ArchiveUnusable):
+    with pytest.raises(AccountContended):
         world.reaching(BASE)
     world.table.stored = None
-    with pytest.raises(ArchiveUnusable):
+    with pytest.raises(AccountContended):
         world.whole()
     world.put(replace(before, version=99))  # it grows until somebody repairs it
     assert world.profile.cover == before.cover

@@ -13,8 +13,8 @@ from botocore.exceptions import EndpointConnectionError
 from adapters.leads.identity_store import IdentityChange
 from adapters.leads.lead_event_store import event_item
 from adapters.platform import publishing
-from adapters.platform.failures import FailureQueue
 from adapters.platform.publishing import PublishFailures, Topic, TopicMessage
+from adapters.platform.queues import FailureQueue
 from adapters.privacy.tombstones import NO_ERASURES
 from ingest.leads.lead_consumer import MOVES_MAX, change_events
 from processors.batches import ConsumerSettings

@@ -2,15 +2,17 @@
 
 import importlib
 import pkgutil
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 
-import adapters.settings
+import adapters.privacy
+import analytics.steps
+import ingest
 import processors
 from adapters.settings import read_settings, variable_name
-from adapters.settings.event_intake import EventsApiSettings
+from ingest.engagement.events_api import EventsApiSettings
 from processors.outgoing.delivery import WebhookDeliverySettings
 from tests.support.declared import properties
 from tests.support.template import resources, template
@@ -18,10 +20,11 @@ from tests.support.template import resources, template
 # By name: XFunction reads XSettings.
 CLASSES: dict[str, type[Any]] = {
     name.removesuffix("Settings") + "Function": each
-    for package in (adapters.settings, processors)
+    for package in (adapters.privacy, analytics.steps, ingest, processors)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for name, each in vars(importlib.import_module(module.name)).items()
-    if name.endswith("Settings") and name != "ConsumerSettings"
+    if isinstance(each, type) and is_dataclass(each) and name.endswith("Settings")
+    if name not in {"ConsumerSettings", "IntakeSettings"}
 }
 # What some routes of a function read, of that function's settings.
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
