@@ -69,7 +69,6 @@ def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Boo
 
 
 def _up_to_reached(past: PastPeriods) -> PastPeriods:
-    """Return periods up to the newest one that was reached."""
     return replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
 
 

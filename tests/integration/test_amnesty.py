@@ -30,7 +30,7 @@ AMNESTY = Amnesty(1, SINCE, SINCE + timedelta(hours=30), reason="the API was awa
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     """The same one each time: what users did follows from its name."""
-    with lived_in(engine, tmp_path, request.node.name[:40], 60) as made:
+    with lived_in(engine, tmp_path, request.node.name[:40], 25) as made:
         yield made
 
 

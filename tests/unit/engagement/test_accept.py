@@ -11,8 +11,8 @@ import pytest
 from adapters.engagement.claims import IdempotencyClaim
 from ingest.engagement import event_body
 from ingest.engagement.acceptance import Acceptor, AcceptResult, AcceptStatus
+from ingest.web.api import json_body
 from ingest.web.caller import ApiError, Caller
-from ingest.web.http import json_body
 from rules.book.book import Declarer
 from tests.support.books import TYPES, KnownBooks
 from tests.support.empty_stores import Claimed, Stores

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from ingest.leads.lead_accept import BadEnvelope, Envelope, open_payload, read_envelope
-from ingest.leads.payloads import DecodeContext
+from ingest.leads.readers import DecodeContext
 from rules.json_values import read_json
 from tests.support.webhooks import (
     CONTEXT,
