@@ -121,8 +121,10 @@ def read_integer(digits: str) -> int | float:
 def _unstorable_value(value: Any, levels: int) -> tuple[list[str], str] | None:
     """Return the path of the first value that JSON could not hold again, and why."""
     if not isinstance(value, (dict, list)):
-        reason = _scalar_reason(value)
-        return ([], reason) if reason else None
+        if isinstance(value, str):
+            return None if _is_text(value) else ([], NO_TEXT)
+        is_beyond = isinstance(value, (int, float)) and not -NUMBER_MAX <= value <= NUMBER_MAX
+        return ([], NO_NUMBER) if is_beyond else None
     if not levels:
         return [], TOO_DEEP
     for name, each in value.items() if isinstance(value, dict) else enumerate(value):
@@ -131,13 +133,6 @@ def _unstorable_value(value: Any, levels: int) -> tuple[list[str], str] | None:
         if found := _unstorable_value(each, levels - 1):
             return [str(name), *found[0]], found[1]
     return None
-
-
-def _scalar_reason(value: Any) -> str:
-    if isinstance(value, str):
-        return "" if _is_text(value) else NO_TEXT
-    is_beyond = isinstance(value, (int, float)) and not -NUMBER_MAX <= value <= NUMBER_MAX
-    return NO_NUMBER if is_beyond else ""
 
 
 def _is_text(text: str) -> bool:

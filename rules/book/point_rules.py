@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from functools import lru_cache
 
 from rules.days import DAY
 
@@ -47,7 +46,6 @@ class Cap:
         return f"{self.points}/{self.per}"
 
     @staticmethod
-    @lru_cache(maxsize=1024)  # a book has few caps, and each event and entry names one
     def of(text: str | None) -> "Cap | None":
         """Read a stored cap; None where there is none. Raises ValueError for any other text."""
         points, _, per = (text or "").partition("/")

@@ -7,7 +7,7 @@ entries newer than the profile's watermark.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -23,7 +23,7 @@ from rules.engagement.account_state import (
     Profile,
     is_active,
 )
-from rules.engagement.earnings import assign_dates, cap_key, earnings, flight_gap_dates
+from rules.engagement.earnings import assign_dates, earnings, flight_gap_dates
 from rules.engagement.events import Event, is_old_import, newest_position, with_measures
 from rules.engagement.ledger import (
     EARNING,
@@ -70,7 +70,11 @@ def decide(
     lost = _lost_dates(days, account.pending, commands)
 
     profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
-    active_events = _active_events([*(entry.draft for entry in account.pending), *earned])
+    active_events = [
+        (draft.event_id, date.fromisoformat(draft.activity_date))
+        for draft in (*(entry.draft for entry in account.pending), *earned)
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
+    ]
     profile = with_skipped(profile, flight_gap_dates(active_events, days))
     event_dates = {event.activity_date for event in dated if not event.is_passive}
     first_folded = min([*event_dates, *active_dates(account.pending), *lost], default=date.max)
@@ -138,7 +142,8 @@ def _with_entry(day: Day, entry: Entry) -> Day:
     draft = entry.draft
     first, last = _ends_with(day, draft)
     events = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
-    key, lots = cap_key(draft.event_type or "", draft.cap), day.lots
+    event_type, lots = draft.event_type or "", day.lots
+    key = f"{event_type} {draft.cap.text}" if draft.cap else event_type
     if draft.expires_on is not None:
         lots = {**lots, draft.expires_on: lots.get(draft.expires_on, 0) + draft.points}
     return Day(
@@ -154,7 +159,7 @@ def _with_entry(day: Day, entry: Entry) -> Day:
         passive_events=day.passive_events + events * draft.is_passive,
         lots=lots,
         reversed_events=day.reversed_events + (events < 0 and not draft.is_passive),
-        measures=with_measures(day.measures, draft.event_type or "", draft.measures, events),
+        measures=with_measures(day.measures, event_type, draft.measures, events),
     )
 
 
@@ -324,13 +329,6 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
         return profile
     skipped = otherwise_skipped.union(*dates_by_number.values())
     return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=in_order)
-
-
-def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
-    """Yield the events that make a date an active one, each with that date."""
-    for draft in drafts:
-        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
-            yield draft.event_id, date.fromisoformat(draft.activity_date)
 
 
 def _streak_with(account: Account, event_dates: set[date], lost: set[date], cover: Cover) -> Streak | None:

@@ -64,8 +64,8 @@ class Profile:
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
     timezone: str | None = None  # the zone that the user set
-    # The zone that the user's latest event named, and that event's id. "Latest" goes by when it occurred, not
-    # by when it arrived. The zone decides which date is today, never which date an event belongs to.
+    # The zone that the user's latest event named (the last to occur, not to arrive), and that event's id. It
+    # decides which date is today, never which date an event belongs to.
     observed_zone: str | None = None
     observed_at: str = ""
     tz_changes: tuple[tuple[str, str], ...] = ()  # zones that the user set, each with when

@@ -1,10 +1,7 @@
 """Achievements that the book declares (docs/rules.md, rule 15): a pure function of a user's ordered history.
 
-In this order:
-
-- a user's history, as achievements read it;
-- the entry at which an achievement became true;
-- the snapshot of a user's achievements that is stored, so that nobody reads a whole ledger twice.
+In this order: a user's history, as achievements read it; the entry at which an achievement became true; the
+snapshot of a user's achievements that is stored.
 """
 
 import hashlib

@@ -105,11 +105,6 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
     return [dated[event.event_id] for event in events]
 
 
-def cap_key(event_type: str, cap: Cap | None) -> str:
-    """Return the key of a type and its event's cap in Day.points_by_cap: `CHECK_IN 5/day`."""
-    return f"{event_type} {cap.text}" if cap else event_type
-
-
 def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
     """Return a day's points by event type."""
     totals: dict[str, int] = {}

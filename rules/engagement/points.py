@@ -1,11 +1,7 @@
 """Points that a ledger should have by the book (docs/rules.md, rules 5, 11 and 12).
 
-In this order:
-
-- the points that a ledger lacks, and the entries that add them;
-- the entries that reverse an event;
-- the points of each week, recomputed from the book;
-- the balance at an instant in the past, with what the ledger learned of it later.
+In this order: the points that a ledger lacks, and the entries that add them; the entries that reverse an
+event; the points of each week, recomputed from the book; the balance at an instant in the past.
 """
 
 from collections import Counter, defaultdict

@@ -1,12 +1,8 @@
 """An account's ledger against what follows from it, and against its copy in the lake.
 
-In this order:
-
-- the doubts, the results and the steps of a nightly comparison;
-- the profile and the days that the ledger alone leads to (docs/rules.md, rule 6);
-- whether ledger and lake hold the same entries (rule 7);
-- what to do about a difference;
-- entries and events that are rebuilt from the rows of the lake (rule 21).
+In this order: the doubts, the results and the steps of a nightly comparison; the profile and the days that
+the ledger alone leads to (docs/rules.md, rule 6); whether ledger and lake hold the same entries (rule 7);
+what to do about a difference; what is rebuilt from the rows of the lake (rule 21).
 """
 
 import hashlib

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
+from rules.days import EPOCH, UnknownZone, parse_moment, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.events import APPS, Event, instant_of, skew_between
+from rules.engagement.events import APPS, Event, instant_of
 from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it
@@ -160,7 +160,8 @@ def note_skews(profile: Profile, events: Iterable[Event]) -> Profile:
 def _skew_minutes(event: Event) -> int | None:
     """Return the minutes that were added to an event's time; None if no device's clock dated it."""
     if event.device_time is not None:
-        return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
+        skew = parse_moment(event.occurred_at).utc - parse_moment(event.device_time).utc
+        return round(skew / timedelta(minutes=1))
     return None if event.by_server or event.source != APPS else 0
 
 

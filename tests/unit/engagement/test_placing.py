@@ -37,14 +37,6 @@ def test_three_zones_at_one_instant_are_one_date_and_put_the_account_under_revie
     world.check()
 
 
-def test_seconds_apart_they_are_at_most_the_two_dates_of_a_midnight() -> None:
-    world = World()
-    for number, zone in enumerate(("-12:00", "+00:00", "+14:00")):
-        world.apply([claim(zone, T + number * SECOND, zone)])
-    assert dates(world) == [june(9), june(10)]
-    assert world.profile.tz_review
-
-
 def test_the_cap_of_a_date_holds_for_what_claimed_another_one() -> None:
     world = World()
     world.apply([event(f"{n}", june(8 + n), "CHECK_IN", at=T) for n in range(3)])
