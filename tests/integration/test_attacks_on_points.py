@@ -20,9 +20,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.platform.items import encode_item
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
 from rules.engagement.lots import HoldRequest
