@@ -31,13 +31,7 @@ def test_the_id_is_the_time_in_utc_and_one_name_for_user_and_key() -> None:
     there = event_id("u", "k", parse_moment("2026-06-01T12:00:00+02:00"))
     assert there == "2026-06-01T10:00:00.000000Z#72582f65-7440-5066-afea-1b1602cc994e"
     assert there == event_id("u", "k", parse_moment("2026-06-01T10:00:00Z"))
-
-
-def test_one_key_used_by_two_users_is_two_events() -> None:
     assert event_id("u", "k", at(NOW)) != event_id("v", "k", at(NOW))
-
-
-def test_no_split_of_user_and_key_makes_two_pairs_one() -> None:
     assert event_id("ab", "c", at(NOW)) != event_id("a", "bc", at(NOW))
 
 
@@ -53,21 +47,6 @@ def test_the_digest_does_not_depend_on_the_order_of_fields_nor_on_key_and_user()
     assert body_hash(turned) == body_hash(BODY)
     assert body_hash({**BODY, "idempotency_key": "other", "user_id": "v"}) == body_hash(BODY)
     assert body_hash({name: BODY[name] for name in BODY if name != "user_id"}) == body_hash(BODY)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"event_type": "CONTRIBUTION"},
-        {"occurred_at": "2026-06-01T10:00:00Z"},
-        {"timezone": "UTC"},
-        {"source": "app"},
-        {"properties": {"a": 2, "b": [True, None, "é"]}},
-        {"properties": {"a": 1, "b": [None, True, "é"]}},
-    ],
-)
-def test_another_body_has_another_digest(change: dict[str, Any]) -> None:
-    assert body_hash({**BODY, **change}) != body_hash(BODY)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +68,9 @@ def test_what_another_library_writes_differently_is_one_body(
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ({"timezone": "UTC"}, {}),
+        ({"source": "app"}, {}),
+        ({"event_type": "CONTRIBUTION"}, {}),
         ({"properties": {"a": 1}}, {"properties": {"a": 1.5}}),
         ({"properties": {"a": 1}}, {"properties": {"a": True}}),
         ({"properties": {"a": 1}}, {"properties": {"a": "1"}}),
