@@ -84,20 +84,12 @@ class AmnestyCommands:
     store: AmnestyStore
     forgiver: AmnestyApplier
 
-    def declare(self, body: dict[str, Any], author: str, now: datetime) -> Amnesty:
-        """Store what a body of DECLARATION says; raises 422 for what makes no sense."""
-        return self.store.declare(amnesty_of_body(body, author, now), now)
-
     def numbered(self, number: str) -> Amnesty:
         """Return an amnesty; raises 404."""
         try:
             return self.store.get(int(number))
         except (NoAmnesty, ValueError):
             raise ApiError(404, "not_found", "there is no such amnesty") from None
-
-    def revoke(self, number: str, now: datetime) -> Amnesty:
-        """Revoke an amnesty; raises 404. Accounts lose it when it is applied, or with their next event."""
-        return self.store.revoke(self.numbered(number).number, now)
 
     def apply(
         self, number: str, users: Iterable[str], now: datetime, *, is_dry: bool = False

@@ -28,11 +28,10 @@ from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.points.balance import HOLD_ID, Balances
 from ingest.engagement.points.clawbacks import Clawbacks
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.redemptions import Catalogue, Redemptions
-from ingest.engagement.points.spending import SpendingCommands
-from ingest.engagement.preferences import Preferences, Reviews
+from ingest.engagement.preferences import Preferences
 from ingest.engagement.profiles import Profiles
 from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
@@ -90,7 +89,7 @@ class UserServices:
         self.profiles = Profiles(accounts, events, redis, settler)
         self.histories = Histories(accounts, events, past, config.event_hot_days)
         self.preferences = Preferences(accounts, redis, books)
-        self.reviews = Reviews(ReviewIndex(dynamodb, config.user_streaks_table), self.preferences)
+        self.under_review = ReviewIndex(dynamodb, config.user_streaks_table)
 
         streaks = StreakReader(accounts, GoalStore(dynamodb, config.daily_activity_table), books)
         achieved = AchievementReader(streaks, AchievementStore(dynamodb, config.daily_activity_table), ledger)

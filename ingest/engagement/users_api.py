@@ -19,6 +19,7 @@ from ingest.engagement.amnesty import (
     APPLICATION,
     APPLICATION_RESULT,
     DECLARATION,
+    amnesty_of_body,
     amnesty_view,
     applied_view,
 )
@@ -31,9 +32,11 @@ from ingest.engagement.preferences import (
     REVIEW,
     REVIEW_LIST,
     TIMEZONE,
+    accounts_under_review,
     known_zone,
     pause_span,
     pauses_view,
+    review_view,
     timezone_view,
 )
 from ingest.engagement.profiles import PROFILE
@@ -155,14 +158,14 @@ def put_timezone(user_id: str) -> dict[str, Any]:
 def get_review() -> dict[str, Any]:
     """Accounts under review, by user id (admins)."""
     app.admin()
-    return services().reviews.waiting(app.query, services().is_erased)
+    return accounts_under_review(services().under_review, app.query, services().is_erased)
 
 
 @app.route("POST /v1/review/{user_id}/release", answer=REVIEW)
 def post_release(user_id: str) -> dict[str, Any]:
     """End a review (admins)."""
     user_services.anybody(user_id).check_admin()
-    return services().reviews.release(user_id, clock.now())
+    return review_view(services().preferences.release(user_id, clock.now()))
 
 
 @app.route("PUT /v1/users/{user_id}/alias", body=ALIAS, answer=ALIAS_VIEW)
@@ -210,9 +213,10 @@ def post_amnesty() -> dict[str, Any]:
 
     The dates that it touched are no misses. Apply it to all who have lost something.
     """
-    author = app.admin().user_id
+    author, now = app.admin().user_id, clock.now()
     try:
-        return amnesty_view(services().amnesties.declare(app.body(), author, clock.now()))
+        amnesty = amnesty_of_body(app.body(), author, now)
+        return amnesty_view(services().amnesties.store.declare(amnesty, now))
     except DeclarationConflict:
         reason = "somebody else has declared one at the same time: look at it, then declare again"
         raise ApiError(409, "conflict", reason) from None
@@ -234,7 +238,9 @@ def post_amnesty_application(number: str) -> dict[str, Any]:
 def post_amnesty_revocation(number: str) -> dict[str, Any]:
     """Revoke an amnesty (admins)."""
     app.admin()
-    return amnesty_view(services().amnesties.revoke(number, clock.now()))
+    # Accounts lose it when it is applied, or with their next event.
+    revoked = services().amnesties.numbered(number).number
+    return amnesty_view(services().amnesties.store.revoke(revoked, clock.now()))
 
 
 def _receipt_keys() -> KeyedHash:

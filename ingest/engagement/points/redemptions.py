@@ -11,8 +11,14 @@ from typing import Any
 from adapters.book import BookStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.balance import POINTS_MAX, Balances
-from ingest.engagement.points.commands import REDEEM, Command, CommandResult, Commands, check_review
-from ingest.engagement.points.spending import SpendingCommands
+from ingest.engagement.points.commands import (
+    REDEEM,
+    Command,
+    CommandResult,
+    Commands,
+    SpendingCommands,
+    check_review,
+)
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import (
     COUNT,

@@ -88,7 +88,7 @@ def stories(draw: st.DrawFn) -> tuple[list[Event], list[date], list[Amnesty]]:
     return events, granted, [outage(number, *span) for number, span in enumerate(spans, 1)]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 @given(stories(), st.data())
 def test_the_answer_is_the_fold_with_these_dates_neutral(
     story: tuple[list[Event], list[date], list[Amnesty]], data: st.DataObject

@@ -48,21 +48,6 @@ def test_the_digest_does_not_depend_on_the_order_of_fields_nor_on_key_and_user()
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"event_type": "CONTRIBUTION"},
-        {"occurred_at": "2026-06-01T10:00:00Z"},
-        {"timezone": "UTC"},
-        {"source": "app"},
-        {"properties": {"a": 2, "b": [True, None, "é"]}},
-        {"properties": {"a": 1, "b": [None, True, "é"]}},
-    ],
-)
-def test_another_body_has_another_digest(change: dict[str, Any]) -> None:
-    assert body_hash({**BODY, **change}) != body_hash(BODY)
-
-
-@pytest.mark.parametrize(
     ("one", "other"),
     [
         ({"properties": {"a": [1, -0.0]}}, {"properties": {"a": [1.0, 0]}}),
@@ -81,6 +66,9 @@ def test_what_another_library_writes_differently_is_one_body(
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ({"timezone": "UTC"}, {}),
+        ({"source": "app"}, {}),
+        ({"event_type": "CONTRIBUTION"}, {}),
         ({"properties": {"a": 1}}, {"properties": {"a": 1.5}}),
         ({"properties": {"a": 1}}, {"properties": {"a": True}}),
         ({"properties": {"a": 1}}, {"properties": {"a": "1"}}),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from ingest.engagement import event_body
+from ingest.engagement.points.commands import FREEZE
 from ingest.engagement.points.redemptions import REDEMPTION
-from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.preferences import PAUSE
 from ingest.web.api import json_body
 from ingest.web.caller import ApiError
