@@ -11,13 +11,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
 from analytics.curation.refused_lines import WHOLE_OBJECT, ndjson, raw_of
-from analytics.curation.row_staging import Staging
-from analytics.lake.arrow import array_of, arrow_schema
+from analytics.curation.row_staging import Staging, table_of_rows
 from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
@@ -103,9 +101,7 @@ class Intake:
                 key, number = batch.origin(index)
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
-            schema = arrow_schema(entity)
-            columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
-            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(numbers))
+            self.staging.add_rows(table_of_rows(entity, rows), np.array(numbers))
         return blank_lines
 
     def _refuse_batch(self, batch: Batch) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.objects import Objects
-from analytics.curation.row_staging import Staging
+from analytics.curation.row_staging import Staging, table_of_rows
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place
@@ -60,7 +60,7 @@ class RefusedLines:
                 rows.append(read_row(line, staging.entity, place.dt, str(place.hour)))
             except RowRefused as error:
                 refused_again.append(entry | {"reason": str(error)})
-        staging.add_earlier(rows)
+        staging.add_earlier(table_of_rows(staging.entity, rows))
         return refused_again
 
     def store(self, objects: Objects) -> None:

@@ -21,7 +21,6 @@ from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
 from analytics.curation import intake
 from analytics.curation import plan as watermark
-from analytics.curation.curate_all import curate_all
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake.arrow import glue_columns
@@ -33,7 +32,7 @@ from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
-from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows, total
+from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows
 
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -382,17 +381,6 @@ def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> Non
     catalog.ensure()
     found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
     assert found["StorageDescriptor"]["Columns"] == glue_columns(EVENTS)
-
-
-def test_side_by_side_with_progress(tmp_path: Path) -> None:
-    fill(FolderObjects(tmp_path))
-    seen: list[tuple[int, int]] = []
-    tasks = [PLACE, LATER]
-    counts = curate_all(str(tmp_path), tasks, 2, progress=lambda done, of: seen.append((done, of)))
-    assert counts == {PLACE: Counts(4, 2, 1, 1), LATER: Counts(1, 1, 0, 0)}
-    assert seen == [(1, 2), (2, 2)]
-    assert curate_all(str(tmp_path), tasks, 1) == counts
-    assert total(FolderObjects(tmp_path)) == Counts(5, 3, 1, 1)
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
