@@ -17,12 +17,7 @@ from pathlib import Path
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
-from analytics.curation.intake import Intake
-from analytics.curation.refused_lines import (
-    RefusedLines,
-    quarantine_keys,
-    unreadable_objects,
-)
+from analytics.curation.intake import Intake, RefusedLines, quarantine_keys, unreadable_objects
 from analytics.curation.row_staging import Staging
 from analytics.curation.sealed_file import is_broken
 from analytics.lake import layout, run_notes

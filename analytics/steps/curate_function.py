@@ -101,7 +101,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
         except Exception:
             logger.exception("task failed", extra=asdict(task))
             failed.append(asdict(task))
-    catalog.register_places(curated)
+    catalog.register(curated)
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
     return {**event, "tasks": failed, "counts": total.as_dict()}

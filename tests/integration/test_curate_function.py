@@ -26,7 +26,7 @@ from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake.arrow import glue_columns
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import curated_key
+from analytics.lake.layout import Place, curated_key
 from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
@@ -282,8 +282,8 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     catalog = Catalog(glue, "lake", "lake")
     catalog.ensure()
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 29)]
-    catalog.register("events", dates)
-    catalog.register("events", [*dates[:3], "2026-06-01"])
+    catalog.register([Place("events", dt, None) for dt in dates])
+    catalog.register([Place("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
     monkeypatch.setitem(LOADED, "events", grown)
     catalog.ensure()
@@ -350,8 +350,8 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
     dates = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(252)]
-    catalog.register("events", dates)
-    catalog.register("streaks", dates[:3])
+    catalog.register([Place("events", dt, None) for dt in dates])
+    catalog.register([Place("streaks", dt, None) for dt in dates[:3]])
     for name in ("events", "streaks"):
         mood = Field("mood", Type.TEXT, "how it felt")
         monkeypatch.setitem(LOADED, name, replace(LOADED[name], fields=(*LOADED[name].fields, mood)))
@@ -371,7 +371,7 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
 def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> None:
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
-    catalog.register("events", [DT])
+    catalog.register([Place("events", DT, None)])
     found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
     storage = {**found["StorageDescriptor"], "Columns": found["StorageDescriptor"]["Columns"][:3]}
     asked = {"Values": [DT], "StorageDescriptor": storage}
