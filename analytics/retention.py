@@ -33,8 +33,7 @@ from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
 from rules.days import DAY, stamp
-from rules.lake.entities import ENTITIES, EVENTS
-from rules.lake.item_copies import is_in_lake
+from rules.lake.entities import ENTITIES, EVENTS, is_in_lake
 from rules.lake.residue import is_residue
 from rules.lake.schema import EXTRA
 from rules.leads.lead_events import SORT_KEY

@@ -24,8 +24,9 @@ from typing import Any
 import duckdb
 from isal import igzip
 
+from adapters.platform.objects import FolderObjects
+from analytics.curation import curate as curating
 from analytics.curation.curate import Task
-from analytics.curation.curate_all import curate_one
 from analytics.lake.arrow import arrow_schema
 from bench.curation_rivals import DATE, RIVALS, outputs, raw_folder
 from bench.figure import Figure, median_text, ratio
@@ -154,7 +155,7 @@ def curate(variant: str, folder: Path, entity: str) -> float:
     """Curate the hour by one variant; returns CPU seconds."""
     start = time.process_time()
     if variant == OURS:
-        curate_one(str(folder), Task(entity, DATE, HOUR))
+        curating.curate(FolderObjects(folder), Task(entity, DATE, HOUR))
     else:
         RIVALS[variant](folder, entity, HOUR)
     return time.process_time() - start

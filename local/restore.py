@@ -22,8 +22,7 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import plan
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.events_and_questions import FROM_ROWS, EventsAndQuestionsRestorer
-from analytics.restore.phones import PhonesRestorer
+from analytics.restore.other_tables import FROM_ROWS, EventsAndQuestionsRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import ENTITIES_READ, NOT_IN_THE_LAKE, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option

@@ -17,14 +17,9 @@ from pathlib import Path
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
-from analytics.curation.intake import Intake
-from analytics.curation.refused_lines import (
-    RefusedLines,
-    quarantine_keys,
-    unreadable_objects,
-)
+from analytics.curation.intake import Intake, RefusedLines, quarantine_keys, unreadable_objects
 from analytics.curation.row_staging import Staging
-from analytics.curation.seals import is_any_broken
+from analytics.curation.sealed_file import is_broken
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of, merge_bookkeeping
 from analytics.lake.layout import Place
@@ -42,6 +37,10 @@ class EarlierFiles:
     keys: tuple[str, ...]
     book: Bookkeeping  # of all these files together
     refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
+
+
+class BrokenSeal(ValueError):
+    """A curated file is not as curation wrote it, so its rows are not used."""
 
 
 class RawGone(LookupError):
@@ -104,8 +103,12 @@ def _curate_task(
         raise RawGone(_reason(missing_names))
     is_anew = not lacks_raw and (rebuild or is_replaced)
     if not (is_anew or without_raw) and (to_read or not arrived):
-        can_be_rebuilt = arrived is None and not lacks_raw
-        is_anew = is_any_broken(objects, files, can_be_rebuilt=can_be_rebuilt)
+        broken_keys = [file.key for file in files if is_broken(objects, file.key)]
+        is_anew = bool(broken_keys)
+        if broken_keys and (
+            lacks_raw or arrived is not None
+        ):  # the raw objects needed are gone, or not listed
+            raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken_keys)}")
     if is_anew:
         book, to_read = Bookkeeping(0, Counts()), raw
     counts, etags = book.counts, {file.key: file.etag for file in files}

@@ -1,29 +1,34 @@
 """Reads raw lines: each becomes a staged row or a refused line.
 
 The staging reads most lines by columns. The intake reads the other lines one by one. Refused lines are stored
-as soon as their batch of objects has been read.
+as soon as their batch of objects has been read: in the quarantine, each unchanged and with the reason, in a
+file for each raw object. A rebuild for which raw objects are gone reads these lines again, with today's
+declarations.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import base64
+import json
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
-from analytics.curation.refused_lines import WHOLE_OBJECT, ndjson, raw_of
-from analytics.curation.row_staging import Staging
-from analytics.lake.arrow import array_of, arrow_schema
+from analytics.curation.row_staging import Staging, table_of_rows
+from analytics.lake import layout
+from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
 FETCHED_AT_ONCE = 16
 FETCHED_BYTES = 64 * 2**20  # more than this only if one object has more
+WHOLE_OBJECT = 0  # the line number of an entry about the object as a whole; it is the first of its file
+Entry = dict[str, Any]  # of a quarantine file: source, line, reason, and raw or raw_base64
 SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 
@@ -39,7 +44,7 @@ class Intake:
     quarantined: int = 0  # how many of these lines were refused
     refused: list[str] = field(default_factory=list)  # the keys of raw objects with refused lines
     # Refused lines that are not stored yet, by the raw object's key
-    _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _entries: dict[str, list[Entry]] = field(default_factory=dict)
     _next_number: int = 0  # of the next line among all lines; it becomes the row's `n` (see Staging)
 
     def take(self, raw: Sequence[StoredObject]) -> None:
@@ -57,7 +62,7 @@ class Intake:
 
     def _store_refused(self) -> None:
         for key, entries in self._entries.items():
-            self.objects.put(quarantine_key(key), ndjson(entries))
+            self.objects.put(quarantine_key(key), _ndjson(entries))
             self.refused.append(key)
             self.quarantined += len(entries)
         self._entries.clear()
@@ -103,9 +108,7 @@ class Intake:
                 key, number = batch.origin(index)
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
-            schema = arrow_schema(entity)
-            columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
-            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(numbers))
+            self.staging.add_rows(table_of_rows(entity, rows), np.array(numbers))
         return blank_lines
 
     def _refuse_batch(self, batch: Batch) -> int:
@@ -122,7 +125,7 @@ class Intake:
             self._refuse(key, {"line": number, "reason": reason} | _raw(line))
         return blank_lines
 
-    def _refuse(self, key: str, entry: dict[str, Any]) -> None:
+    def _refuse(self, key: str, entry: Entry) -> None:
         """Keep an entry of an object's quarantine file until _store_refused. key: the object's."""
         self._entries.setdefault(key, []).append({"source": key} | entry)
 
@@ -151,6 +154,89 @@ def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
         yield keys
 
 
+@dataclass(slots=True)
+class RefusedLines:
+    """Lines that were refused by an earlier run, and are read again."""
+
+    # The entries of lines that are refused again, by the key of their quarantine file
+    refused_again: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def take(
+        self, objects: Objects, task: Place, before: Bookkeeping, fresh: Container[str], staging: Staging
+    ) -> Counts:
+        """Stage the refused lines that are rows today. Returns the counts of the file with them.
+
+        in_: the number of lines read for the earlier file. quarantined: how many of them are still refused.
+        before: the bookkeeping of the partition's file. fresh: the source names of raw objects that are read
+        again anyhow: their lines are left out. Lines that the quarantine no longer has are not counted as
+        read. So the counts are right even if an earlier rebuild crashed before `store`.
+        """
+        count = 0
+        for key in quarantine_keys(objects, task):
+            raw = layout.raw_key(key)
+            name = layout.source_name(raw)
+            if name in before.sources and name not in fresh:
+                entries = [json.loads(line) for line in objects.get(key).splitlines()]
+                count += len(entries)
+                self.refused_again[key] = self._take(entries, layout.raw_place(raw), staging)
+        forgotten = max(0, before.counts.quarantined - count)
+        return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.refused_again.values())))
+
+    def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
+        """Stage the lines of a quarantine file that are rows today; returns the entries of the others."""
+        rows, refused_again = [], []
+        for entry in entries:
+            line = line_of(entry)
+            if place is None or line is None:
+                refused_again.append(entry)
+                continue
+            try:
+                rows.append(read_row(line, staging.entity, place.dt, str(place.hour)))
+            except RowRefused as error:
+                refused_again.append(entry | {"reason": str(error)})
+        staging.add_earlier(table_of_rows(staging.entity, rows))
+        return refused_again
+
+    def store(self, objects: Objects) -> None:
+        """Update the quarantine. This comes after the partition's file is written."""
+        objects.delete([key for key, entries in self.refused_again.items() if not entries])
+        for key, entries in self.refused_again.items():
+            if entries:
+                objects.put(key, _ndjson(entries))
+
+
+def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
+    """Yield the keys of a partition's quarantine files."""
+    is_nowhere = task.dt == layout.NOWHERE
+    for stored in objects.list(layout.quarantine_prefix(task)):
+        if (layout.raw_place(layout.raw_key(stored.key)) is None) == is_nowhere:
+            yield stored.key
+
+
+def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a partition's raw objects that could not be read whole, each with the reason."""
+    for key in quarantine_keys(objects, task):
+        entry = json.loads(objects.get(key).split(b"\n", 1)[0])
+        if entry["line"] == WHOLE_OBJECT:
+            yield entry["source"], entry["reason"]
+
+
+def _ndjson(entries: list[Entry]) -> bytes:
+    """Return entries as the bytes of a quarantine file."""
+    return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
+
+
 def _raw(line: bytes) -> dict[str, str]:
     """Return the field of an entry that has a refused line, without the line's end."""
-    return raw_of(row_text(line).rstrip(b"\r\n"))
+    line = row_text(line).rstrip(b"\r\n")
+    try:
+        return {"raw": line.decode()}
+    except UnicodeDecodeError:
+        return {"raw_base64": base64.b64encode(line).decode()}
+
+
+def line_of(entry: Entry) -> bytes | None:
+    """Return the refused line of an entry as it came; None if the whole object was refused."""
+    if "raw_base64" in entry:
+        return base64.b64decode(entry["raw_base64"])
+    return entry["raw"].encode() if "raw" in entry else None

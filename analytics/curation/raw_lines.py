@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from isal import isal_zlib
+from isal import igzip, isal_zlib
 
 from analytics.lake.arrow import Flags
 from rules.lake.packed_records import FOOTER, HEADER_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
 MEMBER = GZIP + b"\x08"  # a gzip member begins with these bytes
-EXPANSION_MAX = 1032  # one byte of deflate gives at most so many bytes of text
 BATCH_BYTES = 12 * 1024 * 1024
 NEWLINE = 10
 PIECE_BYTES = 256 * 1024  # so much stays in the processor's cache
@@ -57,10 +56,13 @@ class Batch:
 
 def unzip(data: bytes) -> bytes:
     """Return the text of an object: gzip members, and plain lines. Raises Unreadable."""
-    try:
-        text = _inflate(data) if data.startswith(GZIP) else data
-    except (isal_zlib.error, EOFError):  # type: ignore[misc]
-        raise _unreadable(data) from None
+    if not data.startswith(GZIP):
+        text = data
+    else:
+        try:
+            text = bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
+        except (igzip.BadGzipFile, isal_zlib.error, EOFError):  # type: ignore[misc]
+            text = _text_of_parts(data)
     if len(text) > TEXT_BYTES_MAX:
         raise Unreadable(f"{len(text)} bytes are too many for one object", b"", data, text)
     return text
@@ -74,8 +76,11 @@ def readable_text(data: bytes) -> bytes:
         return b"\n".join((error.text, error.seen, error.rest))
 
 
-def _unreadable(data: bytes) -> Unreadable:
-    """Return the error of an object with members that are not whole. It has all text that can be read."""
+def _text_of_parts(data: bytes) -> bytes:
+    """Return the text of gzip members, and of the plain lines between and after them.
+
+    No line of text holds the bytes with which a member begins: they are not UTF-8. Raises Unreadable.
+    """
     text, rest, seen = [], [], []
     at = 0
     while at < len(data):
@@ -92,11 +97,11 @@ def _unreadable(data: bytes) -> Unreadable:
             rest.append(data[at:until])
             seen.append(member_text)
         at = end or until
-    unreadable = b"".join(rest)
-    reason = (
-        f"{len(unreadable)} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
-    )
-    return Unreadable(reason, b"".join(text), unreadable, b"\n".join(seen))
+    if not rest:
+        return b"".join(text)
+    size = sum(map(len, rest))
+    reason = f"{size} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
+    raise Unreadable(reason, b"".join(text), b"".join(rest), b"\n".join(seen))
 
 
 def _member(data: bytes, start: int) -> tuple[bytes, int]:
@@ -126,42 +131,6 @@ def _plain_lines(data: bytes) -> bytes:
 def zip_like(data: bytes, text: bytes) -> bytes:
     """Return an object with a text that takes another object's place: zipped if that one is."""
     return gzip.compress(text, mtime=0) if data.startswith(GZIP) else text
-
-
-def _inflate(data: bytes) -> bytes:
-    """Return the text of an object that begins with a gzip member. Raises as _inflate_members does."""
-    # An object of several members has these bytes again. An object of one member hardly ever has.
-    if data.find(MEMBER, len(MEMBER)) >= 0:
-        return _inflate_members(data)
-    # The text's size is known beforehand: a buffer that has to grow costs as much again.
-    check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
-    # A damaged size must not reserve more memory than the object can expand to.
-    buffer_bytes = min(size, EXPANSION_MAX * len(data)) + 64
-    text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, buffer_bytes))
-    # If size and check are wrong, these were not the member's last bytes: something comes after it.
-    is_whole = (len(text), isal_zlib.crc32(text)) == (size, check)
-    return text if is_whole else _inflate_members(data)
-
-
-def _inflate_members(data: bytes) -> bytes:
-    """Return the text of gzip members, and of the plain lines between and after them.
-
-    No line of text holds the bytes with which a member begins: they are not UTF-8.
-    Raises isal's error, and EOFError if a member ends early.
-    """
-    parts: list[bytes] = []
-    while data:
-        if not data.startswith(GZIP):
-            plain, begin, rest = data.partition(MEMBER)
-            parts.append(_plain_lines(plain))
-            data = begin + rest
-            continue
-        member = isal_zlib.decompressobj(isal_zlib.MAX_WBITS + 16)
-        parts.append(bytes(member.decompress(data)))
-        if not member.eof:
-            raise EOFError
-        data = member.unused_data
-    return b"".join(parts)
 
 
 def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:

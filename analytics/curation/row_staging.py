@@ -13,10 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.curation import kept_rows, row_groups
+from analytics.curation import sealed_file
 from analytics.curation.column_reader import read_columns
 from analytics.curation.raw_lines import Batch
-from analytics.lake.arrow import Indices, array_of, arrow_schema, as_array, flag_array
+from analytics.lake.arrow import (
+    Flags,
+    Indices,
+    array_of,
+    arrow_schema,
+    as_array,
+    as_flags,
+    flag_array,
+    raw_values,
+)
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.curated_files import connect
 from analytics.lake.layout import Place
@@ -42,26 +51,12 @@ class Staging:
     _rows: int = 0  # the number of staged rows
     _files: int = 0  # the number of files on disk
 
-    def rows(self) -> int:
-        """Return how many rows are staged."""
-        return self._rows
-
     def add_curated(self, path: Path) -> None:
-        """Stage the rows of a curated file. It may be of an older schema (see with_todays_columns)."""
-        file = pq.ParquetFile(path)
-        stored = set(file.schema_arrow.names)
-        names = [name for name in self._schema.names if name in stored]
-        for batch in file.iter_batches(row_groups.ROW_GROUP_ROWS, columns=names):
-            self.add_earlier_table(with_todays_columns(batch, self.entity))
+        """Stage the rows of a curated file. It may be of an older schema (see curated_rows)."""
+        for rows in curated_rows(path, self.entity):
+            self.add_earlier(rows)
 
-    def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Stage rows that came before all new ones."""
-        if rows:
-            schema = arrow_schema(self.entity)
-            columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
-            self.add_earlier_table(pa.Table.from_arrays(columns, schema=schema))
-
-    def add_earlier_table(self, rows: pa.Table) -> None:
+    def add_earlier(self, rows: pa.Table) -> None:
         """Stage rows of the entity's columns that came before all new ones."""
         self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (FIRST_EARLIER + self._rows))
 
@@ -104,29 +99,30 @@ class Staging:
                 count += rows.num_rows
                 yield rows
 
-        row_groups.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
+        sealed_file.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
         return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
-        """Yield the newest rows, sorted, as row groups."""
-        rows = kept_rows.concat_tables(self._parts, self._schema)
-        order = kept_rows.newest_versions(self.entity, rows)
-        yield from row_groups.groups(rows.drop_columns(["n"]), order)
+        """Yield the newest rows, sorted, as row groups of nearly one size, at least one."""
+        rows = _one_chunk_a_column(self._parts, self._schema)
+        order = newest_versions(self.entity, rows)
+        groups_count = max(1, -(-len(order) // sealed_file.ROW_GROUP_ROWS))  # rounded up
+        for indices in np.array_split(order, groups_count):
+            yield rows.drop_columns(["n"]).take(as_array(indices))
 
     def _newest_on_disk(self) -> Iterator[pa.Table]:
         """Yield the newest rows of those on disk, batch by batch, as DuckDB has sorted them."""
         self._spill()
-        by = [f'"{name}"' for name in self.entity.key]
-        by += [f'"{self.entity.version}" DESC'] if self.entity.version else []
-        sql = f"FROM read_parquet('{self.folder}/*.parquet') ORDER BY {', '.join([*by, 'n'])}"
+        by = ", ".join(f'"{name}" {order}' for name, order in _sort_keys(self.entity))
         db = connect()
         db.execute(f"SET memory_limit = '{SORTED_BYTES}'")
         db.execute("SET threads = 1")
         db.execute(f"SET temp_directory = '{self.folder / 'sorted'}'")
         last = self._schema.empty_table()  # the last row of the previous batch: the next row may have its key
-        for batch in db.sql(sql).to_arrow_reader(row_groups.ROW_GROUP_ROWS):
+        sorted_rows = db.sql(f"FROM read_parquet('{self.folder}/*.parquet') ORDER BY {by}")
+        for batch in sorted_rows.to_arrow_reader(sealed_file.ROW_GROUP_ROWS):
             rows = pa.concat_tables([last, pa.Table.from_batches([batch]).cast(self._schema)])
-            is_first = kept_rows.begins_key(self.entity, rows)
+            is_first = _begins_key(self.entity, rows)
             is_first[: last.num_rows] = False
             last = rows.slice(rows.num_rows - 1)
             if is_first.any():
@@ -136,7 +132,7 @@ class Staging:
         """Write the rows in memory to disk."""
         if self._parts:
             self.folder.mkdir(exist_ok=True)
-            rows = kept_rows.concat_tables(self._parts, self._schema)
+            rows = _one_chunk_a_column(self._parts, self._schema)
             pq.write_table(rows, self.folder / f"{self._files}.parquet", compression="lz4")
             self._files += 1
         self._bytes = 0
@@ -146,12 +142,70 @@ class Staging:
         return arrow_schema(self.entity).append(pa.field("n", pa.int64()))
 
 
-def with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
-    """Return rows of a file with the columns and types that the entity declares now.
+def newest_versions(entity: Entity, rows: pa.Table) -> Indices:
+    """Return the indices of rows to keep, sorted: each key's newest version, among equals the first.
+
+    rows: the entity's columns and `n`, a number that says in which order they came.
+    """
+    keys = _sort_keys(entity)
+    order = pc.sort_indices(rows.select([name for name, _ in keys]), keys)
+    is_first = _begins_key(entity, rows.select(list(entity.key)).take(order))
+    return raw_values(order, np.uint64).astype(np.int64)[is_first]
+
+
+def _sort_keys(entity: Entity) -> list[tuple[str, str]]:
+    """Return the columns by which rows are sorted, with their order: key, newest version, first come."""
+    by_version = (
+        [(entity.version, "descending")] if entity.version and entity.version not in entity.key else []
+    )
+    return [*((name, "ascending") for name in entity.key), *by_version, ("n", "ascending")]
+
+
+def _begins_key(entity: Entity, rows: pa.Table) -> Flags:
+    """Return for each row whether its key differs from that of the row before. rows: sorted by their keys."""
+    begins = np.ones(rows.num_rows, np.bool_)
+    begins[1:] = False
+    for name in entity.key:
+        column = rows[name].combine_chunks()
+        begins[1:] |= ~as_flags(pc.equal(column[1:], column[:-1]))
+    return begins
+
+
+def _one_chunk_a_column(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Return tables as one, with one chunk a column.
+
+    Empties the list, and frees each column as soon as it is copied, so that few rows are in memory twice.
+    """
+    columns_by_name = {name: [part[name] for part in parts] for name in schema.names}
+    parts.clear()
+    columns = []
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        chunks = [chunk for column in columns_by_name.pop(name) for chunk in column.chunks]
+        columns.append(pa.concat_arrays(chunks) if chunks else pa.nulls(0, kind))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def table_of_rows(entity: Entity, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return rows, by their columns, as a table of the entity's columns."""
+    schema = arrow_schema(entity)
+    columns = [array_of([row[column.name] for row in rows], column.type) for column in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def curated_rows(path: Path, entity: Entity) -> Iterator[pa.Table]:
+    """Yield the rows of a curated file with the columns and types that the entity declares now.
 
     Types are widened. The values of a field that was declared after the file was written are taken from
     `extra`; without such a value the field is null.
     """
+    file = pq.ParquetFile(path)
+    stored = set(file.schema_arrow.names)
+    names = [name for name in arrow_schema(entity).names if name in stored]
+    for batch in file.iter_batches(sealed_file.ROW_GROUP_ROWS, columns=names):
+        yield _with_todays_columns(batch, entity)
+
+
+def _with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
     schema = arrow_schema(entity)
     stored = set(batch.schema.names)
     columns = {

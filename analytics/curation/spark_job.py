@@ -1,4 +1,4 @@
-"""Curation of a large night by Spark on Glue: the job's code in the lake bucket, its start, and its state.
+"""Curation by Spark on Glue: the job's code in the lake bucket, its start, its state, and a worker's task.
 
 Afterwards the night's functions do all of its tasks. A task that the job has done leaves nothing for them to
 do. So the night is complete however its job ends.
@@ -6,17 +6,21 @@ do. So the night is complete however its job ends.
 
 import io
 import json
+import logging
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from adapters.platform.objects import NoObject, Objects
+from adapters.platform.objects import NoObject, Objects, objects_at
+from analytics.curation.curate import Task, curate, curate_in_run, rebuild
+from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import run_key
 
+logger = logging.getLogger(__name__)
 PACKAGED = Path(__file__).resolve().parents[2]
 PACKAGES = ("rules", "adapters", "analytics")
 SCRIPT = "analytics/steps/curate_spark.py"
@@ -88,3 +92,23 @@ def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
     except NoObject:
         return None
     return note
+
+
+def curate_one(url: str, task: Task, *, is_rebuild: bool = False) -> Counts:
+    """Curate a task of the lake at a URL. It logs if a rebuild lacks raw objects."""
+    objects = objects_at(url)
+    if is_rebuild:
+        return rebuild(objects, task, lambda reason: logger.warning("%s: %s", task, reason))
+    return curate(objects, task)
+
+
+def curate_for_run(url: str, run_id: str, task: Task, arrived: Collection[str] | None) -> Counts:
+    """Curate a task of a nightly run. A failure is logged, and leaves the task to the run's functions.
+
+    arrived: see `curate`.
+    """
+    try:
+        return curate_in_run(objects_at(url), run_id, task, is_rebuild=False, arrived=arrived)
+    except Exception:
+        logger.exception("task failed: %s", task)
+        return Counts()

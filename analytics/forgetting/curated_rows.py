@@ -1,6 +1,6 @@
 """Writes curated files again without the rows of erased persons, or with residues of these rows."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation.row_groups import ROW_GROUP_ROWS
-from analytics.curation.row_staging import Staging, with_todays_columns
+from analytics.curation.row_staging import Staging, curated_rows, table_of_rows
 from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout
-from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of
 from rules.days import stamp
 from rules.lake.entities import ENTITIES, Entity
@@ -79,7 +77,7 @@ def write_without(
     path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
     """
     _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: staging.add_earlier_table(rows.filter(pc.invert(must_go(rows))))
+        lambda staging, rows: staging.add_earlier(rows.filter(pc.invert(must_go(rows))))
     )
 
 
@@ -98,7 +96,7 @@ class _Replacement:
         new_path, rows_before = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
         book = bookkeeping_of(self.objects, self.stored.key)
         staging = Staging(entity, self.path.with_name("spill"))
-        for batch in _batches(self.path, self.entity):
+        for batch in curated_rows(self.path, entity):
             stage(staging, batch)
 
         staging.write(new_path, partial(_new_book, entity, book, rows_before, erasure_tags))
@@ -113,15 +111,6 @@ def _new_book(
     # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
     counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
     return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *erasure_tags},))
-
-
-def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
-    """Yield the rows of a curated file, with the columns that its entity declares now."""
-    file = pq.ParquetFile(path)
-    stored_names = set(file.schema_arrow.names)
-    names = [name for name in arrow_schema(ENTITIES[entity]).names if name in stored_names]
-    for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
-        yield with_todays_columns(batch, ENTITIES[entity])
 
 
 def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, set[str]]:
@@ -157,7 +146,7 @@ def _stage(
     """
     entity = staging.entity.name
     is_erased = _are_of_persons(rows, entity, persons)
-    staging.add_earlier_table(rows.filter(pc.invert(is_erased)))
+    staging.add_earlier(rows.filter(pc.invert(is_erased)))
     rows_to_stay = []
     for row in rows.filter(is_erased).to_pylist():
         person = row[PERSONS[entity]]
@@ -167,7 +156,7 @@ def _stage(
                 rows_to_stay.append(residue)
         elif not is_refused(entity, row, persons.refused[person]):
             rows_to_stay.append(row)
-    staging.add_earlier(rows_to_stay)
+    staging.add_earlier(table_of_rows(staging.entity, rows_to_stay))
 
 
 def _ledger_seq(objects: Objects, account_id: str, at: datetime) -> int | None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.platform.objects import ForgettingObjects, NoObject
-from analytics.curation.error_records import DATA, ErrorRecord, error_records
+from analytics.curation.intake import line_of
 from analytics.curation.raw_lines import Unreadable, unzip, zip_like
-from analytics.curation.refused_lines import line_of
+from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
 from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts

@@ -8,6 +8,8 @@ analytics.lake.layout, as the warehouse's load does.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from adapters.platform.tables import chunks
@@ -80,32 +82,23 @@ class Catalog:
             refused += answer.get("Errors", ())
         return refused
 
-    def register(self, entity_name: str, dates: Iterable[str]) -> None:
-        """Register the partitions of some dates (YYYY-MM-DD). Those that the catalog has stay as they are.
+    def register(self, places: Iterable[Place]) -> None:
+        """Register the partitions in which places lie. Those that the catalog has stay as they are.
 
         An entity that analysts do not have is left out. Raises RuntimeError if Glue refuses a partition.
         """
-        if entity_name not in LOADED:
-            return
-        entity = LOADED[entity_name]
-        for batch in chunks(dates, PARTITIONS_MAX):
-            answer = self.glue.batch_create_partition(
-                DatabaseName=self.database,
-                TableName=entity.name,
-                PartitionInputList=[self._partition(entity, dt) for dt in batch],
-            )
-            errors = answer.get("Errors", ())
-            _check(
-                [error for error in errors if error["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"]
-            )
-
-    def register_places(self, places: Iterable[Place]) -> None:
-        """Register the partitions in which these places lie, as register does."""
-        dates_by_entity: dict[str, set[str]] = {}
-        for place in places:
-            dates_by_entity.setdefault(place.entity, set()).add(place.dt)
-        for entity, dates in dates_by_entity.items():
-            self.register(entity, sorted(dates))
+        days = sorted({(place.entity, place.dt) for place in places if place.entity in LOADED})
+        for name, days_of_entity in groupby(days, key=itemgetter(0)):
+            for batch in chunks(days_of_entity, PARTITIONS_MAX):
+                answer = self.glue.batch_create_partition(
+                    DatabaseName=self.database,
+                    TableName=name,
+                    PartitionInputList=[self._partition(LOADED[name], dt) for _, dt in batch],
+                )
+                errors = answer.get("Errors", ())
+                _check(
+                    [each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"]
+                )
 
     def _table(self, entity: Entity) -> dict[str, Any]:
         return {

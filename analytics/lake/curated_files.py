@@ -219,20 +219,16 @@ def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]
     return [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]
 
 
-class RangedFile(io.RawIOBase):
-    """A stored object as a file. Each read requests only that part of the object."""
+class RangedFile:
+    """A stored object as a file for pyarrow. Each read requests only that part of the object."""
+
+    closed = False
 
     def __init__(self, objects: Objects, stored: StoredObject) -> None:
-        super().__init__()
         self._objects, self._stored, self._at = objects, stored, 0
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
+    def close(self) -> None:
+        """Do nothing."""
 
     def tell(self) -> int:
         """Return the position of the next byte."""
@@ -240,14 +236,12 @@ class RangedFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a position, and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._stored.size}[whence]
-        self._at = base + offset
+        self._at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._stored.size}[whence] + offset
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         """Return the next bytes; raises NoObject."""
-        rest = max(0, self._stored.size - self._at)
-        count = rest if size is None or size < 0 else min(size, rest)
+        count = min(size, max(0, self._stored.size - self._at))
         data = self._objects.part(self._stored.key, self._at, count) if count else b""
         self._at += len(data)
         return data

@@ -25,7 +25,6 @@ from analytics.forgetting.lake_pass import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.lake.listing import prelist_objects
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 GIGABYTE = 2**30
@@ -103,17 +102,16 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     """
     objects, catalog = _parts()
     tasks = [Task(**task) for task in event["tasks"]]
-    listed_objects = prelist_objects(objects, tasks, event["arrived"] or ())
     run_id, is_rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
     curated, total, failed = [], Counts(), []
     for task in tasks:
         try:
-            total += curate_in_run(listed_objects, run_id, task, is_rebuild=is_rebuild, arrived=arrived)
+            total += curate_in_run(objects, run_id, task, is_rebuild=is_rebuild, arrived=arrived)
             curated.append(task)
         except Exception:
             logger.exception("task failed", extra=asdict(task))
             failed.append(asdict(task))
-    catalog.register_places(curated)
+    catalog.register(curated)
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
     return {**event, "tasks": failed, "counts": total.as_dict()}

@@ -47,7 +47,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     logger.info("begins", extra=event["task"])  # if the process is killed, the log names the task
     is_rebuild = event.get("rebuild") is True
     counts = curate_in_run(objects, event["run_id"], task, is_rebuild=is_rebuild, arrived=event["arrived"])
-    catalog.register_places([task])
+    catalog.register([task])
     metrics.add_metric("CuratedRows", MetricUnit.Count, counts.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, counts.quarantined)
     logger.info("done", extra=counts.as_dict())

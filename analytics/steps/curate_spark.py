@@ -36,12 +36,12 @@ def run(context: Any, options: Mapping[str, str]) -> dict[str, int]:
     lake, run_id = options["lake"], options["run"]
     tasks = _tasks_of_run(lake, run_id) if run_id else _tasks_of_dates(options)
 
-    def curate(task: Any) -> Any:
-        from analytics.curation.curate_all import curate_for, curate_one
+    def curate(work: Any) -> Any:
+        from analytics.curation.spark_job import curate_for_run, curate_one
 
         if run_id:
-            return curate_for(lake, run_id, task)
-        return curate_one(lake, task, options["rebuild"] == "true")
+            return curate_for_run(lake, run_id, *work)
+        return curate_one(lake, work, is_rebuild=options["rebuild"] == "true")
 
     counts = context.parallelize(tasks, len(tasks)).map(curate).collect() if tasks else []
     return sum(counts, Counts()).as_dict()
@@ -50,10 +50,11 @@ def run(context: Any, options: Mapping[str, str]) -> dict[str, int]:
 def _tasks_of_run(lake: str, run_id: str) -> list[Any]:
     """Return the tasks of a run, each with the dates of arrival of its raw objects."""
     from adapters.platform.objects import objects_at
+    from analytics.curation.curate import Task
     from analytics.curation.plan import read_batches
 
     batches = read_batches(objects_at(lake), run_id)
-    return [(task, batch["arrived"]) for batch in batches for task in batch["tasks"]]
+    return [(Task(**task), batch["arrived"]) for batch in batches for task in batch["tasks"]]
 
 
 def _tasks_of_dates(options: Mapping[str, str]) -> list[Any]:

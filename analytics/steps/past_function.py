@@ -24,8 +24,7 @@ from adapters.platform.objects import Objects, StoredObject, objects_at
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, stamp, unstamp
-from rules.lake.entities import EVENTS
-from rules.lake.item_copies import event_item
+from rules.lake.entities import EVENTS, event_item
 
 logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")

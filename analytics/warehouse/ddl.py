@@ -18,7 +18,7 @@ from analytics.warehouse.statements import STATEMENTS_MAX
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
-from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Type
+from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Required, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
@@ -73,7 +73,7 @@ def declared_tables() -> dict[str, Table]:
 
 def entity_table(entity: Entity) -> Table:
     """Return an entity's table: its fields, then `extra` and the number of the load."""
-    fields = [*entity.fields, Field(EXTRA, Type.TEXT, ""), Field(LOAD_NUMBER, Type.INTEGER, "", True)]
+    fields = [*entity.fields, Field(EXTRA, Type.TEXT, ""), Required(LOAD_NUMBER, Type.INTEGER, "")]
     columns = tuple(Column(field.name, column_type(field)) for field in fields)
     listed = (
         f'"{field.name}" {column.type}{" NOT NULL" * field.required} ENCODE {_encoding(entity, field)}'

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from rules.days import stamp
 from rules.engagement.archive import listed_dates
 from rules.engagement.earnings import points_by_type
-from rules.lake.schema import Entity, Field, Row, StagedColumn, Type
+from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
@@ -27,7 +27,7 @@ REVERSES = StagedColumn(
 )
 JUDGEMENT_FIELDS = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
-    Field("cap", TEXT, "the cap of its points: 100/day or 400/week", bytes_max=32),
+    Field("cap", TEXT, "the cap of its points: 100/day or 400/week", 32),
     Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
 )
 
@@ -93,58 +93,31 @@ EVENTS = Entity(
     "events",
     "One row per event of a user, in its newest version.",
     (
-        Field(
-            "event_id",
-            TEXT,
-            "`{occurred, UTC}#{uuid}`: the same at every attempt to send it",
-            required=True,
-            bytes_max=128,
-        ),
-        Field("user_id", TEXT, "the user whose event it is", required=True, bytes_max=256),
-        Field("idempotency_key", TEXT, "the sender's key; unique per user", required=True, bytes_max=512),
-        Field("event_type", TEXT, "a type of the book of rules", required=True, bytes_max=64),
-        Field("occurred_at", TIMESTAMP, "when it happened", required=True),
-        Field(
+        Required("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same at every attempt to send it", 128),
+        Required("user_id", TEXT, "the user whose event it is", 256),
+        Required("idempotency_key", TEXT, "the sender's key; unique per user", 512),
+        Required("event_type", TEXT, "a type of the book of rules", 64),
+        Required("occurred_at", TIMESTAMP, "when it happened"),
+        Required(
             "occurred_local",
             TEXT,
             "the same as the sender wrote it, with the offset",
-            required=True,
-            bytes_max=64,
+            64,
             attribute="occurred_at",
         ),
-        Field(
-            "activity_date",
-            DATE,
-            "the date that it counts for, fixed when it was stored (rule 1)",
-            required=True,
-        ),
-        Field("zone", TEXT, "the zone of activity_date", required=True, bytes_max=64),
-        Field("timezone", TEXT, "the zone that the event itself named", bytes_max=64),
-        Field(
-            "points_awarded",
-            INTEGER,
-            "points before the cap; the ledger has those after it",
-            required=True,
-        ),
-        Field("source", TEXT, "the door or integration that it came by", required=True, bytes_max=128),
+        Required("activity_date", DATE, "the date that it counts for, fixed when it was stored (rule 1)"),
+        Required("zone", TEXT, "the zone of activity_date", 64),
+        Field("timezone", TEXT, "the zone that the event itself named", 64),
+        Required("points_awarded", INTEGER, "points before the cap; the ledger has those after it"),
+        Required("source", TEXT, "the door or integration that it came by", 128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
-        Field("created_at", TIMESTAMP, "when it was stored", required=True),
-        Field(
-            "version",
-            TEXT,
-            "0 until it is changed; grows with each change",
-            required=True,
-            bytes_max=VERSION_BYTES,
-        ),
+        Required("created_at", TIMESTAMP, "when it was stored"),
+        Required("version", TEXT, "0 until it is changed; grows with each change", VERSION_BYTES),
         *JUDGEMENT_FIELDS,
-        Field("expiry", TEXT, "when its points expire: 90d, or the name of a period", bytes_max=32),
-        Field(
-            "measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", bytes_max=512
-        ),
-        Field("device_time", TEXT, "occurred_at by the device's own clock, if that was wrong", bytes_max=64),
-        Field(
-            "offline_since", TEXT, "late events: since when the device was offline, as proven", bytes_max=32
-        ),
+        Field("expiry", TEXT, "when its points expire: 90d, or the name of a period", 32),
+        Field("measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", 512),
+        Field("device_time", TEXT, "occurred_at by the device's own clock, if that was wrong", 64),
+        Field("offline_since", TEXT, "late events: since when the device was offline, as proven", 32),
     ),
     key=("event_id", "user_id"),  # by time, because an event_id begins with it
     occurred="occurred_at",
@@ -158,19 +131,14 @@ DAILY_ACTIVITY = Entity(
     "daily_activity",
     "One row per user and date with activity, in its newest version.",
     (
-        Field("user_id", TEXT, "the user whose day it is", required=True, bytes_max=256),
-        Field("activity_date", DATE, "the activity date", required=True),
-        Field("first_event_id", TEXT, "the day's earliest event", required=True, bytes_max=128),
-        Field(
-            "events_count",
-            INTEGER,
-            "events that count for the date; 0: it is no longer active",
-            required=True,
-        ),
-        Field("points_earned", INTEGER, "points earned by these events", required=True),
+        Required("user_id", TEXT, "the user whose day it is", 256),
+        Required("activity_date", DATE, "the activity date"),
+        Required("first_event_id", TEXT, "the day's earliest event", 128),
+        Required("events_count", INTEGER, "events that count for the date; 0: it is no longer active"),
+        Required("points_earned", INTEGER, "points earned by these events"),
         Field("points_by_type", TEXT, "points earned by event type, JSON text"),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included", required=True),
-        Field("created_at", TIMESTAMP, "when the date became active", required=True),
+        Required("ledger_head", TIMESTAMP, "place of the newest ledger entry included"),
+        Required("created_at", TIMESTAMP, "when the date became active"),
     ),
     key=("user_id", "activity_date"),
     occurred="activity_date",
@@ -185,72 +153,43 @@ LEDGER = Entity(
     "ledger",
     "One row per entry of an account's ledger; entries never change.",
     (
-        Field(
-            "account_id",
-            TEXT,
-            "the user",
-            required=True,
-            bytes_max=256,
-            staged=(StagedColumn("user_id", "account_id"),),
-        ),
-        Field(
+        Required("account_id", TEXT, "the user", 256, staged=(StagedColumn("user_id", "account_id"),)),
+        Required(
             "created_at",
             TIMESTAMP,
             "place in the account; strictly increases",
-            required=True,
             staged=(StagedColumn("created_at"), ENTRY_DATE),
         ),
-        Field("seq", INTEGER, "0, 1, 2 ... without a gap", required=True),
-        Field(
-            "kind",
-            TEXT,
-            "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE",
-            required=True,
-            bytes_max=16,
-        ),
-        Field("points", INTEGER, "signed: what the entry adds to the balance", required=True),
-        Field("balance", INTEGER, "balance after the entry; below 0: a debt", required=True),
-        Field("event_id", TEXT, "EARN, CLAWBACK: the event", bytes_max=128),
-        Field(
-            "event_type",
-            TEXT,
-            "EARN, CLAWBACK: the event's type; RERATE: the type with other points",
-            bytes_max=64,
-        ),
+        Required("seq", INTEGER, "0, 1, 2 ... without a gap"),
+        Required("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", 16),
+        Required("points", INTEGER, "signed: what the entry adds to the balance"),
+        Required("balance", INTEGER, "balance after the entry; below 0: a debt"),
+        Field("event_id", TEXT, "EARN, CLAWBACK: the event", 128),
+        Field("event_type", TEXT, "EARN, CLAWBACK: the event's type; RERATE: the type with other points", 64),
         Field("activity_date", DATE, "EARN, CLAWBACK: the event's date; RERATE: the points' date"),
-        Field("reward_id", TEXT, "REDEEM: what was bought", bytes_max=512),
+        Field("reward_id", TEXT, "REDEEM: what was bought", 512),
         Field(
             "reverses",
             TEXT,
             "REVERSE, CLAWBACK: created_at of the entry that it undoes",
-            bytes_max=64,
+            64,
             staged=(REVERSES,),
         ),
         Field(
             "freeze",
             TEXT,
             "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded",
-            bytes_max=32,
+            32,
             staged=(StagedColumn("freeze_note", '"freeze"'),),
         ),
         Field("freeze_date", DATE, "the date of the grant or its reversal, or the covered date"),
         *JUDGEMENT_FIELDS,
         Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they did"),
-        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", bytes_max=32),
-        Field("reason", TEXT, "CLAWBACK, RERATE: the author's reason", bytes_max=1024),
-        Field("brand", TEXT, "REDEEM of a reward, or its reversal: the reward's brand", bytes_max=64),
-        Field(
-            "measures",
-            TEXT,
-            "EARN: what the event adds to streaks: n,minutes=30500 (thousandths)",
-            bytes_max=512,
-        ),
-        Field(
-            "seal",
-            TEXT,
-            "a chain's first entry: the salt; a residue: the commitment (rule 19)",
-            bytes_max=160,
-        ),
+        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", 32),
+        Field("reason", TEXT, "CLAWBACK, RERATE: the author's reason", 1024),
+        Field("brand", TEXT, "REDEEM of a reward, or its reversal: the reward's brand", 64),
+        Field("measures", TEXT, "EARN: what the event adds to streaks: n,minutes=30500 (thousandths)", 512),
+        Field("seal", TEXT, "a chain's first entry: the salt; a residue: the commitment (rule 19)", 160),
     ),
     key=("account_id", "created_at"),
     occurred="created_at",
@@ -263,9 +202,9 @@ USER_GOALS = Entity(
     "user_goals",
     "One row per user and nightly run that compared the user's ledger: goals computed from that ledger.",
     (
-        Field("user_id", TEXT, "the user", required=True, bytes_max=256),
-        Field("version", INTEGER, "grows with each night: seconds from 1970 to folded_at", required=True),
-        Field("folded_at", TIMESTAMP, "when the nightly run began", required=True),
+        Required("user_id", TEXT, "the user", 256),
+        Required("version", INTEGER, "grows with each night: seconds from 1970 to folded_at"),
+        Required("folded_at", TIMESTAMP, "when the nightly run began"),
         Field(
             "streaks",
             TEXT,
@@ -288,8 +227,8 @@ STREAKS = Entity(
     "streaks",
     "One row per version of a user's profile.",
     (
-        Field("user_id", TEXT, "the user", required=True, bytes_max=256),
-        Field("version", INTEGER, "counts the writes of the profile", required=True),
+        Required("user_id", TEXT, "the user", 256),
+        Required("version", INTEGER, "counts the writes of the profile"),
         Field("current_streak", INTEGER, "length of the run that ends on last_activity_date", default="0"),
         Field("longest_streak", INTEGER, "length of the longest run", default="0"),
         Field("last_activity_date", DATE, "the newest active date"),
@@ -297,33 +236,21 @@ STREAKS = Entity(
         Field(
             "freezes_spent", TEXT, "dates that a freeze covered, after archived_until, separated by commas"
         ),
-        Field("total_bestie_points", INTEGER, "points ever earned", required=True),
-        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", required=True),
+        Required("total_bestie_points", INTEGER, "points ever earned"),
+        Required("balance", INTEGER, "points that can be redeemed; below 0: a debt"),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
-        Field(
-            "timezone",
-            TEXT,
-            "the zone that decides which date is today for the user",
-            required=True,
-            bytes_max=64,
-        ),
-        Field("timezone_chosen", TEXT, "the zone that the user has set", bytes_max=64),
+        Required("timezone", TEXT, "the zone that decides which date is today for the user", 64),
+        Field("timezone_chosen", TEXT, "the zone that the user has set", 64),
         Field(
             "freezes", TEXT, "grants (+1) and reversed grants (-1) after archived_until: 2026-01-31+1, ..."
         ),
         Field("pauses", TEXT, "pauses after archived_until, both dates included: 2026-01-01/2026-01-31, ..."),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
-        Field("leaderboard_partition", TEXT, "region#shard", bytes_max=64),
+        Field("leaderboard_partition", TEXT, "region#shard", 64),
         Field("lapses_at", TIMESTAMP, "from when the streak is 0 if no event comes"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
-        Field(
-            "updated_at",
-            TIMESTAMP,
-            "when this version was written",
-            required=True,
-            attribute="streak_updated_at",
-        ),
+        Required("updated_at", TIMESTAMP, "when this version was written", attribute="streak_updated_at"),
         Field("freezes_archived", INTEGER, "how many dates freezes covered until archived_until"),
         Field(
             "archived_until",
@@ -331,10 +258,7 @@ STREAKS = Entity(
             "the active date up to which older freezes and pauses are no longer listed",
         ),
         Field(
-            "opening",
-            TEXT,
-            "the streak brought from another system: date, length, longest, active dates",
-            bytes_max=64,
+            "opening", TEXT, "the streak brought from another system: date, length, longest, active dates", 64
         ),
     ),
     key=("user_id", "version"),

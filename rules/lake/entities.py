@@ -1,4 +1,4 @@
-"""The entities of the lake: one declared schema for each, and the row and partition of a table's item.
+"""The entities of the lake: a declared schema for each; how items become rows, and events' rows items again.
 
 The publisher writes rows of this shape, curation checks them, the warehouse's tables have the same columns.
 A schema only grows: new fields are optional and come last, a type is only ever widened, and nothing
@@ -7,10 +7,10 @@ is renamed. What a row has beyond its schema is kept as JSON text in the column 
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from rules.days import unstamp
+from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.engagement_entities import (
     DAILY_ACTIVITY,
@@ -26,6 +26,7 @@ from rules.lake.question_entities import ANSWER_STATS, NOTIFICATIONS, QUESTIONS,
 from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.lake.table_items import TABLE_ITEMS
+from rules.lake.valid_row import RowRefused, read_row
 
 __all__ = [
     "ANSWER_STATS",
@@ -50,7 +51,9 @@ __all__ = [
     "Field",
     "Type",
     "Unplaceable",
+    "event_item",
     "event_version",
+    "is_in_lake",
     "row_of",
     "rows_of",
 ]
@@ -124,3 +127,35 @@ def _flat(value: Any) -> Any:
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return value
+
+
+def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a row of the lake has all values of an item. The version is not compared.
+
+    attributes: of the table's item, as Python values. row: of a curated file. The item is made into a row as
+    the publisher does it, and the row is read as curation reads it. An item that curation would refuse is not
+    in the lake.
+    """
+    try:
+        # An item without a time of its own would lie where it arrived, but no such item leaves its table.
+        raw_row = row_of(entity, attributes, EPOCH)
+        line = json.dumps(raw_row, separators=(",", ":")).encode()
+        expected = read_row(line, entity, raw_row["dt"], raw_row["hour"])
+    except (Unplaceable, RowRefused, KeyError, TypeError, ValueError):
+        return False
+    names = [*(field.name for field in entity.fields if field.name != entity.version), EXTRA]
+    return all(expected.get(name) == row.get(name) for name in names)
+
+
+def event_item(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an event's item, made from its row. ttl and by_server are not in the lake."""
+    attributes = {field.name: field.attribute for field in EVENTS.fields if field.attribute}
+    lake_only = (EXTRA, EVENTS.version, EVENTS.occurred)
+    values = {name: value for name, value in row.items() if name not in lake_only and value is not None}
+    return {attributes.get(name, name): _item_value(value) for name, value in values.items()}
+
+
+def _item_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return value.isoformat() if isinstance(value, date) else value

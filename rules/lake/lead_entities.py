@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Row, StagedColumn, Type
+from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
 from rules.leads.feature_items import DECLARED, DIGEST
 from rules.leads.features import DECIMALS, FEATURES, Contact, Feature, Input, Unit
 from rules.leads.lead_events import (
@@ -206,52 +206,28 @@ LEAD_EVENTS = Entity(
     "lead_events",
     "One row per event of a lead; events never change.",
     (
+        Required("lead_organization_id", TEXT, "the leaf that the event belongs to, for good", 128),
+        Required("event_id", TEXT, "a uuid, the same at every attempt to send it", 64),
+        Required("organization_id", TEXT, "the organization", 256),
+        Required("root_id", TEXT, "the root of that leaf when the event was stored", 128),
+        Required("source", TEXT, "organization/integration, within which external_event_id is unique", 512),
+        Required("source_type", TEXT, "the decoder that read it", 128),
+        Required("external_event_id", TEXT, "the integration's own id", 2048),
+        Required("event_type", TEXT, "a type of rules/leads/lead_events.py", 64),
+        Required("occurred_at", TIMESTAMP, "when it happened"),
+        Required("received_at", TIMESTAMP, "when it was received"),
+        Field("object_id", TEXT, "its subject: an order, a message, a campaign", 2048),
+        Field("object_id_ref", TEXT, "the kind of its subject", 512),
+        Required("payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text"),
+        Field("raw_payload_ref", TEXT, "where the whole webhook is, if it is large: an s3:// URL", 1024),
         Field(
-            "lead_organization_id",
-            TEXT,
-            "the leaf that the event belongs to, for good",
-            required=True,
-            bytes_max=128,
-        ),
-        Field("event_id", TEXT, "a uuid, the same at every attempt to send it", required=True, bytes_max=64),
-        Field("organization_id", TEXT, "the organization", required=True, bytes_max=256),
-        Field(
-            "root_id", TEXT, "the root of that leaf when the event was stored", required=True, bytes_max=128
-        ),
-        Field(
-            "source",
-            TEXT,
-            "organization/integration, within which external_event_id is unique",
-            required=True,
-            bytes_max=512,
-        ),
-        Field("source_type", TEXT, "the decoder that read it", required=True, bytes_max=128),
-        Field("external_event_id", TEXT, "the integration's own id", required=True, bytes_max=2048),
-        Field("event_type", TEXT, "a type of rules/leads/lead_events.py", required=True, bytes_max=64),
-        Field("occurred_at", TIMESTAMP, "when it happened", required=True),
-        Field("received_at", TIMESTAMP, "when it was received", required=True),
-        Field("object_id", TEXT, "its subject: an order, a message, a campaign", bytes_max=2048),
-        Field("object_id_ref", TEXT, "the kind of its subject", bytes_max=512),
-        Field(
-            "payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text", required=True
-        ),
-        Field(
-            "raw_payload_ref",
-            TEXT,
-            "where the whole webhook is, if it is large: an s3:// URL",
-            bytes_max=1024,
-        ),
-        Field(
-            "unreadable",
-            TEXT,
-            "why live processing could not read it; then all fields below are empty",
-            bytes_max=2048,
+            "unreadable", TEXT, "why live processing could not read it; then all fields below are empty", 2048
         ),
         Field("amount_minor", INTEGER, "orders and refunds: the amount in minor units, not below 0"),
-        Field("order_id", TEXT, "orders and refunds: the order", bytes_max=2048),
-        Field("currency", TEXT, "orders and refunds: currency of the amount", bytes_max=2048),
+        Field("order_id", TEXT, "orders and refunds: the order", 2048),
+        Field("currency", TEXT, "orders and refunds: currency of the amount", 2048),
         Field("sentiment_milli", INTEGER, "messages and forms: sentiment in thousandths, -1000 to 1000"),
-        Field("campaign_id", TEXT, "campaign events: the campaign", bytes_max=2048),
+        Field("campaign_id", TEXT, "campaign events: the campaign", 2048),
         Field("change_number", INTEGER, "merges: number of the change; the highest is the present state"),
         Field("change_groups", TEXT, "merges: roots with the leaves that they got, a JSON list of lists"),
         Field("foreign_minor", INTEGER, "in place of amount_minor if the currency is not the organization's"),
@@ -268,23 +244,18 @@ LEAD_MEMORY = Entity(
     "lead_memory",
     "One row per version of something remembered about a lead.",
     (
-        Field("lead_organization_id", TEXT, "the root that it was written for", required=True, bytes_max=128),
-        Field("memory_type", TEXT, "preference, purchase, sentiment and so on", required=True, bytes_max=128),
-        Field("memory_key", TEXT, "which memory of that type", required=True, bytes_max=2048),
-        Field("version", INTEGER, "grows with each write of this memory", required=True),
+        Required("lead_organization_id", TEXT, "the root that it was written for", 128),
+        Required("memory_type", TEXT, "preference, purchase, sentiment and so on", 128),
+        Required("memory_key", TEXT, "which memory of that type", 2048),
+        Required("version", INTEGER, "grows with each write of this memory"),
         Field(
             "value", TEXT, "what is remembered, JSON text", staged=(StagedColumn("memory_value", '"value"'),)
         ),
         Field("confidence_milli", INTEGER, "how certain it is, in thousandths"),
-        Field("source", TEXT, "the source of its newest evidence", bytes_max=512),
+        Field("source", TEXT, "the source of its newest evidence", 512),
         Field("source_event_ids", TEXT, "the events that prove it, separated by commas"),
         Field("created_at", TIMESTAMP, "the time of its earliest evidence, even if deleted"),
-        Field(
-            "updated_at",
-            TIMESTAMP,
-            "the time of its newest evidence, or of its withdrawal",
-            required=True,
-        ),
+        Required("updated_at", TIMESTAMP, "the time of its newest evidence, or of its withdrawal"),
         Field("expires_at", TIMESTAMP, "when it is forgotten; in the past if it was withdrawn"),
     ),
     key=("lead_organization_id", "memory_type", "memory_key", "version"),
@@ -302,7 +273,7 @@ def _feature_fields() -> tuple[Field, ...]:
         for feature in FEATURES
     ]
     states = [
-        Field(state_column(input_), TEXT, f"state of the features of {input_}, by date", bytes_max=65535)
+        Field(state_column(input_), TEXT, f"state of the features of {input_}, by date", 65535)
         for input_ in Input
     ]
     return (*features[:FEATURES_BEFORE_STATES], *states, *features[FEATURES_BEFORE_STATES:])
@@ -312,27 +283,11 @@ LEAD_FEATURES = Entity(
     "lead_features",
     "One row per version of a lead's features.",
     (
-        Field(
-            "lead_organization_id",
-            TEXT,
-            "the root, or a merged leaf",
-            required=True,
-            bytes_max=128,
-        ),
-        Field(
-            "version",
-            INTEGER,
-            "grows with each write of these features",
-            required=True,
-        ),
-        Field("changed_at", TIMESTAMP, "when this version was written", required=True),
+        Required("lead_organization_id", TEXT, "the root, or a merged leaf", 128),
+        Required("version", INTEGER, "grows with each write of these features"),
+        Required("changed_at", TIMESTAMP, "when this version was written"),
         Field("computed_at", TIMESTAMP, "the newest instant for which a feature was computed"),
-        Field(
-            "merged_into",
-            TEXT,
-            "a merged leaf: its root, which has the features",
-            bytes_max=128,
-        ),
+        Field("merged_into", TEXT, "a merged leaf: its root, which has the features", 128),
         Field("leaves", TEXT, "only older rows: all leaves of a root, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),
         Field("topology", INTEGER, "number of its newest merge or reversal"),

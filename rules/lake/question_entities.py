@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
-from rules.lake.schema import Entity, Field, Row, Type
+from rules.lake.schema import Entity, Field, Required, Row, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 OPEN = "OPEN"
@@ -74,35 +74,21 @@ QUESTIONS = Entity(
     "questions",
     "One row per question asked, in its newest version.",
     (
-        Field("question_id", TEXT, "follows from agent and idempotency key", required=True, bytes_max=64),
-        Field("created_at", TIMESTAMP, "when it was asked", required=True),
-        Field("agent_id", TEXT, "the agent that asked", required=True, bytes_max=256),
-        Field(
-            "question_type", TEXT, "text or multiple_choice", required=True, bytes_max=32, attribute="type"
-        ),
-        Field("category", TEXT, "the agent's category, or general", required=True, bytes_max=64),
-        Field("prompt", TEXT, "what was asked", required=True, bytes_max=4096),
+        Required("question_id", TEXT, "follows from agent and idempotency key", 64),
+        Required("created_at", TIMESTAMP, "when it was asked"),
+        Required("agent_id", TEXT, "the agent that asked", 256),
+        Required("question_type", TEXT, "text or multiple_choice", 32, attribute="type"),
+        Required("category", TEXT, "the agent's category, or general", 64),
+        Required("prompt", TEXT, "what was asked", 4096),
         Field("options", TEXT, "multiple_choice: the options, a JSON list"),
-        Field("options_count", INTEGER, "multiple_choice: how many options there are", required=True),
-        Field("audience", TEXT, "tags of its audience, separated by commas; empty: everybody", bytes_max=512),
-        Field("required_responses", INTEGER, "how many answers it needs", required=True),
-        Field("closes_at", TIMESTAMP, "from when it takes no answers", required=True),
-        Field(
-            "status",
-            TEXT,
-            "OPEN, CLOSED (it has all answers) or EXPIRED, as stored",
-            required=True,
-            bytes_max=16,
-        ),
+        Required("options_count", INTEGER, "multiple_choice: how many options there are"),
+        Field("audience", TEXT, "tags of its audience, separated by commas; empty: everybody", 512),
+        Required("required_responses", INTEGER, "how many answers it needs"),
+        Required("closes_at", TIMESTAMP, "from when it takes no answers"),
+        Required("status", TEXT, "OPEN, CLOSED (it has all answers) or EXPIRED, as stored", 16),
         Field("closed_at", TIMESTAMP, "when the last required answer came"),
         Field("responses", INTEGER, "answers that it had when it closed or expired; empty while it is open"),
-        Field(
-            "version",
-            TEXT,
-            "grows with each published change",
-            required=True,
-            bytes_max=VERSION_BYTES,
-        ),
+        Required("version", TEXT, "grows with each published change", VERSION_BYTES),
     ),
     key=("question_id", "created_at"),  # 90 days after it closed, an agent may ask under the same key again
     occurred="created_at",
@@ -116,30 +102,23 @@ RESPONSES = Entity(
     "responses",
     "One row per answer to a question. People are under pseudonyms, and what they wrote is not here.",
     (
-        Field("question_id", TEXT, "the question", required=True, bytes_max=64),
-        Field(
-            "person",
-            TEXT,
-            "who answered, under the lake's pseudonym",
-            required=True,
-            bytes_max=64,
-            attribute="fingerprint_hash",
+        Required("question_id", TEXT, "the question", 64),
+        Required(
+            "person", TEXT, "who answered, under the lake's pseudonym", 64, attribute="fingerprint_hash"
         ),
-        Field("created_at", TIMESTAMP, "when it was answered", required=True),
-        Field("agent_id", TEXT, "the agent that asked", required=True, bytes_max=256),
-        Field(
-            "question_type", TEXT, "text or multiple_choice", required=True, bytes_max=32, attribute="type"
-        ),
-        Field("category", TEXT, "the question's category", required=True, bytes_max=64),
-        Field("number", INTEGER, "its number among the question's answers, from 1", required=True),
+        Required("created_at", TIMESTAMP, "when it was answered"),
+        Required("agent_id", TEXT, "the agent that asked", 256),
+        Required("question_type", TEXT, "text or multiple_choice", 32, attribute="type"),
+        Required("category", TEXT, "the question's category", 64),
+        Required("number", INTEGER, "its number among the question's answers, from 1"),
         Field("selected_option", INTEGER, "multiple_choice: the option's number, from 0"),
         Field("answer_characters", INTEGER, "text: the answer's length; its words are not published"),
         Field("confidence", INTEGER, "how sure the person is, 1 to 5"),
         Field("response_time_ms", INTEGER, "how long the person took, as their app says"),
-        Field("points", INTEGER, "points before the daily cap", required=True),
-        Field("activity_date", DATE, "the date that it counts for (rule 1)", required=True),
-        Field("is_signed_in", BOOLEAN, "whether the person was signed in", required=True),
-        Field("day_points_max", INTEGER, "the cap of its date", required=True),
+        Required("points", INTEGER, "points before the daily cap"),
+        Required("activity_date", DATE, "the date that it counts for (rule 1)"),
+        Required("is_signed_in", BOOLEAN, "whether the person was signed in"),
+        Required("day_points_max", INTEGER, "the cap of its date"),
     ),
     key=("question_id", "person"),
     occurred="created_at",
@@ -154,31 +133,28 @@ ANSWER_STATS = Entity(
     "answer_stats",
     "One row per version of a person's stats of answers.",
     (
-        Field(
+        Required(
             "person",
             TEXT,
             "whose stats they are, under the lake's pseudonym",
-            required=True,
-            bytes_max=64,
+            64,
             attribute="fingerprint_hash",
         ),
-        Field("version", INTEGER, "grows with each write of these stats", required=True),
-        Field("updated_at", TIMESTAMP, "when this version was written", required=True),
+        Required("version", INTEGER, "grows with each write of these stats"),
+        Required("updated_at", TIMESTAMP, "when this version was written"),
         Field(
             "moved_to",
             TEXT,
             "the same person's newer pseudonym, after a key rotation; then all below is empty",
-            bytes_max=64,
+            64,
         ),
         Field("total_answers", INTEGER, "answers"),
         Field("total_points", INTEGER, "points, each date's up to the daily cap"),
         Field("streak_days", INTEGER, "length of the run that ends on streak_last_date"),
         Field("longest_streak_days", INTEGER, "length of the longest run"),
         Field("streak_last_date", DATE, "the newest date with an answer"),
-        Field("badges", TEXT, "badges earned, separated by commas", bytes_max=2048),
-        Field(
-            "answers_by_category", TEXT, "answers in each of the first categories, JSON text", bytes_max=2048
-        ),
+        Field("badges", TEXT, "badges earned, separated by commas", 2048),
+        Field("answers_by_category", TEXT, "answers in each of the first categories, JSON text", 2048),
         Field("first_answer_at", TIMESTAMP, "when the first answer was given", attribute="created_at"),
         Field("newest_answer_at", TIMESTAMP, "when the newest answer was given", attribute="newest_at"),
     ),
@@ -196,23 +172,13 @@ NOTIFICATIONS = Entity(
     "notifications",
     "One row per message to a phone whose outcome is known.",
     (
-        Field(
-            "phone",
-            TEXT,
-            "a pseudonym of the subscription: one person on one phone",
-            required=True,
-            bytes_max=64,
-        ),
-        Field(
-            "message", TEXT, "what it was about: question=ID, or reminder=DATE", required=True, bytes_max=256
-        ),
-        Field("claimed_at", TIMESTAMP, "just before it was sent", required=True),
-        Field("question_id", TEXT, "the question announced; empty for a reminder", bytes_max=64),
-        Field("outcome", TEXT, "sent, dead (the phone is gone) or unconfirmed", required=True, bytes_max=16),
+        Required("phone", TEXT, "a pseudonym of the subscription: one person on one phone", 64),
+        Required("message", TEXT, "what it was about: question=ID, or reminder=DATE", 256),
+        Required("claimed_at", TIMESTAMP, "just before it was sent"),
+        Field("question_id", TEXT, "the question announced; empty for a reminder", 64),
+        Required("outcome", TEXT, "sent, dead (the phone is gone) or unconfirmed", 16),
         Field("settled_at", TIMESTAMP, "when the outcome was known"),
-        Field(
-            "version", TEXT, "grows with each change of the outcome", required=True, bytes_max=VERSION_BYTES
-        ),
+        Required("version", TEXT, "grows with each change of the outcome", VERSION_BYTES),
     ),
     key=("phone", "message"),
     occurred="claimed_at",

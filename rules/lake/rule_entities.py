@@ -21,7 +21,7 @@ from rules.book.goal_rules import (
 )
 from rules.book.point_rules import Period
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Row, Type
+from rules.lake.schema import Entity, Field, Required, Row, Type
 
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
@@ -116,52 +116,33 @@ RULES = Entity(
     "rules",
     "One row per item of each version of the book of rules: an event type, a boost, a streak, or the rest.",
     (
-        Field("version", INTEGER, "the version of the book of rules", required=True),
-        Field(
-            "item",
-            TEXT,
-            "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book",
-            required=True,
-            bytes_max=128,
-        ),
-        Field(
-            "kind",
-            TEXT,
-            "event_type, boost, streak, achievement or book (all the rest)",
-            required=True,
-            bytes_max=16,
-        ),
-        Field("effective_at", TIMESTAMP, "from when the version is in force", required=True),
-        Field(
-            "published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book", required=True
-        ),
-        Field("author", TEXT, "who published it", required=True, bytes_max=512),
-        Field("note", TEXT, "why, in the author's words", required=True, bytes_max=4096),
-        Field("stored_at", TIMESTAMP, "when it came into the table RuleBooks", required=True),
-        Field("event_type", TEXT, "event_type: its name; achievement: a condition's type", bytes_max=64),
+        Required("version", INTEGER, "the version of the book of rules"),
+        Required("item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book", 128),
+        Required("kind", TEXT, "event_type, boost, streak, achievement or book (all the rest)", 16),
+        Required("effective_at", TIMESTAMP, "from when the version is in force"),
+        Required("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book"),
+        Required("author", TEXT, "who published it", 512),
+        Required("note", TEXT, "why, in the author's words", 4096),
+        Required("stored_at", TIMESTAMP, "when it came into the table RuleBooks"),
+        Field("event_type", TEXT, "event_type: its name; achievement: a condition's type", 64),
         Field("points", INTEGER, "event_type: points of one event, before boosts and cap"),
         Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
         Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
-        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", bytes_max=16),
-        Field("declared_by", TEXT, "event_type: who may send it, anybody or server", bytes_max=16),
+        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", 16),
+        Field("declared_by", TEXT, "event_type: who may send it, anybody or server", 16),
         Field("keeps_streak", BOOLEAN, "event_type: whether an event makes its date active"),
         Field("since", TIMESTAMP, "boost: events that occurred at this instant or later"),
         Field("until", TIMESTAMP, "boost: and before this one"),
         Field("factor", INTEGER, "boost: what their points are multiplied by"),
         Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
         Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
-        Field("name", TEXT, "streak, achievement: its name", bytes_max=64),
-        Field(
-            "need",
-            TEXT,
-            "active_days, events, sum; of achievements points_earned, count, streak",
-            bytes_max=16,
-        ),
+        Field("name", TEXT, "streak, achievement: its name", 64),
+        Field("need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", 16),
         Field("at_least", INTEGER, "streak, achievement: how much is needed; a sum in thousandths"),
-        Field("property", TEXT, "streak, achievement: the property that is summed", bytes_max=64),
-        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", bytes_max=32),
-        Field("streak", TEXT, "achievement: the streak in a condition", bytes_max=64),
-        Field("combined", TEXT, "achievement: whether all or any condition must be true", bytes_max=8),
+        Field("property", TEXT, "streak, achievement: the property that is summed", 64),
+        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", 32),
+        Field("streak", TEXT, "achievement: the streak in a condition", 64),
+        Field("combined", TEXT, "achievement: whether all or any condition must be true", 8),
         Field("of_history", BOOLEAN, "achievement: whether its date may be before its declaration"),
         Field("stays", BOOLEAN, "achievement: whether it is never withdrawn"),
     ),

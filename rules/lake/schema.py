@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from rules.days import parse_moment
@@ -46,12 +47,15 @@ class Field:
     name: str
     type: Type
     doc: str
-    required: bool = False  # curation puts a row without it into quarantine
     # Of a text in UTF-8. A row with a longer text goes into quarantine: it would stop the load of all tables.
     bytes_max: int = BYTES_MAX
+    required: bool = False  # curation puts a row without it into quarantine
     attribute: str = ""  # the name that it has in the table's item; "": the same
     default: str = ""  # the value in place of NULL in the view in staging, as SQL; "": NULL
     staged: tuple[StagedColumn, ...] = ()  # the view's columns in the field's place; (): the field unchanged
+
+
+Required = partial(Field, required=True)
 
 
 def _unchanged(row: Row, _arrived: datetime, _change: str) -> Row:

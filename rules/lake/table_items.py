@@ -24,7 +24,7 @@ from typing import Any
 
 from rules.days import stamp
 from rules.lake.engagement_entities import VERSION_BYTES
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Entity, Field, Required, Type
 
 TEXT, _, _, _, TIMESTAMP = Type
 Image = Mapping[str, Mapping[str, Any]]  # an item in DynamoDB's wire format
@@ -33,24 +33,12 @@ TABLE_ITEMS = Entity(
     "table_items",
     "One row per change of an item of a table of which no other entity has all.",
     (
-        Field("store", TEXT, "the table, by its name in the template", required=True, bytes_max=64),
-        Field(
-            "place",
-            TEXT,
-            "the item's key, a JSON list: partition key, sort key",
-            required=True,
-            bytes_max=4096,
-        ),
-        Field(
-            "version",
-            TEXT,
-            "grows with each change of the item",
-            required=True,
-            bytes_max=VERSION_BYTES,
-        ),
-        Field("changed_at", TIMESTAMP, "the second in which the item was written", required=True),
-        Field("user_id", TEXT, "whose item it is; null: nobody's", bytes_max=256),
-        Field("item", TEXT, "the item, as DynamoDB writes it, JSON text", required=True),
+        Required("store", TEXT, "the table, by its name in the template", 64),
+        Required("place", TEXT, "the item's key, a JSON list: partition key, sort key", 4096),
+        Required("version", TEXT, "grows with each change of the item", VERSION_BYTES),
+        Required("changed_at", TIMESTAMP, "the second in which the item was written"),
+        Field("user_id", TEXT, "whose item it is; null: nobody's", 256),
+        Required("item", TEXT, "the item, as DynamoDB writes it, JSON text"),
     ),
     key=("store", "place", "version"),
     occurred="changed_at",

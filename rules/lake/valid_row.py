@@ -25,7 +25,7 @@ from rules.lake.schema import (
     json_excerpt,
 )
 
-__all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_value"]
+__all__ = ["RowRefused", "lies_in", "read_extra", "read_row", "read_value"]
 
 PARTITION = ("dt", "hour")  # fields of each line that name its partition
 TOO_DEEP = "not JSON: nested too deep"
@@ -67,25 +67,6 @@ def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str 
             continue
         extra.pop(field.name, None)
     return values, _json_text(extra) if extra else None
-
-
-def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
-    """Return `extra` of a row; None if there are no fields.
-
-    fields: the JSON text of each field beyond the schema, `"name":value`, as its line has it. Raises
-    RowRefused unless each text is surely one such field.
-    """
-    extra: dict[str, Any] = {}
-    columns = {field.name for field in entity.fields}.union(PARTITION)
-    for field in fields:
-        try:
-            parsed = _parse(b"{%s}" % field)
-        except RecursionError:
-            raise RowRefused(TOO_DEEP) from None
-        if len(parsed) != 1 or not columns.union(extra).isdisjoint(parsed):
-            raise RowRefused("not one field")
-        extra |= parsed
-    return _extra(entity, extra)
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:

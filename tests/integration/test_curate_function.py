@@ -21,19 +21,18 @@ from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
 from analytics.curation import intake
 from analytics.curation import plan as watermark
-from analytics.curation.curate_all import curate_all
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake.arrow import glue_columns
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import curated_key
+from analytics.lake.layout import Place, curated_key
 from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
-from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows, total
+from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows
 
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -283,8 +282,8 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     catalog = Catalog(glue, "lake", "lake")
     catalog.ensure()
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 29)]
-    catalog.register("events", dates)
-    catalog.register("events", [*dates[:3], "2026-06-01"])
+    catalog.register([Place("events", dt, None) for dt in dates])
+    catalog.register([Place("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
     monkeypatch.setitem(LOADED, "events", grown)
     catalog.ensure()
@@ -351,8 +350,8 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
     dates = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(252)]
-    catalog.register("events", dates)
-    catalog.register("streaks", dates[:3])
+    catalog.register([Place("events", dt, None) for dt in dates])
+    catalog.register([Place("streaks", dt, None) for dt in dates[:3]])
     for name in ("events", "streaks"):
         mood = Field("mood", Type.TEXT, "how it felt")
         monkeypatch.setitem(LOADED, name, replace(LOADED[name], fields=(*LOADED[name].fields, mood)))
@@ -372,7 +371,7 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
 def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> None:
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
-    catalog.register("events", [DT])
+    catalog.register([Place("events", DT, None)])
     found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
     storage = {**found["StorageDescriptor"], "Columns": found["StorageDescriptor"]["Columns"][:3]}
     asked = {"Values": [DT], "StorageDescriptor": storage}
@@ -382,17 +381,6 @@ def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> Non
     catalog.ensure()
     found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
     assert found["StorageDescriptor"]["Columns"] == glue_columns(EVENTS)
-
-
-def test_side_by_side_with_progress(tmp_path: Path) -> None:
-    fill(FolderObjects(tmp_path))
-    seen: list[tuple[int, int]] = []
-    tasks = [PLACE, LATER]
-    counts = curate_all(str(tmp_path), tasks, 2, progress=lambda done, of: seen.append((done, of)))
-    assert counts == {PLACE: Counts(4, 2, 1, 1), LATER: Counts(1, 1, 0, 0)}
-    assert seen == [(1, 2), (2, 2)]
-    assert curate_all(str(tmp_path), tasks, 1) == counts
-    assert total(FolderObjects(tmp_path)) == Counts(5, 3, 1, 1)
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")

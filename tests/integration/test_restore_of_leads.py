@@ -20,7 +20,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.restore.events_and_questions import EventsAndQuestionsRestorer, question_item
+from analytics.restore.other_tables import EventsAndQuestionsRestorer, question_item
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from adapters.platform.objects import FolderObjects, ObjectChanged, StoredObject
 from analytics.curation.curate import Task, curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import curated_files, curated_key
-from analytics.lake.listing import PrelistedObjects
 from tests.support.effort import effort
 from tests.support.raw_lake import DAY, PLACE, event, put_raw, rows, total
 
@@ -69,24 +67,18 @@ class Interrupted:
 
 
 @pytest.fixture
-def calls(request: pytest.FixtureRequest) -> range:
-    """Before which calls something else happens: before each, in one of the ways to hold rows.
-
-    In `make soak` in all of them: who comes first is decided by objects, whatever holds the rows.
-    """
-    ways = ("line by line", "by columns", "on disk")
-    way = ways.index(request.node.callspec.params["objects"])
-    return range(1 + effort(way, soak=0), 40, effort(len(ways), soak=1))
+def objects(tmp_path: Path) -> FolderObjects:
+    return FolderObjects(tmp_path)
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["a new file", "a file that is there"])
 @pytest.mark.parametrize("first", [PLACE, DAY], ids=["an hour", "a day"])
 @pytest.mark.parametrize("second", [PLACE, DAY], ids=["while an hour", "while a day"])
 def test_whatever_happens_in_between_all_rows_stay(
-    objects: FolderObjects, calls: range, there: bool, first: Task, second: Task
+    objects: FolderObjects, there: bool, first: Task, second: Task
 ) -> None:
     """Another run curates a further object before each of the first one's calls in turn."""
-    for at in calls:
+    for at in range(1, 40, effort(2, soak=1)):
         objects.delete([each.key for each in objects.list("")])
         put_raw(objects, "a", [event(0), b"nonsense"])
         if there:
@@ -108,19 +100,6 @@ def test_whatever_happens_in_between_all_rows_stay(
         raise AssertionError("it never ends")
 
 
-def test_whoever_listed_beforehand_looks_again(objects: FolderObjects) -> None:
-    put_raw(objects, "a", [event(0)])
-    curate(objects, PLACE)
-    listed = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
-    put_raw(objects, "b", [event(1)])
-    curate(objects, PLACE)
-    put_raw(objects, "c", [event(2)])
-    assert curate(listed, PLACE) == Counts(2, 2, 0, 0), "it has nothing to add"
-    stale = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
-    curate(objects, DAY)
-    assert curate(stale, PLACE) == total(objects) == Counts(3, 3, 0, 0)
-
-
 def test_who_is_never_first_says_so(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
     put_raw(objects, "a", [event(0)])
 
@@ -131,25 +110,3 @@ def test_who_is_never_first_says_so(objects: FolderObjects, monkeypatch: pytest.
     monkeypatch.setattr("analytics.curation.curate.pauses", range)
     with pytest.raises(ObjectChanged):
         curate(objects, PLACE)
-
-
-@pytest.mark.parametrize("there", [False, True], ids=["a new file", "a file that is there"])
-def test_a_day_that_was_made_without_an_object_gets_it(
-    objects: FolderObjects, calls: range, there: bool
-) -> None:
-    """Its listing was older than the object. The hour's writer finds the day, and adds to it."""
-    for at in calls:
-        objects.delete([each.key for each in objects.list("")])
-        put_raw(objects, "a", [event(0)])
-        if there:
-            curate(objects, PLACE)
-        before = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
-        put_raw(objects, "b", [event(1)])
-        interrupted = Interrupted(objects, at, partial(curate, before, DAY))
-        curate(interrupted, PLACE)
-        if interrupted.calls < at:
-            break
-        assert sorted(row["event_id"][-2:] for row in rows(objects)) == ["e0", "e1"], at
-        assert total(objects) == Counts(2, 2, 0, 0), at
-    else:
-        raise AssertionError("it never ends")

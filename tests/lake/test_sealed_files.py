@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import curate
+from analytics.curation.curate import BrokenSeal, curate
 from analytics.curation.plan import plan, write_plan
-from analytics.curation.seals import BrokenSeal, is_broken
+from analytics.curation.sealed_file import is_broken
 from analytics.lake.layout import Place, curated_files, curated_key
 from rules.lake.entities import ENTITIES
 from rules.turns import NIGHTS

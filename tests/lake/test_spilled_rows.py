@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import intake, row_groups, row_staging
+from analytics.curation import intake, row_staging, sealed_file
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import Batch, batches
 from analytics.lake.bookkeeping import Counts
@@ -26,7 +26,7 @@ def test_very_many_versions_of_few_keys(tmp_path: Path, group: int) -> None:
         for number in range(3_000)
     ]
     put_raw(objects, "a", lines)
-    with ON_DISK, FEW_AT_ONCE, mock.patch.object(row_groups, "ROW_GROUP_ROWS", group):
+    with ON_DISK, FEW_AT_ONCE, mock.patch.object(sealed_file, "ROW_GROUP_ROWS", group):
         curate(objects, PLACE)
     assert rows(objects) == expected(lines)[0]
 

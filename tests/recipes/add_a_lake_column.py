@@ -9,7 +9,7 @@ WRITERS = "tests/unit/lake/test_writers.py"
 def _field(scratch: Scratch) -> None:
     scratch.after(
         "rules/lake/engagement_entities.py",
-        '        Field("created_at", TIMESTAMP, "when the date became active", required=True),\n',
+        '        Required("created_at", TIMESTAMP, "when the date became active"),\n',
         '        Field("event_types_count", INTEGER, "how many event types the date has"),\n',
     )
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate_all import curate_all
+from analytics.curation.curate import curate
 from analytics.curation.plan import plan
+from analytics.lake.bookkeeping import Counts
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -77,9 +78,9 @@ def test_revenue_by_month(tmp_path: Path) -> None:
     for key, lines in raw.items():
         lake.put(key, b"\n".join([*lines, lines[0]]))  # one of them twice
     tasks = plan(lake, NOW.date()).tasks
-    counts = curate_all(str(tmp_path / "lake"), tasks, processes=1)
-    assert sum(each.curated for each in counts.values()) == len(rows) > effort(500, soak=13_832)
-    assert sum(each.duplicates for each in counts.values()) == len(raw)
+    counts = sum((curate(lake, task) for task in tasks), Counts())
+    assert counts.curated == len(rows) > effort(500, soak=13_832)
+    assert counts.duplicates == len(raw)
     warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), lake)
     prepare(warehouse)
     Loader(warehouse, lake, str(tmp_path / "lake")).load("run", tasks)

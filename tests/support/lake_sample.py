@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.curation.row_groups import write_groups
+from analytics.curation.sealed_file import write_groups
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place, curated_key
 from rules.lake.entities import ENTITIES

@@ -26,7 +26,7 @@ from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.phones import PhonesRestorer
+from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES

@@ -62,5 +62,5 @@ def test_mutated_packed_texts_are_read_as_read_row_reads_them(entity: str) -> No
             assert row == wanted[index], found[index]
         read, frames = read + len(wanted), frames + len(found) - len(wanted)
         valid, taken = valid + sum(row is not None for row in wanted.values()), taken + len(rows)
-    assert taken > 0.5 * valid > 0.1 * read
+    assert taken > 0.25 * valid > 0.02 * read
     assert frames > 0.1 * read

@@ -18,7 +18,7 @@ from tests.support.template import ROOT
 
 ROOMS = ("adapters", "ingest", "processors", "analytics")
 # What these log is no handler's: a cache's or a database's own words, or a partition's name.
-PLAIN = {"adapters/platform/redis.py", "adapters/postgresql/rds_data.py", "analytics/curation/curate_all.py"}
+PLAIN = {"adapters/platform/redis.py", "adapters/postgresql/rds_data.py", "analytics/curation/spark_job.py"}
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"

@@ -1,4 +1,4 @@
-"""Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
+"""Fills the tables Event, Questions and Subscriptions again, and the claims of leads' events (rule 21).
 
 The lake does not have an integration's own words, nor digests of bodies, so these are lost. Memory, features
 and notes at roots follow from the events, which are announced as new ones.
@@ -14,11 +14,15 @@ from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased
+from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
 from analytics.restore.restored_users import KEYS
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import Lack, LakeBefore, Row
 from rules.days import stamp, unstamp
+from rules.lake.table_items import PHONES, item_of
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
+from rules.privacy.tombstones import user_subject
+from rules.questions.notifications import NEVER
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
@@ -155,3 +159,61 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
     if was_closed_later or expired_later:  # so at `until` it was still open
         question = replace(question, status=QuestionStatus.OPEN, closed_at=None)
     return encode_item(question_attributes(question))
+
+
+@dataclass(frozen=True, slots=True)
+class PhonesRestorer:
+    """Restores the table Subscriptions."""
+
+    lake: LakeBefore
+    table: PhoneTable
+    erased: ErasureCheck  # knows the persons who are not brought back
+    keep: Collection[str] = ()  # names of tables that are not written
+    replaced: Collection[str] = ()  # names of tables that are made equal to the lake
+
+    def run(self, report: RestoreReport, now: datetime) -> None:
+        """Restore all phones. It is safe to repeat."""
+        if PHONES in self.keep:
+            return
+        keys: set[str] = set()
+        for rows in chunks(self.lake.phones(), AT_ONCE):
+            phones = [phone for phone, changed_at in map(_phone, rows) if self._may_come(phone, changed_at)]
+            phones = _readable(phones, report, now)
+            report.phones += len(phones)
+            self._write(phones, report, now)
+            if PHONES in self.replaced:
+                keys.update(key for phone in phones for key in phone.items(now))
+        if PHONES in self.replaced:
+            report.written[PHONES] += self.table.remove_others(keys)
+
+    def _may_come(self, phone: Phone, changed_at: str) -> bool:
+        """Whether the phone's owner was not erased since its row was written."""
+        return not self.erased.forbids(user_subject(phone.owner), changed_at)
+
+    def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
+        """Write the phones' items, and report how many, and the phones whose items stayed."""
+        put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
+        outcome = put(phones, now)
+        report.written[PHONES] += outcome.written
+        reason = "the phone has another subscription by now, which stays"
+        report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.taken_over]
+
+
+def _phone(row: Row) -> tuple[Phone, str]:
+    """Return the phone of a row, and when it was changed."""
+    last = row["last_notified_at"]
+    messages = tuple(ReceivedMessage(**message) for message in row["messages"] or ())
+    return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
+
+
+def _readable(phones: list[Phone], report: RestoreReport, now: datetime) -> list[Phone]:
+    """Return the phones that items can be made of. The others become lacks of the report."""
+    readable = []
+    for phone in phones:
+        try:
+            phone.items(now)
+        except (KeyError, TypeError, ValueError) as error:
+            report.lacks.append(Lack(PHONES, phone.subscription_id, f"cannot be read: {error}"))
+        else:
+            readable.append(phone)
+    return readable
