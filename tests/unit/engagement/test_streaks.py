@@ -29,6 +29,12 @@ def test_consecutive_dates_count_and_a_missed_one_ends_the_run() -> None:
     assert fold(run(1, 2, 3, 5, 6), NONE) == Streak(date(2026, 6, 6), 2, 3, 5)
 
 
+def test_25_26_27_october_are_a_streak_of_3() -> None:
+    streak = fold([date(2025, 10, 25), date(2025, 10, 26), date(2025, 10, 27)], NONE)
+    assert streak is not None
+    assert streak.length == 3
+
+
 def test_a_date_that_the_zone_skipped_is_no_miss() -> None:
     days = [date(2011, 12, 29), date(2011, 12, 31)]
     cover = Cover(skipped=frozenset({date(2011, 12, 30)}))

@@ -125,7 +125,7 @@ def test_any_text_and_any_bytes_are_a_body_or_a_refusal(event: dict[str, Any]) -
         assert refused.status in (400, 413, 422)
 
 
-@pytest.mark.parametrize("levels", [NESTING_MAX, NESTING_MAX + 1, 500, 5_000])
+@pytest.mark.parametrize("levels", [NESTING_MAX, NESTING_MAX + 1, 500])
 def test_nesting_is_taken_up_to_its_limit(levels: int) -> None:
     inner = levels - 4
     event = sent('{"events": [{"properties": {"a": ' + "[" * inner + "]" * inner + "}}]}")
