@@ -232,7 +232,6 @@ def _span(series: Series, contribution: Contribution, *, is_kept: bool) -> tuple
 
 
 def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
-    """Return the sums of both, by key in order."""
     sums = dict(one)
     for key, (count, amount) in other.items():
         count_before, amount_before = sums.get(key, (0, 0))
