@@ -32,8 +32,8 @@ from adapters.platform.limits import network_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
+from ingest.web.api import BODY_BYTES_MAX
 from ingest.web.caller import ApiError
-from ingest.web.http import BODY_BYTES_MAX
 from ingest.web.validate import first_problem
 from rules.leads.hooks import (
     Algorithm,

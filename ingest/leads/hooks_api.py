@@ -28,9 +28,8 @@ from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
-from ingest.web.api import Answer, Api
+from ingest.web.api import SECURITY_HEADERS, Answer, Api, json_of, json_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.http import SECURITY_HEADERS, json_of, json_response
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import text_matching
 from rules.days import stamp

@@ -153,7 +153,6 @@ WRONG_VALUES = [
     ("NaN", "no number"),
     ("9" * 5_000, "no number"),
     ("[" * 70 + "]" * 70, "nested deeper"),
-    ("[" * 50_000 + "]" * 50_000, "nested deeper"),
 ]
 
 
