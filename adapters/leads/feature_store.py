@@ -364,7 +364,6 @@ class Topology:
 
 
 def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
-    """Return the update of a leaf that comes to a root."""
     pending = _pending_update(item, coming) if item.pending else {}
     return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
 

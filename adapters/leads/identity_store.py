@@ -16,7 +16,6 @@ from adapters.postgresql.sql import (
     PostgresRefused,
     PostgresUnavailable,
     call_function,
-    call_in_pieces,
 )
 from rules.leads.identity import STRONG, Identity, IdentityFacts, IdentityPlan, KnownIdentity
 from rules.leads.identity_plan import considered_identities, plan_identities
@@ -104,11 +103,11 @@ class IdentityStore:
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
         """Note that these changes have been announced to their organizations."""
         values = [[change.organization_id for change in changes], [change.number for change in changes]]
-        self._call_in_pieces("announced(%s::text[], %s::bigint[])", values)
+        self._call("announced(%s::text[], %s::bigint[])", values)
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
-        return tuple(change_of(each) for each in self._call_in_pieces("pending(%s::int)", [limit]))
+        return tuple(change_of(each) for each in self._call("pending(%s::int)", [limit]))
 
     def unmerge(
         self, organization_id: str | None, change_number: int, reason: str, by: str, now: datetime
@@ -158,7 +157,7 @@ class IdentityStore:
         """
         call = "history(%s::text[], %s::text, %s::bigint, %s::int)"
         values = [organizations, lead, before, most]
-        changes: list[dict[str, Any]] | None = self._call_in_pieces(call, values)
+        changes: list[dict[str, Any]] | None = self._call(call, values)
         return changes
 
     def forget(self, organization_id: str) -> int:
@@ -170,7 +169,7 @@ class IdentityStore:
 
     def _repair(self, call: str, values: list[Any], attempts: int) -> Any:
         try:
-            return self._call_in_pieces(call, values, attempts)
+            return self._call(call, values, attempts)
         except PostgresRefused as refused:
             if refused.sqlstate == ALREADY_UNDONE:
                 raise AlreadyUndone(refused.text) from None
@@ -180,9 +179,6 @@ class IdentityStore:
 
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
         return self._database.run(lambda connection: call_function(connection, call, values), attempts)
-
-    def _call_in_pieces(self, call: str, values: list[Any], attempts: int = 2) -> Any:
-        return self._database.run(lambda connection: call_in_pieces(connection, call, values), attempts)
 
 
 def columns_of(identities: tuple[Identity, ...]) -> list[list[str]]:

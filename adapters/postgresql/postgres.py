@@ -102,7 +102,6 @@ class Postgres:
         raise AssertionError("no attempt was allowed")
 
     def _drop_if_broken(self) -> bool:
-        """Drop the connection if it is broken; returns whether it was."""
         if self._connection is None:
             return False  # It could not even be opened: the server is down, and not just this connection.
         if not self._connection.closed:

@@ -34,7 +34,7 @@ PASSING_CODES = (
 # How the SQLSTATEs begin that any other statement would get now, too. 57P: the server is being stopped.
 AWAY = ("08", "28", "53", "57P", "58")
 # A row of the Data API holds 64 KB, so a piece has 16,000 characters, of up to four bytes each. `OFFSET 0`
-# lets PostgreSQL call a STABLE function once, and not once for each piece.
+# lets PostgreSQL call a function once, and not once for each piece.
 IN_PIECES = """
 SELECT substr(whole, start, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
 generate_series(1, length(whole), 16000) AS start ORDER BY start
@@ -88,18 +88,9 @@ def may_pass(sqlstate: str) -> bool:
 
 
 def call_function(connection: Any, call: str, values: list[Any]) -> Any:
-    """Call a function of sql/identity in one statement; returns its answer parsed, None if it is null.
+    """Call a function of sql/identity; returns its answer parsed, None if it is null or void.
 
-    call: its name, and a `%s` with its type for each value, such as `forget(%s::text)`. A row of the Data API
-    holds 64 KB at most, so an answer that may be longer needs call_in_pieces.
-    """
-    return connection.execute(f"SELECT identity.{call}", values).fetchone()[0]
-
-
-def call_in_pieces(connection: Any, call: str, values: list[Any]) -> Any:
-    """Call a function whose answer may be long, as call_function does; returns None if it is null or void.
-
-    PostgreSQL sends the answer in pieces of text, each of which fits into a row.
+    call: its name, and a `%s` with its type for each value, such as `forget(%s::text)`.
     """
     pieces = connection.execute(IN_PIECES.replace("CALL", call), values).fetchall()
     return json.loads("".join(text for (text,) in pieces)) if pieces else None

@@ -14,7 +14,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
-from adapters.postgresql.sql import Database, call_function, call_in_pieces
+from adapters.postgresql.sql import Database, call_function
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.response_store import ResponseStore
@@ -141,7 +141,7 @@ class IdentityEraser:
     def person(self, named: Person) -> Person:
         """Return a lead with the leaves and identities of `named`, and all that are stored with them."""
         call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
-        stored = self.database.run(lambda connection: call_in_pieces(connection, call, _values(named)))
+        stored = self.database.run(lambda connection: call_function(connection, call, _values(named)))
         leads = dict.fromkeys([*named.leads, *stored["leads"]])
         stored_identities = [(channel, name) for channel, name in stored["identities"]]
         return Person(

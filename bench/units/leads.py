@@ -32,8 +32,8 @@ class _CountedRegistry:
         self._identities = list(zip(*values[1:3], strict=True))
         return self
 
-    def fetchone(self) -> tuple[Any]:
-        """Return the facts about the identities: a lead's number is in its email address."""
+    def fetchall(self) -> list[tuple[str]]:
+        """Return the facts about the identities, JSON: a lead's number is in its email address."""
         text = "".join(external_id for _, external_id in self._identities)
         number = int("".join(character for character in text if character.isdigit())[:6] or 0)
         leaf = f"00000000-0000-4000-8000-{number:012}"
@@ -41,7 +41,7 @@ class _CountedRegistry:
         strong = [[number, *identity, True] for identity in self._identities]
         resolution = {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}
         facts = {"known": known, "strong": strong, "apart": []}
-        return ({"facts": facts, "resolutions": {str(number): resolution}},)
+        return [(json.dumps({"facts": facts, "resolutions": {str(number): resolution}}),)]
 
 
 @contextmanager

@@ -127,5 +127,4 @@ def _caller() -> Caller:
 
 
 def _reach(caller: Caller) -> list[str] | None:
-    """Return the organizations that the caller reaches; None: all."""
     return None if caller.is_admin else sorted(caller.organizations)

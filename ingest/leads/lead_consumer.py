@@ -226,7 +226,6 @@ class LeadConsumer:
         return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
-        """Store each change as events of its organization, then mark it as announced."""
         pending = tuple(changes)
         for change in pending:
             for event in change_events(change, now):

@@ -38,15 +38,6 @@ NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": 
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    """The lead of a request."""
-
-    root: str
-    leaf: str  # the lead itself
-    item: FeatureItem | None  # the root's item in the table Feature; None if there is none
-
-
-@dataclass(frozen=True, slots=True)
 class LeadViews:
     """Reads leads, and returns what the API answers."""
 
@@ -71,7 +62,7 @@ class LeadViews:
         leaf = self.people.events.leaf_of(source, external_event_id)
         if leaf is None:
             raise ApiError(404, "not_found", NO_EVENT)
-        return {"lead_id": self._lead(leaf).root}
+        return {"lead_id": self._root_item(leaf)[0]}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return a page of the events of all the root's leaves, newest first; of one type if `type` says it.
@@ -81,13 +72,13 @@ class LeadViews:
         event_type = query.get("type")
         if event_type is not None and event_type not in EVENT_TYPES:
             raise ApiError(400, "invalid_parameter", f"type must be one of {', '.join(sorted(EVENT_TYPES))}")
-        span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
+        span, (root, item) = span_of(query, EPOCH, now + AHEAD), self._root_item(lead_id)
         events = EventPage(event_type or "", span.since, span.until, span.limit)
-        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, events)
-        if not rows and lead.item is None:
-            self._check_known(lead)
+        rows = self.people.newest(item or FeatureItem(root), lead_id, events)
+        if not rows and item is None:
+            self._check_known(lead_id)
         listing = page("events", rows, span.limit, SORT_KEY)
-        return {"lead_id": lead.root, **listing, "events": [event_view(row) for row in rows]}
+        return {"lead_id": root, **listing, "events": [event_view(row) for row in rows]}
 
     def memory(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return what is remembered: everything, one type, or one entry by type and key.
@@ -99,31 +90,31 @@ class LeadViews:
             raise ApiError(400, "invalid_parameter", "key needs a type")
         if len(f"{memory_type}#{key}".encode()) > NAME_BYTES_MAX:
             raise ApiError(400, "invalid_parameter", f"type and key are over {NAME_BYTES_MAX} bytes")
-        lead = self._lead(lead_id)
-        entries = self._entries(lead.root, memory_type, key)
+        root, item = self._root_item(lead_id)
+        entries = self._entries(root, memory_type, key)
         alive = [entry for entry in entries if entry.evidence and not is_expired(entry, now)]
-        if not entries and lead.item is None:
-            self._check_known(lead)
+        if not entries and item is None:
+            self._check_known(lead_id)
         if key and not alive:
             raise ApiError(404, "not_found", "nothing of that type and key is remembered")
-        return {"lead_id": lead.root, "memory": [memory_view(entry, now) for entry in alive]}
+        return {"lead_id": root, "memory": [memory_view(entry, now) for entry in alive]}
 
     def features(self, lead_id: str, now: datetime) -> dict[str, Any]:
         """Return features as of now, and when they were last stored: {} and null if they never were."""
-        lead = self._lead(lead_id)
-        if lead.item is None:
-            self._check_known(lead)
-            return {"lead_id": lead.root, **NOTHING_COMPUTED}
-        features, as_of = features_at(lead.item, now, self.grace_days)
+        root, item = self._root_item(lead_id)
+        if item is None:
+            self._check_known(lead_id)
+            return {"lead_id": root, **NOTHING_COMPUTED}
+        features, as_of = features_at(item, now, self.grace_days)
         currency = self._currency(lead_id)
-        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), currency)
+        money = money_view((item.inputs or {}).get(Input.PURCHASES), currency)
         rates = rates_in(currency, currency_of(self.currency, None), self.rates)
         return {
-            "lead_id": lead.root,
+            "lead_id": root,
             "features": dict(sorted(features.items())),
             "money": money,
             "money_total": total_view(money, currency, rates),
-            "computed_at": lead.item.computed_at,
+            "computed_at": item.computed_at,
             "as_of": as_of,
         }
 
@@ -145,18 +136,18 @@ class LeadViews:
             reason = f"must be narrower: over {MEMORY_MAX} things are remembered of the lead"
             raise invalid_field("key" if memory_type else "type", reason) from None
 
-    def _lead(self, lead_id: str) -> Lead:
-        """Find the root of a lead. This costs one read, or two for a lead that was merged into another."""
+    def _root_item(self, lead_id: str) -> tuple[str, FeatureItem | None]:
+        """Return the root of a lead, and its item. It costs one read, or two for a merged lead."""
         root, item = lead_id, self.people.features.get(lead_id)
         for _ in range(HOPS_MAX):
             if item is None or not item.merged_into:
                 break
             root = item.merged_into
             item = self.people.features.get(root)
-        return Lead(root, lead_id, item)
+        return root, item
 
-    def _check_known(self, lead: Lead) -> None:
-        if not self.people.events.newest({lead.root, lead.leaf}, EventPage("", "0", "~", 1)):
+    def _check_known(self, lead_id: str) -> None:
+        if self.people.events.organization_of(lead_id) is None:
             raise ApiError(404, "not_found", NO_LEAD)
 
 

@@ -214,7 +214,6 @@ def _single_width(character: str) -> str:
 
 
 def _without_end(domain: str) -> str:
-    """Return a domain without the punctuation of a sentence after it."""
     while domain and unicodedata.category(domain[-1])[0] not in "LNM":
         domain = domain[:-1]
     return domain
@@ -272,7 +271,6 @@ def _readings(text: str, region: str | None, *, is_international: bool) -> list[
 
 
 def _number_of_today(number: "PhoneNumber") -> "PhoneNumber":
-    """Return a number as it is dialled today."""
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     old = library.national_significant_number(number)

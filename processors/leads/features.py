@@ -10,7 +10,7 @@ in rules/leads/feature_changes.py.
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,6 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, to
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.days import unstamp
 from rules.leads import feature_changes
-from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, Input
 from rules.leads.lead_events import (
@@ -113,7 +112,7 @@ class FeatureProcessor:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:  # an event is counted in a state of all leaves only
-                self._write(item, self._change_from_leaves(item, ALL, latest_instant(item, now)))
+                self._write(item, self._change_from_leaves(item, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
                 if item.is_joining:  # further leaves came meanwhile
                     return False
@@ -137,35 +136,29 @@ class FeatureProcessor:
         as_of = latest_instant(item, now, event.occurred)
         after = feature_changes.with_event(item, added, as_of)
         if after is None:
-            return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, added), as_of)
+            return self._change_from_leaves(item, as_of)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
         return feature_changes.change_by_event(
             item, event, after, contacts, as_of, grace_days=self.grace_days
         )
 
-    def _change_from_leaves(
-        self, item: FeatureItem, affected: Collection[Input], as_of: datetime
-    ) -> Change | None:
-        """Return some inputs' features from the stored events of the lead's leaves; None: nothing to write.
+    def _change_from_leaves(self, item: FeatureItem, as_of: datetime) -> Change | None:
+        """Return the features from the stored events of the lead's leaves; None: nothing to write.
 
-        Memory is brought up to date first. If leaves came to a lead that has a state, only their events are
-        read.
+        If leaves came to a lead that has a state, only their events are read.
         """
-        if item.is_joining:
-            self.memory.absorb(item.lead_organization_id, item.pending, as_of)
-            pending_events = self.events.list_pending(item)
-            contacts = self.memory.contacts(item)
-            return feature_changes.change_with_leaves(item, pending_events, contacts, as_of, self.grace_days)
-        return self._change_from_all_events(item, affected, as_of)
+        if not item.is_joining:
+            return self._change_from_all_events(item, as_of)
+        self.memory.absorb(item.lead_organization_id, item.pending, as_of)
+        pending_events = self.events.list_pending(item)
+        contacts = self.memory.contacts(item)
+        return feature_changes.change_with_leaves(item, pending_events, contacts, as_of, self.grace_days)
 
-    def _change_from_all_events(
-        self, item: FeatureItem, affected: Collection[Input], as_of: datetime
-    ) -> Change | None:
+    def _change_from_all_events(self, item: FeatureItem, as_of: datetime) -> Change | None:
         # A change of the group has removed the state. Memory may be that of the former group, too.
         if item.inputs is None and item.group_changes:
             self.memory.rebuild(item.lead_organization_id, as_of)
-        events = self.events.of_person(item)
-        return feature_changes.change_from_events(item, affected, events, as_of, self.grace_days)
+        return feature_changes.change_from_events(item, self.events.of_person(item), as_of, self.grace_days)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         """Set which leads are one, and build the features of the groups that lack a state of all leaves."""
@@ -176,7 +169,7 @@ class FeatureProcessor:
             has_all_leaves = item.inputs is not None and not item.is_joining
             if item.merged_into is not None or has_all_leaves:
                 return None
-            return self._change_from_leaves(item, ALL, latest_instant(item, now))
+            return self._change_from_leaves(item, latest_instant(item, now))
 
         for group in groups:
             _until_done(partial(self._settle, group.root, decide))
@@ -203,14 +196,14 @@ class FeatureProcessor:
         # counts.
         as_of = latest_instant(item, as_of)
         if not item.is_current:
-            return self._change_from_leaves(item, ALL, as_of)
+            return self._change_from_leaves(item, as_of)
         return feature_changes.change_by_time(item, as_of, self.grace_days)
 
     def _change_for_rebuild(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return the change that makes an item follow from its leaves' events; None if it does already."""
         if item.merged_into:
             return None
-        change = self._change_from_all_events(item, ALL, feature_changes.rebuild_instant(item, now))
+        change = self._change_from_all_events(item, feature_changes.rebuild_instant(item, now))
         return change if change and (item.pending or feature_changes.is_different(item, change)) else None
 
 

@@ -163,13 +163,11 @@ def _words_of_name(name: str) -> str:
 
 
 def _phrases(*lists: str) -> frozenset[str]:
-    """Return the phrases of lists that are parted by commas and ends of lines."""
     phrases = (phrase for text in lists for phrase in re.split(r"[,\n]", text.strip()))
     return frozenset(map(_plain_words, phrases))
 
 
 def _any_of(*lists: str) -> str:
-    """Return the pattern of any of these phrases, the longest first."""
     return f"(?:{'|'.join(sorted(_phrases(*lists), key=len, reverse=True))})"
 
 

@@ -19,7 +19,7 @@ from rules.leads.feature_items import (
     latest_instant,
     listing_date,
 )
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, ShownValue
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
@@ -106,30 +106,29 @@ def change_by_event(  # noqa: PLR0913 (what a change follows from)
 
 
 def change_from_events(
-    item: FeatureItem,
-    affected: Collection[Input],
-    events: Iterable[LeadEvent],
-    as_of: datetime,
-    grace_days: int = CAMPAIGN_GRACE_DAYS,
+    item: FeatureItem, events: Iterable[LeadEvent], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
 ) -> Change | None:
-    """Return some inputs' features, built from all events of the lead's leaves; None: nothing to write.
-
-    All inputs are built if the item has no state of today's declarations.
-    """
+    """Return the features, built from all events of the lead's leaves; None: nothing to write."""
     # Changes of identity say who is one lead. They contribute to no feature.
     counted_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
     if not counted_events:
         return _clear_features(item, as_of)
-    wanted = affected if item.is_current else ALL
     as_of = max(as_of, *(event.occurred for event in counted_events))
     state = build_state(counted_events, as_of)
     entries = remembered_entries(event for event in counted_events if event.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(entry) for entry in entries.values()]
-    features = compute_features(wanted, state, contacts, as_of, grace_days=grace_days)
+    declared = {feature.name for feature in FEATURES}
+    undeclared = dict.fromkeys(item.features.keys() - declared)
+    inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
+    before = item.inputs or {}
+    if before.get(DECLARED) != DIGEST:
+        inputs[DECLARED] = DIGEST
+    if contacts or Input.CAMPAIGNS in before:
+        inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of) if contacts else None
     return Change(
-        features=_drop_undeclared(item) | features,
-        inputs=_inputs_to_store(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
-        as_of={input_: stamp(as_of) for input_ in Input if input_ in wanted},
+        features=undeclared | compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
+        inputs=inputs,
+        as_of=dict.fromkeys(ALL, stamp(as_of)),
         computed_at=stamp(as_of),
         active_on=listing_date(state, contacts, as_of),
     )
@@ -196,30 +195,7 @@ def change_by_time(
     )
 
 
-def _inputs_to_store(
-    item: FeatureItem, wanted: Collection[Input], state: State, unanswered: str | None
-) -> dict[str, Any]:
-    """Return the wanted inputs of a state as text, and the digest of declarations if it has changed.
-
-    unanswered: the unanswered campaigns as text; None: the lead never met a campaign.
-    """
-    inputs: dict[str, Any] = {
-        input_: encode_series(state[input_]) for input_ in SERIES_INPUTS if input_ in wanted
-    }
-    before = item.inputs or {}
-    if Input.CAMPAIGNS in wanted and unanswered != before.get(Input.CAMPAIGNS):
-        inputs[Input.CAMPAIGNS] = unanswered
-    return inputs if before.get(DECLARED) == DIGEST else inputs | {DECLARED: DIGEST}
-
-
-def _drop_undeclared(item: FeatureItem) -> dict[str, ShownValue]:
-    """Return entries that remove the stored features that are no longer declared."""
-    declared = {feature.name for feature in FEATURES}
-    return {name: None for name in item.features if name not in declared}
-
-
 def _clear_features(item: FeatureItem, as_of: datetime) -> Change | None:
-    """Return the change that removes all features; None if there are none."""
     if not item.features:
         return None
     inputs: dict[str, Any] = {} if item.inputs is None else dict.fromkeys(item.inputs) | {DECLARED: DIGEST}

@@ -113,7 +113,6 @@ def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 
 
 def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
-    """Return whether a person who has these identities may adopt a group: nobody has proven it."""
     return not facts.proven(root) and fits_one_lead({*facts.identities_of[root], *strong})
 
 
@@ -207,7 +206,6 @@ def _group_claimed_by(strong: list[Identity], facts: IdentityFacts) -> int | Non
 
 
 def _contradicts(other: Identity, identity: Identity, root: int, facts: IdentityFacts) -> bool:
-    """Return whether another identity of the event forbids that this one leads to its group."""
     group = facts.identities_of[root]
     if other in group:
         return False

@@ -131,7 +131,7 @@ def add_contribution(
     It is the same series if the event is in it already. None: it has to be built again, because
 
     - the event is older than all marks, so that it may be in the series or not, or
-    - the event takes back the first or last order, and the next one is older than all dates that are kept.
+    - the event takes back the only order of the first or last date.
     """
     day, mark = contribution.day, contribution.mark
     if input_ is Input.ACTIVITY:
@@ -142,22 +142,19 @@ def add_contribution(
     if series.newest_left is not None and mark <= series.newest_left:
         return None
     rolled = drop_old_dates(series, input_, as_of)
-    days = rolled.days
-    if day > as_of.toordinal() - KEPT_DAYS[input_] or day in days:
-        span = _span_with_kept_date(rolled, contribution)
-        days = _sum_by_key(days, {day: (contribution.count, contribution.amount)})
-    else:
-        span = _span_with_old_date(rolled, contribution)
+    is_kept = day > as_of.toordinal() - KEPT_DAYS[input_] or day in rolled.days
+    span = _span(rolled, contribution, is_kept=is_kept)
     if span is None:
         return None
     first, last = span
+    added = {day: (contribution.count, contribution.amount)} if is_kept else {}
     marks = sorted((*rolled.marks, mark))
     return Series(
         count=rolled.count + contribution.count,
         amount=rolled.amount + contribution.amount,
         first=first,
         last=last,
-        days=days,
+        days=_sum_by_key(rolled.days, added),
         marks=tuple(marks[-MARKS_MAX:]),
         foreign=_add_foreign(rolled.foreign, [contribution]),
         newest_left=marks[0] if len(marks) > MARKS_MAX else rolled.newest_left,
@@ -218,43 +215,23 @@ def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
     return Contribution(mark, day, count, 0, (currency, sign * amount))
 
 
-def _span_with_kept_date(series: Series, contribution: Contribution) -> tuple[int, int] | None:
-    """Return the first and the last date that count, after an event of a date whose sums are kept.
+def _span(series: Series, contribution: Contribution, *, is_kept: bool) -> tuple[int, int] | None:
+    """Return the first and the last date that count, after an event.
 
-    None: the next date that counts is no longer kept.
+    is_kept: whether the sums of its date are kept. None: the event may take back the only order of the first
+    or last date, and all events say which date is that then.
     """
     first, last, day = series.first, series.last, contribution.day
-    if not contribution.count:
-        return first, last
-    count_before, _ = series.days.get(day, (0, 0))
-    if count_before + contribution.count > 0:
+    count, _ = series.days.get(day, (0, 0))
+    if contribution.count > 0 and count + contribution.count > 0:
         return min(first or day, day), max(last, day)
-    if day not in (first, last):
-        return first, last
-    if first == last:
-        return 0, 0
-    # The event takes back the only orders of the first or last date: the next date that counts replaces it.
-    others = [other for other, (count, _) in series.days.items() if count > 0 and other != day]
-    if not others:
-        return None
-    return (min(others) if day == first else first), (max(others) if day == last else last)
-
-
-def _span_with_old_date(series: Series, contribution: Contribution) -> tuple[int, int] | None:
-    """Return the first and the last date that count, after an event of a date that is no longer kept.
-
-    None: the date may have been the first or last one that counts, and its sums are gone.
-    """
-    first, last, day = series.first, series.last, contribution.day
-    if contribution.count > 0:
-        return min(first or day, day), max(last, day)
-    if not contribution.count or first < day < last:
+    is_inside = first < day < last or (is_kept and day not in (first, last))
+    if contribution.count >= 0 or is_inside or count + contribution.count > 0:
         return first, last
     return None
 
 
 def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
-    """Return the sums of both, by key in order."""
     sums = dict(one)
     for key, (count, amount) in other.items():
         count_before, amount_before = sums.get(key, (0, 0))

@@ -16,6 +16,7 @@ from tests.support import redis_servers
 from tests.support import site as users_site
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
+from tests.support.lead_processors import Leads
 from tests.support.lead_site import Site
 from tests.support.rds_data_api import RdsDataApi
 from tests.support.rds_data_server import serving
@@ -139,6 +140,11 @@ def registry(
     registry.clear()
     yield registry
     registry.close()
+
+
+@pytest.fixture
+def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 @pytest.fixture

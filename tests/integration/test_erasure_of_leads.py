@@ -31,7 +31,7 @@ from tests.support.lead_site import Site
 from tests.support.memory import forget
 from tests.support.webhooks import ORDER, generic, text, whatsapp
 
-pytestmark = [pytest.mark.xdist_group("identity"), pytest.mark.parametrize("registry", WAYS, indirect=True)]
+pytestmark = pytest.mark.xdist_group("identity")
 FOREVER = float("inf")
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 
@@ -118,6 +118,7 @@ def live(site: Site, engine: Engine, word: str) -> tuple[str, dict[str, Any]]:
     return leads_of(site)[0], bought
 
 
+@pytest.mark.parametrize("registry", WAYS, indirect=True)
 def test_nothing_is_left_of_the_person_and_all_of_another(
     shop: Site, engine: Engine, lone_redis_url: str
 ) -> None:
@@ -334,7 +335,7 @@ def test_a_customer_whom_nobody_knows_is_not_made_by_a_late_order(shop: Site, en
     assert run() == {"finished": 0, "open": 0, "late": 0}, "nobody is known, and there is nothing to do"
 
 
-@pytest.mark.parametrize("named", ["customer", "unknown customer", "email", "unknown email", "no email"])
+@pytest.mark.parametrize("named", ["customer", "unknown email", "no email"])
 def test_nobody_else_of_a_household_is_erased_by_its_number(shop: Site, engine: Engine, named: str) -> None:
     word, phone = f"canary{uuid.uuid4().hex[:10]}", "+1 650 555 1234"
     for number in range(4):
@@ -345,8 +346,6 @@ def test_nobody_else_of_a_household_is_erased_by_its_number(shop: Site, engine: 
     consumer_of(shop, engine)
     customers: dict[str, dict[str, Any]] = {
         "customer": {"id": f"c-{word}2@example.com", "email": None},
-        "unknown customer": {"id": 5, "email": f"{word}2@example.com"},
-        "email": {"email": f"{word}2@example.com"},
         "unknown email": {"email": f"{word}9@example.com"},
         "no email": {"id": 5},
     }

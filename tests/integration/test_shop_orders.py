@@ -117,7 +117,7 @@ def test_the_sample_order_and_orders_of_nobody_leave_nothing(site: Site) -> None
     assert source_named("ecommerce").decode(shopify_sample(AT), context_of(site)) == []
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[::2])
 def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
     site: Site, order: tuple[int, ...]
 ) -> None:
@@ -149,7 +149,7 @@ def test_what_a_shop_tells_of_other_things_is_left_out(site: Site, topic: str, b
     assert site.stored() == []
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::3])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::8])
 def test_an_order_that_the_shop_deletes_counts_nothing_whatever_comes_later(
     site: Site, order: tuple[int, ...]
 ) -> None:
@@ -247,13 +247,11 @@ WITH_SETS["transactions"][0]["amount_set"] = in_two_currencies("110.00", "100.00
         ],
     ],
 )
-@pytest.mark.parametrize("way", ["after", "before", "within", "void"])
+@pytest.mark.parametrize("way", ["after", "within", "void"])
 def test_what_is_paid_back_in_the_customer_s_currency_is_shop_money(
     site: Site, refunds: list[dict[str, Any]], way: str
 ) -> None:
     told = [(ABROAD, "orders/create"), *((each, "refunds/create") for each in refunds)]
-    if way == "before":
-        told.reverse()
     if way == "within":
         told = [({**ABROAD, "updated_at": later(5), "refunds": refunds}, "orders/updated"), *told]
     if way == "void":

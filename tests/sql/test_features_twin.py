@@ -20,7 +20,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.statements import literal
 from rules.lake.lead_entities import as_of_column, column_of
-from rules.leads.feature_changes import ALL, change_from_events
+from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import FeatureItem, features_at
 from rules.leads.features import FEATURES, Input
 from tests.sql.conftest import TOLD_DAYS, Lake
@@ -41,9 +41,7 @@ def live(history: History, root: str, at: datetime) -> dict[str, Any]:
     own = [each for each in history.events if each.lead_organization_id in history.groups[root]]
     item = FeatureItem(root)
     return in_columns(
-        features_at(
-            written(item, change_from_events(item, ALL, own, min(each.occurred for each in own))), at
-        )[0]
+        features_at(written(item, change_from_events(item, own, min(each.occurred for each in own))), at)[0]
     )
 
 
@@ -102,7 +100,7 @@ def test_a_campaign_is_ignored_after_the_days_of_the_setting_wherever_it_is_coun
     nobody = FeatureItem("leaf")
     for days in (7, 3, 14):
         build(warehouse, only=names, grace_days=days)  # another setting alone makes them anew
-        live_item = written(nobody, change_from_events(nobody, ALL, events, START))
+        live_item = written(nobody, change_from_events(nobody, events, START))
         found = [
             *(rows(warehouse, name)["leaf"]["campaign_ignored"] for name in TWINS),
             point_in_time(lake, labels, grace_days=days).to_pylist()[0]["campaign_ignored"],

@@ -14,7 +14,7 @@ from rules.book.point_rules import points_left
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.lead_entities import state_column, states_of
 from rules.lake.valid_row import read_row
-from rules.leads.feature_changes import ALL, change_from_events
+from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import LeadEvent
 from tests.support.answer_story import AnswerStory
@@ -267,7 +267,7 @@ class Story:
 def states(events: Iterable[LeadEvent], as_of: datetime) -> Row:
     """The columns with a lead's state, as the stream's publisher writes them."""
     item = FeatureItem("lead")
-    change = change_from_events(item, ALL, events, as_of)
+    change = change_from_events(item, events, as_of)
     return (
         {}
         if change is None

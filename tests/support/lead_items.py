@@ -12,7 +12,6 @@ from rules.leads.feature_changes import (
     change_by_event,
     change_by_time,
     change_from_events,
-    inputs_of,
     with_event,
 )
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
@@ -66,7 +65,7 @@ def told(
     added, as_of = contributions(event), latest_instant(item, now, event.occurred)
     after = with_event(item, added, as_of)
     if after is None:
-        return change_from_events(item, inputs_of(event.event_type, added), stored, as_of)
+        return change_from_events(item, stored, as_of)
     return change_by_event(item, event, after, contacts_of(known), as_of)
 
 

@@ -188,7 +188,6 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
 
 
 def _refunded_amount(transactions: Iterable[RefundTransaction], context: DecodeContext) -> dict[str, Any]:
-    """Return the payload fields of the amount paid back, in the shop's currency if it is known."""
     refunds = [refund for refund in transactions if refund.status == SUCCEEDED]
     if not refunds:
         return amount_in(context.currency, 0, context)
@@ -253,7 +252,6 @@ def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
 
 
 def _money_set(value: Any, name: str) -> tuple[Money, Money]:
-    """Read an amount in the shop's currency and in the customer's."""
     if not isinstance(value, dict):
         raise DecodeError(name, "must be an object")
     shop = _money(value.get("shop_money"), f"{name}.shop_money")
@@ -325,7 +323,6 @@ def _transaction(status: int, processed_at: str, amounts: Amounts, refund_id: st
 
 
 def _status(transaction: Body) -> int:
-    """Return the status of a refund's transaction, PENDING for one that we do not know."""
     return STATUSES.get(_word(transaction, "status", "success"), PENDING)
 
 

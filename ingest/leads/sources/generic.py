@@ -109,7 +109,6 @@ def _omit_unknown(given: Data, known: Collection[str], at: str, side: SideFields
 
 
 def _object(given: Any, side: SideFields) -> tuple[str | None, str | None]:
-    """Return what an event is about, and what kind of thing that is."""
     if given is None:
         return None, None
     if not isinstance(given, dict):

@@ -82,8 +82,6 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 def _submitter(
     body: Mapping[str, Any], fields: Mapping[str, str], context: DecodeContext, side: SideFields
 ) -> tuple[Identity, ...]:
-    """Return who filled in the form; raises DecodeError if that is unknown."""
-
     def read(pairs: Iterable[tuple[str, Any]], side: SideFields = side) -> tuple[Identity, ...]:
         return usable_identities(pairs, context, "fields", are_verified=False, side=side)
 

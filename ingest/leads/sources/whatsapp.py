@@ -147,7 +147,6 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
 
 
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    """Read an item; None if it is no event."""
     if not isinstance(item.body, Mapping):
         raise DecodeError("", "must be an object")
     return READERS[item.list_name](item, context)
@@ -236,7 +235,6 @@ def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 def _statement(
     item: _Item, event_id: Any, consent: Mapping[str, str], context: DecodeContext
 ) -> DecodedEvent:
-    """Return the event that a sender has stated consent."""
     side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(event_id, "id"),
@@ -260,7 +258,6 @@ def _person_ids(
     number_fields: Iterable[str] = NUMBER_FIELDS,
     user_id_fields: Iterable[str] = USER_ID_FIELDS,
 ) -> PersonIds:
-    """Return the ids of a person that these fields of an object have."""
     ids: PersonIds = {}
     for name in (*number_fields, *user_id_fields):
         value = holder.get(name)
@@ -325,7 +322,6 @@ def _words(message: Mapping[str, Any]) -> str:
 
 
 def _choice(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the button or the row of a list that the sender chose."""
     replies = (interactive.get(name) for name in ("button_reply", "list_reply"))
     return next((reply for reply in replies if isinstance(reply, Mapping)), {})
 

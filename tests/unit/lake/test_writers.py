@@ -45,7 +45,7 @@ from rules.lake.entities import (
 )
 from rules.lake.table_items import table_item
 from rules.leads import lead_events
-from rules.leads.feature_changes import ALL, change_from_events
+from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import Group, LeadEvent
@@ -220,9 +220,7 @@ def lead_features() -> Iterator[dict[str, Any]]:
     recorder = Recorder()
     store = FeatureStore(recorder, "Feature", 4)
     values = {each.name: 1 for each in FEATURES}
-    built = change_from_events(
-        FeatureItem("l"), ALL, [lead_event("campaign_sent", {"campaign_id": "c"})], NOON
-    )
+    built = change_from_events(FeatureItem("l"), [lead_event("campaign_sent", {"campaign_id": "c"})], NOON)
     assert built
     store.write(FeatureItem("l"), Change(values, built.inputs, dict.fromkeys(Input, AT), AT, "2026-03-10"))
     Topology(recorder, "Feature", store).set(1, [Group("root", ("root", "leaf"))])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rules.days import DAY
 from rules.leads import feature_items
-from rules.leads.feature_changes import ALL, change_from_events, with_event
+from rules.leads.feature_changes import change_from_events, with_event
 from rules.leads.feature_items import DECLARED, DIGEST, FeatureItem, declaration_digest
 from rules.leads.features import FEATURES, TRIGGERS, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import LeadEvent
@@ -37,11 +37,11 @@ tables = st.lists(declared, unique_by=lambda each: each.name, max_size=4)
 
 def kept() -> FeatureItem:
     """A lead's item, by the declarations of now."""
-    return written(NOBODY, change_from_events(NOBODY, ALL, EVENTS, START))
+    return written(NOBODY, change_from_events(NOBODY, EVENTS, START))
 
 
 def rebuilt(item: FeatureItem, events: Sequence[LeadEvent] = EVENTS) -> FeatureItem:
-    return written(item, change_from_events(item, {Input.SENTIMENT}, events, START))
+    return written(item, change_from_events(item, events, START))
 
 
 @given(tables, tables)
@@ -88,9 +88,7 @@ def test_a_longer_window_finds_what_the_state_had_dropped(monkeypatch: pytest.Mo
     after = rebuilt(item, [*EVENTS, order])
     assert after.features["monetary_730d"] == Decimal("81.05")
     assert after.is_current
-    assert after == replace(
-        written(NOBODY, change_from_events(NOBODY, ALL, [*EVENTS, order], START)), version=2
-    )
+    assert after == replace(written(NOBODY, change_from_events(NOBODY, [*EVENTS, order], START)), version=2)
     assert with_event(after, contributions(lead_event(4)), START) is not None
 
 
@@ -125,7 +123,7 @@ def test_a_state_whose_events_are_gone_ends_empty_and_is_not_built_again() -> No
     gone = rebuilt(replace(item, inputs={**item.inputs, DECLARED: "another"}), [])
     assert (gone.features, gone.as_of, gone.active_on) == ({}, {}, None)
     assert gone.is_current
-    assert change_from_events(gone, ALL, [], START) is None
+    assert change_from_events(gone, [], START) is None
     order = lead_event(5)
     assert with_event(gone, contributions(order), START) == with_event(
         replace(NOBODY, inputs={DECLARED: DIGEST}), contributions(order), START

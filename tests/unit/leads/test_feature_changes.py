@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_changes import ALL, change_from_events, change_with_leaves, inputs_of
+from rules.leads.feature_changes import change_from_events, change_with_leaves, inputs_of
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import contributions, decode_series, drop_old_dates, encode_series
@@ -33,7 +33,7 @@ def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
             item = written(item, refreshed(item, now + timedelta(hours=1)))
     last = START + (days[-1] + 1) * DAY
     item = written(item, refreshed(item, last))
-    whole = written(NOBODY, change_from_events(NOBODY, ALL, events, last))
+    whole = written(NOBODY, change_from_events(NOBODY, events, last))
     assert item.features == whole.features
     assert item.active_on == whole.active_on
     assert item.inputs and whole.inputs and set(item.inputs) == set(whole.inputs)
@@ -53,16 +53,16 @@ def test_leaves_that_join_a_lead_add_what_their_events_say(
 ) -> None:
     merge = replace(lead_event(99, at=START + 900 * DAY), event_type="leads_merged")
     events, now = [*first, *joining], START + days * DAY
-    item = written(NOBODY, change_from_events(NOBODY, ALL, first, START))
+    item = written(NOBODY, change_from_events(NOBODY, first, START))
     joined = written(item, change_with_leaves(item, [*joining, merge], contacts_of(events), now))
-    whole = written(NOBODY, change_from_events(NOBODY, ALL, events, now))
+    whole = written(NOBODY, change_from_events(NOBODY, events, now))
     assert joined == replace(whole, version=joined.version)
 
 
 @SMALL
 @given(histories(), st.integers(0, 500))
 def test_a_second_refresh_of_the_same_instant_changes_nothing(events: list[LeadEvent], days: int) -> None:
-    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
+    item = written(NOBODY, change_from_events(NOBODY, events, START))
     now = START + days * DAY
     item = written(item, refreshed(item, now))
     assert refreshed(item, now) is None
@@ -72,7 +72,7 @@ def test_a_second_refresh_of_the_same_instant_changes_nothing(events: list[LeadE
 @SMALL
 @given(histories(), st.integers(0, 500))
 def test_a_refresh_writes_only_what_time_has_changed(events: list[LeadEvent], days: int) -> None:
-    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
+    item = written(NOBODY, change_from_events(NOBODY, events, START))
     change = refreshed(item, START + days * DAY)
     for name, value in (change.features if change else {}).items():
         assert BY_NAME[name].is_time_dependent
@@ -89,7 +89,7 @@ def test_a_refresh_writes_only_what_time_has_changed(events: list[LeadEvent], da
 @SMALL
 @given(histories())
 def test_an_event_touches_the_inputs_of_its_type_alone(events: list[LeadEvent]) -> None:
-    item = written(NOBODY, change_from_events(NOBODY, ALL, events[1:] or events, START))
+    item = written(NOBODY, change_from_events(NOBODY, events[1:] or events, START))
     change = told(item, events[0], events, START, events)
     affected = inputs_of(events[0].event_type, contributions(events[0]))
     assert affected
@@ -103,7 +103,7 @@ def test_a_campaign_s_event_moves_the_version_even_if_no_value_moves() -> None:
         lead_event(1, "campaign_sent", campaign_id="a"),
         lead_event(2, "campaign_bounced", campaign_id="a"),
     ]
-    item = written(NOBODY, change_from_events(NOBODY, ALL, known, START))
+    item = written(NOBODY, change_from_events(NOBODY, known, START))
     change = told(item, known[1], known, START, known)
     assert change is not None
     assert (
@@ -113,6 +113,6 @@ def test_a_campaign_s_event_moves_the_version_even_if_no_value_moves() -> None:
 
 def test_an_event_that_comes_again_when_the_lead_is_long_idle_unlists_it() -> None:
     order = lead_event(1)
-    item = written(NOBODY, change_from_events(NOBODY, ALL, [order], START))
+    item = written(NOBODY, change_from_events(NOBODY, [order], START))
     again = written(item, told(item, order, [order], START + 365 * DAY, [order]))
     assert (item.active_on, again.active_on) == ("2026-01-10", None)
