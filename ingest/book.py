@@ -5,7 +5,6 @@ and a reason.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -20,9 +19,8 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.objects import S3Objects
 from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning
 from ingest.book_document import book_of_document
-from ingest.web.api import Allowance, Api
-from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.http import json_response
+from ingest.web.api import Allowance, Api, json_response
+from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import (
     ANY,
     INSTANT,
@@ -199,14 +197,17 @@ def post_rules() -> Response[str]:
     Every function knows it within a minute. An event is judged by the version in force when it occurred, as
     far as it is known when the event arrives. With dry_run the answer is 200, and nothing is published.
     """
-    caller, now = app.admin(), clock.now()
+    caller, books, now = app.admin(), _parts().books, clock.now()
     try:
         body = app.body(pairs=unique_keys)
-        proposal = _proposal(body, caller)
+        at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
+        proposal = Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
         if is_dry := body.get("dry_run", False):
-            version = _version_to_be(_parts().books, proposal, now)
+            effective_at, number = check(books, proposal, now), books.look().newest.number + 1
+            read = partial(book_of_document, proposal.document)
+            version = Version(number, effective_at, read, now, proposal.author, proposal.note)
         else:
-            version = publish(_parts().books, proposal, now)
+            version = publish(books, proposal, now)
     except (BookRefused, DoubledKey) as refused:
         raise _refusal(refused) from None
     except PublicationConflict:
@@ -271,23 +272,9 @@ def _what_if_view(outcome: WhatIfOutcome) -> dict[str, Any]:
     return ended | {"status": "finished", "report": outcome.report}
 
 
-def _version_to_be(store: BookStore, proposal: Proposal, now: datetime) -> Version:
-    """Return the version that publishing would make. Raises BookRefused."""
-    effective_at, read = check(store, proposal, now), partial(book_of_document, proposal.document)
-    number = store.look().newest.number + 1
-    return Version(number, effective_at, read, now, proposal.author, proposal.note)
-
-
 def _refusal(refused: BookRefused | DoubledKey) -> ApiError:
     if isinstance(refused, DoubledKey):
         return invalid_field("book", str(refused))
-    return invalid_fields([(_field(fault), fault.reason) for fault in refused.faults])
-
-
-def _field(fault: Fault) -> str:
-    return ".".join(map(str, fault.path)) or "book"
-
-
-def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
-    at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
-    return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
+    return invalid_fields(
+        [(".".join(map(str, fault.path)) or "book", fault.reason) for fault in refused.faults]
+    )

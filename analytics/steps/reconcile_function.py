@@ -30,8 +30,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
-from analytics.reconcile.lead_items import LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.lead_repair import LeadItems, LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
     CURATION,
@@ -44,10 +43,10 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
-from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.shares.stored import NightPlan
 from analytics.reconcile.stats_reconciler import StatsReconciler
-from analytics.warehouse.last_run import LastWarehouseRun, settle
+from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")

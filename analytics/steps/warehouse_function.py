@@ -21,15 +21,24 @@ from adapters.platform.objects import Objects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.progress import Progress, changed_places
+from analytics.forgetting.lake_pass import Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
-from analytics.warehouse.last_run import SUNDAY, LastWarehouseRun, version
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
-from analytics.warehouse.night import Item, Kind, State, WarehouseNight, do_items, items_of
+from analytics.warehouse.night import (
+    SUNDAY,
+    Item,
+    Kind,
+    LastWarehouseRun,
+    State,
+    WarehouseNight,
+    do_items,
+    items_of,
+    version,
+)
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
     CompactableWarehouse,
@@ -72,7 +81,7 @@ class WarehouseSteps:
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
     open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
-    filled_by: str = ""  # the version of the code that fills the warehouse (last_run.version)
+    filled_by: str = ""  # the version of the code that fills the warehouse (night.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:

@@ -11,18 +11,13 @@ from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import (
-    DeclaredAchievement,
-    StreakHistory,
-    UserHistory,
-    declared_achievements,
-    key_of,
-)
+from rules.engagement.achievements import StreakHistory, UserHistory, key_of
 from rules.engagement.goals import (
     KnownPeriods,
     PeriodReason,
     contribution_of,
     dates_of,
+    declared_achievements,
     explain_period,
     fold_periods,
     judging_version,
@@ -236,14 +231,10 @@ class AchievementViews:
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
         """Return all achievements of the book in force."""
         declared = declared_achievements(self.reader.streaks.book_store.books(), now)
-        achievements = self._views(user_id, declared, now) if declared else []
-        return {"user_id": user_id, "achievements": achievements}
-
-    def _views(
-        self, user_id: str, declared: Mapping[str, DeclaredAchievement], now: datetime
-    ) -> list[dict[str, Any]]:
+        if not declared:
+            return {"user_id": user_id, "achievements": []}
         reading = self.reader.read(self.profiles.get(user_id), declared, now)
-        return [
+        achievements = [
             {
                 "name": name,
                 "title": achievement.rule.title,
@@ -257,6 +248,7 @@ class AchievementViews:
             }
             for name, achievement in sorted(declared.items())
         ]
+        return {"user_id": user_id, "achievements": achievements}
 
 
 def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:

@@ -168,42 +168,33 @@ class Preferences:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reviews:
-    """Reads and ends reviews."""
+def accounts_under_review(
+    index: ReviewIndex, query: Mapping[str, str], is_erased: Callable[[str], bool]
+) -> dict[str, Any]:
+    """Return accounts under review, by user id, without those of the erased; raises 400.
 
-    index: ReviewIndex
-    preferences: Preferences
-
-    def waiting(self, query: Mapping[str, str], is_erased: Callable[[str], bool]) -> dict[str, Any]:
-        """Return accounts under review, by user id, without those of the erased; raises 400.
-
-        cursor: the user id to go on after, null at the end.
-        """
-        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        after = query.get("cursor") or ""
-        if after and first_problem({"type": "string", "pattern": USER_ID}, after):
-            raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-        rows, has_more = list[dict[str, Any]](), True
-        while has_more and len(rows) < limit:
-            items = self.index.waiting(after, limit)
-            has_more = len(items) == limit
-            after = items[-1]["user_id"] if has_more else ""
-            rows += [item for item in items if not is_erased(item["user_id"])]
-        has_more, rows = has_more or len(rows) > limit, rows[:limit]
-        accounts = [
-            {
-                "user_id": row["user_id"],
-                "since": row.get("review_since"),
-                "evidence": list(row.get("review_evidence") or ()),
-            }
-            for row in rows
-        ]
-        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if has_more else None}
-
-    def release(self, user_id: str, now: datetime) -> dict[str, Any]:
-        """End the review of an account, if there is one: its redemptions wait no longer."""
-        return review_view(self.preferences.release(user_id, now))
+    cursor: the user id to go on after, null at the end.
+    """
+    limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+    after = query.get("cursor") or ""
+    if after and first_problem({"type": "string", "pattern": USER_ID}, after):
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    rows, has_more = list[dict[str, Any]](), True
+    while has_more and len(rows) < limit:
+        items = index.waiting(after, limit)
+        has_more = len(items) == limit
+        after = items[-1]["user_id"] if has_more else ""
+        rows += [item for item in items if not is_erased(item["user_id"])]
+    has_more, rows = has_more or len(rows) > limit, rows[:limit]
+    accounts = [
+        {
+            "user_id": row["user_id"],
+            "since": row.get("review_since"),
+            "evidence": list(row.get("review_evidence") or ()),
+        }
+        for row in rows
+    ]
+    return {"accounts": accounts, "cursor": rows[-1]["user_id"] if has_more else None}
 
 
 def review_view(profile: Profile) -> dict[str, Any]:

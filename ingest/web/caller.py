@@ -110,13 +110,11 @@ class Caller:
 
     def check_fulfilment(self, brand: str = "") -> None:
         """Raise 403 unless the caller may undo redemptions; or report what became of a brand's rewards."""
-        if not self.may_name_points and brand not in self.brands:
-            raise ApiError(403, "forbidden", f"needs {FULFILMENT} or {ADMIN}")
+        _require(self.may_name_points or brand in self.brands, f"{FULFILMENT} or {ADMIN}")
 
     def check_leads(self) -> None:
         """Raise 403 unless the caller reaches the leads of some organization."""
-        if not self.is_admin and not self.organizations:
-            raise ApiError(403, "forbidden", f"needs {LEADS}{{organization}} or {ADMIN}")
+        _require(self.is_admin or bool(self.organizations), f"{LEADS}{{organization}} or {ADMIN}")
 
     def reaches(self, organization_id: str) -> bool:
         """Whether the caller reaches the leads of this organization."""
@@ -124,18 +122,20 @@ class Caller:
 
     def check_organization(self, organization_id: str) -> None:
         """Raise 403 unless the caller may send events of this organization's leads."""
-        if not self.reaches(organization_id):
-            raise ApiError(403, "forbidden", f"needs {LEADS}{organization_id} or {ADMIN}")
+        _require(self.reaches(organization_id), f"{LEADS}{organization_id} or {ADMIN}")
 
     def check_agent(self) -> None:
         """Raise 403 unless the caller may ask questions."""
-        if not self.is_admin and not self.is_agent:
-            raise ApiError(403, "forbidden", f"needs {AGENTS} or {ADMIN}")
+        _require(self.is_admin or self.is_agent, f"{AGENTS} or {ADMIN}")
 
     def check_admin(self) -> None:
         """Raise 403 unless the caller is an admin."""
-        if not self.is_admin:
-            raise ApiError(403, "forbidden", f"needs {ADMIN}")
+        _require(self.is_admin, ADMIN)
+
+
+def _require(holds: bool, needs: str) -> None:
+    if not holds:
+        raise ApiError(403, "forbidden", f"needs {needs}")
 
 
 def caller_of(event: Mapping[str, Any]) -> Caller:

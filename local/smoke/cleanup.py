@@ -18,24 +18,22 @@ from local.smoke import parts
 from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
 
-Keys = dict[str, tuple[str, ...]]  # by table: the attributes of its key, the partition key first
-USER_TABLES: Keys = {
+KEYS = {  # by table: the attributes of its key, the partition key first
     "BPEvents": ("user_id", "event_id"),
     "IdempotencyKeys": ("user_id", "idempotency_key"),
     "RewardsLedger": ("account_id", "created_at"),
     "DailyActivity": ("user_id", "activity_date"),
     "UserStreaks": ("user_id",),
-}
-LEAD_TABLES: Keys = {
     "Event": ("lead_organization_id", "occurred_at#id"),
     "Memory": ("lead_organization_id", "memory_type#key"),
     "Feature": ("lead_organization_id",),
+    "Questions": ("question_id",),
+    "Responses": ("question_id", "response_id"),
+    "UserStats": ("fingerprint_hash",),
+    "Limits": ("counter",),
 }
-QUESTION_TABLES: Keys = {"Questions": ("question_id",), "Responses": ("question_id", "response_id")}
-# The agent's count of open questions. The counters of minutes expire by themselves.
-OPEN_QUESTION_TABLES: Keys = {"Limits": ("counter",)}
-STATISTICS_TABLES: Keys = {"UserStats": ("fingerprint_hash",)}
-CLAIM_TABLES: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}  # for the lead's event
+USER_TABLES = ("BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks")
+LEAD_TABLES = ("Event", "Memory", "Feature")
 PAYLOAD_URL = "raw_payload_ref"  # the attribute with the URL of a payload that is too large for an item
 SWEEPS_MAX = 10
 LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0  # between two sweeps
@@ -75,36 +73,35 @@ def remove_items(subject: Subject) -> tuple[int, int]:
     Partitions of an earlier sweep are looked at again, although the item that led to them is gone.
     """
     item_count = object_count = 0
-    subject.partitions |= {(table, key): names for table, names, key in _partitions(subject)}
-    for (table, key), names in subject.partitions.items():
-        for item in _items(subject, table, names[0], key):
+    subject.partitions |= dict.fromkeys(_partitions(subject))
+    for table, key in subject.partitions:
+        for item in _items(subject, table, key):
             object_count += _remove_object(subject, item.get(PAYLOAD_URL, {}).get("S", ""))
             subject.stack.client("dynamodb").delete_item(
-                TableName=subject.stack.tables[table], Key={name: item[name] for name in names}
+                TableName=subject.stack.tables[table], Key={name: item[name] for name in KEYS[table]}
             )
             item_count += 1
     return item_count, object_count
 
 
-def _partitions(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield each partition that the test may have written to: table, names of its key, partition key.
+def _partitions(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield each partition that the test may have written to: table, partition key.
 
     An item that leads to other partitions comes after these, so it is removed last.
     """
     lead_claim = f"{parts.source(subject)}#{parts.EXTERNAL_ID}"
     lead = _lead(subject, lead_claim)
-    groups = [(LEAD_TABLES, lead)] if lead else []
+    yield from ((table, lead) for table in LEAD_TABLES if lead)
     if subject.api is not None:
         question = question_id(subject)
         fingerprints: set[str] = set()
-        for response in map(decode_item, _items(subject, "Responses", "question_id", question)):
+        for response in map(decode_item, _items(subject, "Responses", question)):
             fingerprints |= {response["response_id"], *response.get("older_hashes", ())}
-        groups += [(STATISTICS_TABLES, fingerprint) for fingerprint in sorted(fingerprints)]
-        groups += [(QUESTION_TABLES, question), (OPEN_QUESTION_TABLES, open_questions_key(subject.agent))]
-    groups += [(CLAIM_TABLES, lead_claim), (USER_TABLES, subject.name), (USER_TABLES, subject.second_user)]
-    for tables, key in groups:
-        for table, names in tables.items():
-            yield table, names, key
+        yield from (("UserStats", fingerprint) for fingerprint in sorted(fingerprints))
+        yield from (("Questions", question), ("Responses", question))
+        yield "Limits", open_questions_key(subject.agent)  # the counters of minutes expire by themselves
+    yield "IdempotencyKeys", lead_claim
+    yield from ((table, user) for user in (subject.name, subject.second_user) for table in USER_TABLES)
 
 
 def _lead(subject: Subject, claim: str) -> str | None:
@@ -123,13 +120,13 @@ def _lead(subject: Subject, claim: str) -> str | None:
     return str(stored["leaf" if "leaf" in stored else "target"]["S"]).partition("#")[0]
 
 
-def _items(subject: Subject, table: str, name: str, key: str) -> list[Item]:
-    """Return the items of a partition. name: the attribute of the partition key; key: its value."""
+def _items(subject: Subject, table: str, key: str) -> list[Item]:
+    """Return the items of a partition."""
     items = query_all(
         subject.stack.client("dynamodb"),
         TableName=subject.stack.tables[table],
         KeyConditionExpression="#name = :key",
-        ExpressionAttributeNames={"#name": name},
+        ExpressionAttributeNames={"#name": KEYS[table][0]},
         ExpressionAttributeValues=encode_item({":key": key}),
         ConsistentRead=True,
     )

@@ -48,8 +48,8 @@ class Subject:
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     api: Api | None = None  # set by the step that signs in
     executions: list[str] = field(default_factory=list)  # the nightly runs that were started
-    # The partitions that the clean-up looks at: (table, partition key) -> the attributes of the table's key
-    partitions: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    # The partitions that the clean-up looks at, in this order: (table, partition key)
+    partitions: dict[tuple[str, str], None] = field(default_factory=dict)
 
     @property
     def second_user(self) -> str:

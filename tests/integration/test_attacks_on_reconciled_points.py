@@ -14,9 +14,8 @@ import pytest
 from adapters.book import shipped_version
 from adapters.engagement.points import Settler
 from adapters.platform.items import decode_item
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.spending import SpendingCommands
 from ingest.web.caller import ApiError
 from rules.engagement.lots import HoldRequest
 from tests.integration.test_attacks_on_points import simulated

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from rules.days import stamp
 from tests.integration import test_rerate
 from tests.integration.test_rerate import DAY, Bureau
@@ -66,38 +64,28 @@ def test_an_event_whose_points_are_held_is_reversed_and_the_hold_served_as_far_a
     bureau.check()
 
 
-@pytest.mark.parametrize("reason", ["Grüße ✓" * 28, "\U0001f600" * 200, 'a"b\\c\x7f\u2028'])
-def test_any_words_are_a_reason(bureau: Bureau, reason: str) -> None:
+def test_any_words_are_a_reason_and_what_is_no_text_is_none(bureau: Bureau) -> None:
+    for number, reason in enumerate(("Grüße ✓" * 28, "\U0001f600" * 200, 'a"b\\c\x7f\u2028')):
+        event = bureau.earn_one()
+        status, told = bureau.reverse(event, f"k{number}", reason=reason)
+        assert (status, told["reason"]) == (201, reason)
+        assert bureau.reverse(event, f"k{number}", reason=reason)[0] == 201
+        assert len(reason.encode()) <= 1024, "the lake's column"
+    event, before = bureau.earn_one(), bureau.told()
+    for reason in ("a\nb", "a\x1fb", "a\x00", " \t", "\u3000", "x" * 201, "x\n", "\ud800"):
+        assert bureau.reverse(event, reason=reason)[0] in (400, 422)
+    assert bureau.told() == before
+
+
+def test_a_stranger_reads_nothing_of_somebody_else_and_only_who_is_trusted_takes_back(bureau: Bureau) -> None:
     event = bureau.earn_one()
-    status, told = bureau.reverse(event, "k", reason=reason)
-    assert (status, told["reason"]) == (201, reason)
-    assert bureau.reverse(event, "k", reason=reason)[0] == 201
-    assert len(reason.encode()) <= 1024, "the lake's column"
-
-
-@pytest.mark.parametrize("reason", ["a\nb", "a\x1fb", "a\x00", " \t", "\u3000", "x" * 201, "x\n", "\ud800"])
-def test_what_is_no_text_is_no_reason(bureau: Bureau, reason: str) -> None:
-    event = bureau.earn_one()
-    assert bureau.reverse(event, reason=reason)[0] in (400, 422)
-    assert bureau.told() == (10, 0, 10)
-
-
-@pytest.mark.parametrize(
-    "path", ["rewards", "redemptions", "achievements", "streaks", "balance", "ledger", "streaks/x/explain"]
-)
-def test_a_stranger_reads_nothing_of_somebody_else(bureau: Bureau, path: str) -> None:
-    for group in ("", PRODUCERS, "streakline/fulfilment/acme", "streakline/agents", "streakline/fulfilment"):
-        told = bureau.api.call("stranger", "GET", f"{bureau.path}/{path}", None, *([group] if group else []))
-        assert told[0] == 403, (path, group, told)
-
-
-@pytest.mark.parametrize("group", ["", PRODUCERS, "streakline/fulfilment/acme", "streakline/agents"])
-def test_only_who_is_trusted_takes_back(bureau: Bureau, group: str) -> None:
-    event = bureau.earn_one()
-    for who in (bureau.user, "stranger"):
-        body = {"event_id": event, "reason": "x", "idempotency_key": "k"}
-        groups = [group] if group else []
-        assert bureau.api.call(who, "POST", f"{bureau.path}/clawbacks", body, *groups)[0] == 403
+    body = {"event_id": event, "reason": "x", "idempotency_key": "k"}
+    readable = ("rewards", "redemptions", "achievements", "streaks", "balance", "ledger", "streaks/x/explain")
+    for group in ((), (PRODUCERS,), ("streakline/fulfilment/acme",), ("streakline/agents",)):
+        for path in readable:
+            assert bureau.api.call("stranger", "GET", f"{bureau.path}/{path}", None, *group)[0] == 403, path
+        for who in (bureau.user, "stranger"):
+            assert bureau.api.call(who, "POST", f"{bureau.path}/clawbacks", body, *group)[0] == 403
     assert bureau.api.call("op", "POST", f"{bureau.path}/clawbacks", body, ADMIN)[0] == 201
 
 

@@ -1,9 +1,7 @@
 """Holds through the real handlers on a real engine (rule 11)."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -145,28 +143,3 @@ def test_an_account_under_review_holds_and_captures_nothing(api: Site, user: str
     assert code(end(api, user, held, "capture")) == (409, "under_review")
     api.admin("POST", f"/v1/review/{user}/release")
     assert end(api, user, held, "capture")[0] == 201
-
-
-@pytest.mark.parametrize("round_", range(3))
-def test_at_once_nothing_is_spent_twice(api: Site, user: str, round_: int) -> None:
-    rich(api, user, 10)
-    told: list[tuple[int, Any]] = []
-    held = [hold(api, user, 20, f"h{number}")[1] for number in range(2)]
-    asked = [lambda n=n: redeem(api, user, 20, f"r{n}") for n in range(4)]
-    asked += [lambda n=n: hold(api, user, 20, f"more{n}") for n in range(4)]
-    asked += [lambda each=each: end(api, user, each, "capture") for each in held]
-
-    def until_answered(ask: Callable[[], tuple[int, Any]]) -> None:
-        while (answered := ask())[0] == 503:
-            pass
-        told.append(answered)
-
-    threads = [Thread(target=until_answered, args=(each,)) for each in asked]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    spent = sum(-entry["points"] for status, entry in told if status == 201 and "entry_id" in entry)
-    more = sum(each["points"] for status, each in told if status == 201 and "hold_id" in each)
-    assert balance(api, user) == (100 - spent, more, 0)
-    assert spent + more == 100

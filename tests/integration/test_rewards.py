@@ -18,6 +18,7 @@ from processors import fulfilment
 from rules.days import stamp
 from tests.integration.test_rules_api import api
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.effort import effort
 from tests.support.gateway import CONTEXT
 from tests.support.pipeline import Stream
 from tests.support.rewards import a_name, earn, process, publish, taken, with_rewards
@@ -308,7 +309,7 @@ def test_one_key_at_once_takes_one_and_all_get_the_same(api: Site, user: str) ->
     assert (taken(dynamodb, mug).out, balance(api, user)) == (1, 0)
 
 
-@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("how", FAILURES[: effort(1, soak=len(FAILURES))])
 def test_a_process_that_dies_anywhere_leaves_one_redemption_and_one_reversal(
     api: Site, user: str, how: str
 ) -> None:
@@ -408,22 +409,3 @@ def test_each_redeemed_reward_comes_to_the_worker_and_nothing_else(api: Site, us
     for _ in messages:
         assert tell(api, user, {"entry_id": messages[0]["redemption"]}, "failed")[0] == 200
     assert told() == []
-
-
-def test_a_stock_by_read_and_write_would_be_seen(api: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: what was read is trusted, and nothing holds at the write."""
-    mug, buyers = a_name(), users(api, 32)
-    publish(api, with_rewards(**{mug: {"stock": 3}}))
-    dynamodb, now = api.engine.client("dynamodb"), datetime.now(UTC)
-    shop = process(dynamodb)
-    take = shop.stock.take_action
-
-    def unchecked(*at: Any) -> Any:
-        action = take(*at)
-        del action["Update"]["ConditionExpression"]
-        action["Update"]["ExpressionAttributeValues"].pop(":share", None)
-        return action
-
-    monkeypatch.setattr(shop.stock, "take_action", unchecked)
-    at_once(lambda number: shop.redeem(buyers[number], mug, "r", now).entry.seq, 32)
-    assert taken(dynamodb, mug).out > 3

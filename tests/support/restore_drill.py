@@ -24,8 +24,8 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.settings_history import SettingsHistory
 from analytics.restore.phones import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
@@ -39,11 +39,10 @@ from rules.lake.table_items import CHANGED, KEYS, PHONES
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
-from tests.support.phones import Phones
 from tests.support.pipeline import Stream
 from tests.support.raw_lake import ARRIVED
 from tests.support.site import FULFILMENT, PRODUCERS, Site
-from tests.support.subscribers import World
+from tests.support.subscribers import Phones, World
 from tests.support.template import table_definition
 
 ENTITIES_OF = {
@@ -132,7 +131,6 @@ class Drill:
         town = World(self.dynamodb, "Questions", "Subscriptions", self.phones)
         town.announce(
             {"dynamodb": {"Keys": encode_item({"question_id": question_id})}},
-            town.notifier(now=datetime.now(UTC)),
         )
 
     def subscriptions(self, user: str) -> list[Any]:

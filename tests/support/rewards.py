@@ -15,9 +15,8 @@ from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.redemptions import Redemptions
-from ingest.engagement.points.spending import SpendingCommands
 from rules.book.rewards import GROUPS
 from tests.support.site import PRODUCERS, Site
 

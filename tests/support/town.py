@@ -34,8 +34,7 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
-from ingest.engagement.points.commands import Commands
-from ingest.engagement.points.spending import SpendingCommands
+from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor

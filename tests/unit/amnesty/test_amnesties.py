@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.engagement.account_state import Account, Decision, Profile
-from rules.engagement.amnesty import Amnesties, Amnesty, amnesty_of, zone_at
+from rules.engagement.account import zone_at
+from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import shown_streak
@@ -88,7 +88,7 @@ def stories(draw: st.DrawFn) -> tuple[list[Event], list[date], list[Amnesty]]:
     return events, granted, [outage(number, *span) for number, span in enumerate(spans, 1)]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 @given(stories(), st.data())
 def test_the_answer_is_the_fold_with_these_dates_neutral(
     story: tuple[list[Event], list[date], list[Amnesty]], data: st.DataObject

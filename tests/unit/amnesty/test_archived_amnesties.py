@@ -9,10 +9,11 @@ import pytest
 from adapters.engagement import account_store
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
 from tests.support.archived_world import ArchivedWorld
+from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.unit.amnesty.test_amnesties import Forgiving, plain_streak
 
@@ -30,7 +31,7 @@ def outage(number: int, day: date) -> Amnesty:
     return Amnesty(number, since, since + timedelta(hours=30))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(effort(6, soak=20)))
 def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rules.days import DAY
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from tests.support.account_world import grant
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
@@ -21,7 +21,7 @@ OUTAGES = {
     "a minute of midnight in UTC": (datetime(2026, 5, 1, 23, 59, 30, tzinfo=UTC), timedelta(minutes=1)),
     "two days": (datetime(2026, 5, 1, 12, tzinfo=UTC), timedelta(days=2)),
 }
-USERS = effort(100, soak=20_000)  # of each outage: 100,000 in all
+USERS = effort(40, soak=20_000)  # of each outage: 100,000 in all
 BEFORE, AFTER = 9, 6
 
 

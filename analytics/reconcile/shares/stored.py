@@ -1,19 +1,25 @@
-"""The findings of a night's reconciliation: of one share of the users, and of all shares together."""
+"""What a night's comparison of users stores: its plan, and the findings of each share and of all together.
+
+Each share has its own watermark. So if a share fails, the next night compares it from its old watermark, and
+the other shares from their new ones.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
 from typing import Any, Self
 
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import run_key
+from analytics.lake.layout import LEDGERS_COMPARED, run_key
 from analytics.lake.run_notes import REASON_MAX
-from analytics.recompute.user_shares import UserShare
+from analytics.recompute.user_shares import FOLDER, UserShare
 from analytics.reconcile.reconcile_user import Verdict
 from rules.engagement.reconciliation import Doubt
 
+PLAN = FOLDER + "plan.json"
 RESULT, PROGRESS = "differences.json", "progress.json"
-FOLDER = "failed_shares/"  # of a run: a file for each share that it gave up, with the reason
+FAILED = "failed_shares/"  # of a run: a file for each share that it gave up, with the reason
 LISTED_MAX = 10_000  # of differences, and of disagreements; the figures count all
 NUMBERS = (
     *("users", "compared", "looked_at", "in_flight", "behind", "settled", "lowered"),
@@ -132,9 +138,69 @@ def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping
     """Note that a run has given up a share. error: Error and Cause, as Step Functions tells them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
     note = json.dumps({"share": number, "reason": reason}).encode()
-    objects.put(run_key(run_id, f"{FOLDER}{number:04}.json"), note)
+    objects.put(run_key(run_id, f"{FAILED}{number:04}.json"), note)
 
 
 def failed_shares(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return the shares that a run has given up: share, reason."""
-    return [json.loads(objects.get(note.key)) for note in objects.list(run_key(run_id, FOLDER))]
+    return [json.loads(objects.get(note.key)) for note in objects.list(run_key(run_id, FAILED))]
+
+
+def read_compared(objects: Objects, shares: int) -> list[datetime | None]:
+    """Return when each share's ledgers were last compared with the lake; None: never.
+
+    If the number of shares has changed since then, no share counts as compared.
+    """
+    try:
+        texts = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
+    except NoObject:
+        texts = []
+    compared = [text and datetime.fromisoformat(text) for text in texts]
+    return compared if len(compared) == shares else [None] * shares
+
+
+@dataclass(frozen=True, slots=True)
+class NightPlan:
+    """A night's comparison."""
+
+    run_id: str
+    at: datetime  # when the night began, and up to when it compares
+    everybody: bool  # whether to examine all users
+    span: tuple[date, date] | None  # first and last activity date to compare; None: the changed dates
+    last_compared_at: list[datetime | None]  # for each share, by its number; None: never
+
+    @classmethod
+    def of(cls, objects: Objects, now: datetime, shares: int, event: Mapping[str, Any]) -> "NightPlan":
+        """Plan and store a night's comparison. event: `run_id`; and `everybody`, `from` and `to` if given."""
+        span = None
+        if event.get("from") and event.get("to"):
+            span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
+        everybody = event.get("everybody") is True
+        plan = cls(event["run_id"], now, everybody, span, read_compared(objects, shares))
+        objects.put(run_key(plan.run_id, PLAN), json.dumps(asdict(plan), default=str).encode())
+        return plan
+
+    @classmethod
+    def load(cls, objects: Objects, run_id: str) -> "NightPlan":
+        """Read a run's plan. Raises NoObject if there is none."""
+        values = json.loads(objects.get(run_key(run_id, PLAN)))
+        span = None
+        if values["span"]:
+            first, last = values["span"]
+            span = (date.fromisoformat(first), date.fromisoformat(last))
+        last_compared_at = [text and datetime.fromisoformat(text) for text in values["last_compared_at"]]
+        at = datetime.fromisoformat(values["at"])
+        return cls(values["run_id"], at, values["everybody"], span, last_compared_at)
+
+    @property
+    def shares(self) -> int:
+        """The number of shares of all users."""
+        return len(self.last_compared_at)
+
+    def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
+        """Note that all ledgers whose turn it was were compared, except for those of failed shares."""
+        compared_at = [
+            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
+        ]
+        values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
+        objects.put(LEDGERS_COMPARED, json.dumps(values).encode())
