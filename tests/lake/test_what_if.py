@@ -1,10 +1,10 @@
 """What another book would have led to, against histories told anew by the rules, and against planted faults."""
 
 import copy
-import os
 import random
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
+from multiprocessing import Pipe
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_history
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, what_if
+from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, _received_answer, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
@@ -27,7 +27,7 @@ from rules.engagement.goals import KnownPeriods, fold_periods
 from rules.engagement.lots import expired_points
 from rules.engagement.points import clawback
 from rules.engagement.streak import Cover
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
 from tests.support.what_if_story import Act, WhatIfStory, books_of
@@ -106,6 +106,7 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     return found
 
 
+@only_soak("tests/lake/test_what_if.py::test_the_stories_ask_for_all_of_it")
 @pytest.mark.parametrize("seed", range(2, 2 + effort(1, soak=3000)))
 def test_a_prediction_is_what_a_fresh_account_shows(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, seed)
@@ -120,6 +121,7 @@ def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
     assert kinds >= {"redemption", "hold", "freeze"}
 
 
+@only_soak("tests/lake/test_what_if.py::test_the_corrected_stories_ask_for_all_of_it")
 @pytest.mark.parametrize(
     "seed",
     range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)),
@@ -476,18 +478,11 @@ def test_parts_are_replayed_in_processes_and_added_up(
     assert both.users == one.users
 
 
-def die(*_: Any) -> None:
-    os._exit(1)
-
-
-def test_a_process_that_dies_ends_the_what_if(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    story, objects = WhatIfStory(3, users=7, acts=20), FolderObjects(tmp_path)
-    story.into(objects)
-    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr("analytics.what_if.what_if._send_answer", die)
+def test_a_process_that_dies_ends_the_what_if() -> None:
+    receiver, sender = Pipe(duplex=False)
+    sender.close()
     with pytest.raises(ProcessDied):
-        ask(story, objects, story.some_book())
+        _received_answer(receiver)
 
 
 class Watched(FolderObjects):

@@ -104,7 +104,7 @@ def other_caps(story: PointStory) -> None:
     story.judge = judge
 
 
-@pytest.mark.parametrize("plant", [wrong_version, no_boost, other_caps])
+@pytest.mark.parametrize("plant", [wrong_version, other_caps])
 def test_a_planted_fault_is_found_by_each_of_them(tmp_path: Path, plant: Any) -> None:
     story = PointStory(4)
     plant(story)

@@ -88,7 +88,7 @@ def _replace(node: exp.Expr, text: str) -> None:
 
 def _check(node: exp.Expr) -> None:
     """Raise NotAsRedshift for an expression that computes something and is on no list."""
-    if reason := _refusal(type(node)):
+    if reason := _refusal(type(node)):  # type: ignore[arg-type]  # a class is hashable
         raise NotAsRedshift(reason)
     if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
         raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
