@@ -8,8 +8,6 @@ import json
 import multiprocessing
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +20,8 @@ from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import CountedUsers, PartAnswer, Replay
-from analytics.what_if.figures import Figures, ImpossibleAct
+from analytics.what_if.counted_users import CountedUsers, Replay
+from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
@@ -65,26 +63,6 @@ class ProcessDied(SafeToLog, RuntimeError):
     """One of the processes that replay users has died."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfQuestion:
-    """A question to the lake."""
-
-    book: Book | None  # the candidate; None: the real versions judge, so the prediction must change nothing
-    now: datetime  # the prediction is as of this instant: expired points, and each user's date
-    since: datetime | None = None  # since, until: when the candidate is in force
-    until: datetime | None = None
-
-
-@dataclass(slots=True)
-class WhatIfAnswer:
-    """The prediction."""
-
-    question: WhatIfQuestion
-    users: pa.Table  # a row for each user (figures.USERS)
-    figures: Figures
-    largest_changes: list[dict[str, Any]] = field(default_factory=list)  # the users, and why they change
-
-
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what the question's book would have led to. Raises ProcessDied."""
     timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
@@ -92,16 +70,16 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
     broken = broken_contracts(objects, question.book)
-    replay = Replay(timeline, settings, todays, question.now)
+    replay = Replay(question, timeline, settings, todays)
     summed = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), replay, broken, summed)
-        total = replayed(replay, Path(name), parts)
-    total.figures.impossible += _impossible_pauses(settings)
-    users = total.users.combine_chunks().sort_by("user_id")
-    for change in total.largest_changes:
+        answer = replayed(replay, Path(name), parts)
+    answer.figures.impossible += _impossible_pauses(settings)
+    answer.users = answer.users.combine_chunks().sort_by("user_id")
+    for change in answer.largest_changes:
         del change["score"]
-    return WhatIfAnswer(question, users, total.figures, total.largest_changes)
+    return answer
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
@@ -132,7 +110,7 @@ def _write_history(
     return parts
 
 
-def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
+def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
     """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
     count = min(os.cpu_count() or 1, parts)
     shares = [range(first, parts, count) for first in range(count)]
@@ -164,15 +142,15 @@ def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterab
     sender.send(replay_parts(replay, folder, parts))
 
 
-def _received_answer(receiver: Connection) -> PartAnswer:
+def _received_answer(receiver: Connection) -> WhatIfAnswer:
     try:
-        answer: PartAnswer = receiver.recv()
+        answer: WhatIfAnswer = receiver.recv()
     except EOFError:
         raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
     return answer
 
 
-def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnswer:
+def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
     """Return the answer of some parts."""
     counted = CountedUsers(replay)
     for part in parts:

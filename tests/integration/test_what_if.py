@@ -21,7 +21,8 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import query_all
 from analytics.lake.arrow import arrow_schema
-from analytics.what_if.what_if import WhatIfQuestion, what_if
+from analytics.what_if.figures import WhatIfQuestion
+from analytics.what_if.what_if import what_if
 from rules.book.document import read_book
 from rules.lake.entities import ENTITIES, rows_of
 from rules.lake.valid_row import read_row

@@ -14,9 +14,10 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_history
+from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, _received_answer, what_if
+from analytics.what_if.what_if import ProcessDied, _received_answer, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
