@@ -13,21 +13,15 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import goals, user_fold, user_history
+from analytics.what_if import user_fold, user_history
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import ProcessDied, _received_answer, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
-from rules.book.point_rules import Cap
 from rules.days import parse_moment
-from rules.engagement.achievements import ordered_history
 from rules.engagement.events import event_id
-from rules.engagement.goals import KnownPeriods, fold_periods
-from rules.engagement.lots import expired_points
-from rules.engagement.points import clawback
-from rules.engagement.streak import Cover
 from tests.support.effort import effort, only_soak
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -273,54 +267,6 @@ def test_the_stories_of_goals_ask_for_all_of_it(tmp_path: Path) -> None:
     assert len(has_figures) == 4
 
 
-def sums_as_they_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goals.Goals, "_measures", lambda self, row, terms: row.measures)
-
-
-def covers_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = goals.Goals.count
-    nothing = (Cover(), Cover())
-    monkeypatch.setattr(
-        goals.Goals, "count", lambda self, user, covers, today: real(self, user, nothing, today)
-    )
-
-
-def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        KnownPeriods,
-        "standing",
-        lambda self, name, per, when, cover: (
-            fold_periods(self.before(name, per, per.after(when)), cover),
-            None,
-        ),
-    )
-
-
-def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    def kept(entries: Any) -> Any:
-        return ordered_history(each for each in entries if each.draft.kind != "CLAWBACK")
-
-    monkeypatch.setattr(goals, "ordered_history", kept)
-
-
-# By fault, a story in which it shows.
-GOAL_FAULTS = {
-    sums_as_they_were_measured: 1,
-    covers_of_nobody: 1,
-    open_periods_are_missed: 1,
-    reversed_events_count: 0,
-}
-
-
-@pytest.mark.parametrize("plant", GOAL_FAULTS)
-def test_a_planted_fault_of_goals_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any
-) -> None:
-    plant(monkeypatch)
-    with pytest.raises(AssertionError):
-        compare_goals(tmp_path, GOAL_FAULTS[plant])
-
-
 def test_a_book_without_other_streaks_and_achievements_asks_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,80 +315,6 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
             since = None if version is versions[0] else version.effective_at
             document = story.documents[version.number - 1]
             assert unchanged(ask(story, objects, document, since, after.effective_at if after else None))
-
-
-# ---- faults
-
-
-def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: expired_points(lots, (), now))
-
-
-def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_fold.UserFold, "_missing_points", lambda *some: 0)
-
-
-def any_number_of_freezes_may_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_fold.UserFold, "_freeze_refusal", lambda *some: "")
-
-
-def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = user_fold.UserFold._claw_back
-
-    def kept(self: Any, row: Any) -> None:
-        real(self, row)
-        self._clawed_back.clear()
-
-    monkeypatch.setattr(user_fold.UserFold, "_claw_back", kept)
-
-
-def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = user_fold.UserFold.replay
-
-    def replay(self: Any) -> Any:
-        self._rates_anew = False
-        return real(self)
-
-    monkeypatch.setattr(user_fold.UserFold, "replay", replay)
-
-
-def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Timeline, "price", lambda self, reward, was, now: was)
-
-
-def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clawback takes what the event has earned; nothing takes its place."""
-    monkeypatch.setattr(user_fold, "clawback", lambda *some: clawback(*some)[-1:])
-
-
-def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_fold, "shortfalls", lambda *some: {})
-
-
-def caps_of_days_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cap, "first", lambda self, day: day)
-
-
-# By fault, a story in which it shows.
-FAULTS = {
-    nothing_is_spent: 0,
-    everything_is_possible: 0,
-    any_number_of_freezes_may_be_held: 22,
-    reversed_dates_stay: 1000,
-    corrections_as_they_were: 1001,
-    prices_as_they_were: 1003,
-    clawbacks_of_one_event: 1000,
-    nothing_is_rated_anew: 1005,
-    caps_of_days_alone: 0,
-}
-
-
-@pytest.mark.parametrize("plant", FAULTS)
-def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
-    plant(monkeypatch)
-    with pytest.raises(AssertionError):
-        compare(tmp_path, FAULTS[plant])
 
 
 # ---- parts of it
