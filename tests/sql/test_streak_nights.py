@@ -160,10 +160,11 @@ def told(warehouse: Warehouse, name: str = MODEL) -> Iterator[tuple[Any, ...]]:
     yield from (tuple(row.values()) for row in warehouse.rows(f"SELECT * FROM {name}"))
 
 
-def nights(lake: Lake, place: int, seed: int, count: int) -> None:
-    """Each night is held against the rule; the last one also against what is built at once."""
-    town, warehouse = Town(seed), lake.warehouses[place]
-    for number in range(count):
+@pytest.mark.parametrize("seed", range(effort(1, soak=60)))
+def test_each_night_is_what_the_rule_says(lake: Lake, seed: int) -> None:
+    """The last one is also held against what is built at once."""
+    town, warehouse = Town(seed), lake.duck
+    for number in range(effort(6, soak=12)):
         for _ in range(town.chance.randrange(30 if number == 0 else 9)):
             town.change()
         gone = town.chance.choice(NAMES) if town.chance.random() < 0.3 else None
@@ -184,13 +185,3 @@ def nights(lake: Lake, place: int, seed: int, count: int) -> None:
         by_night = {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
         build(warehouse, only=WANTED, full=True)
         assert by_night == {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
-
-
-@pytest.mark.parametrize("seed", range(effort(1, soak=60)))
-def test_on_duckdb(lake: Lake, seed: int) -> None:
-    nights(lake, 0, seed, effort(6, soak=12))
-
-
-@pytest.mark.parametrize("seed", range(effort(1, soak=10)))
-def test_on_postgresql(lake: Lake, seed: int) -> None:
-    nights(lake, 1, 100 + seed, effort(3, soak=4))
