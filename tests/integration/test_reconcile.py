@@ -89,7 +89,7 @@ def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
     town.delete("UserStreaks", user_id=user)
     told = town.reconcile("told", repair=False)
     assert (told["different"], {name for name, _ in told["disagreements"]}) == ([user], {user})
-    monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.is_smoke", lambda name: name == user)
+    monkeypatch.setattr("analytics.reconcile.reconcile_share.is_smoke", lambda name: name == user)
     left_out = town.reconcile("left-out", repair=False)
     assert (left_out["different"], left_out["disagreements"]) == ([], [])
 
@@ -288,7 +288,7 @@ def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch
     town.shares = 4
     users = corrupted(town)
     town.shares = 1
-    monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.USERS_AT_ONCE", 5)
+    monkeypatch.setattr("analytics.reconcile.reconcile_share.USERS_AT_ONCE", 5)
     town.has_time = lambda: False
     found = town.reconcile("slowly", everybody=True)
     progress = json.loads(town.objects.get(UserShare().key("slowly", "progress.json")))
