@@ -203,8 +203,8 @@ FUNCTIONS: dict[str, Function] = {
         "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
     ),
     "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
-    # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual says
-    # an empty text. For a path that is missing it says NULL in one place and an empty text in another; its
+    # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual
+    # says an empty text. For a missing path it says NULL in one place and an empty text in another; its
     # examples show NULL.
     "JSON_ARRAY_LENGTH": _json_row(
         INT4,
