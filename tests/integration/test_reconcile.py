@@ -299,7 +299,6 @@ def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch
 
 
 def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town) -> None:
-    town.load()
     town.now += timedelta(days=9)  # what was lived so far is settled, and in the lake
     first = town.reconcile("first")
     assert first["counts"]["looked_at"] == len(town.users), "nothing was compared before"
@@ -319,7 +318,6 @@ def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town
 
 
 def test_everybody_is_looked_at_when_an_operator_asks(town: Town) -> None:
-    town.load()
     town.now += timedelta(days=9)
     town.reconcile("first")
     lost_day(town, town.users[0])
@@ -330,7 +328,6 @@ def test_everybody_is_looked_at_when_an_operator_asks(town: Town) -> None:
 
 
 def test_a_day_that_an_entry_has_changed_is_compared_the_same_night(town: Town) -> None:
-    town.load()
     town.now += timedelta(days=9)
     town.reconcile("first")
     town.now += timedelta(days=1)
