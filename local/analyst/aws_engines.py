@@ -139,7 +139,9 @@ def by_athena(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
         workgroup = stack.output("LakeQueriesWorkgroup", "workgroup of Athena")
     database = stack.output("GlueDatabaseName", "lake")
     try:
-        execution = awswrangler.athena.start_query_execution(query, database, boto3_session=session, **place)
+        execution = awswrangler.athena.start_query_execution(
+            query, database, workgroup=workgroup, s3_output=output_url, boto3_session=session
+        )
     except exceptions.QueryFailed as error:
         raise QueryFailed(refusal_text("Athena", error)) from error
     scanned = 0
