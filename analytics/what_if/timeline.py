@@ -2,9 +2,11 @@
 
 The candidate takes the place of all versions in force in [since, until). It judges the events that occurred
 in that time. It also judges an earlier event that a version of that time has judged: the event had waited for
-its type. An event that the candidate does not accept is refused.
+its type. If the candidate does not accept an event, a version after `until` judges it: the first one that
+accepts it and was known when the event arrived. Without such a version the event would have been refused.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
@@ -12,7 +14,7 @@ from typing import Any
 
 from rules.book.book import Book, Books, Version
 from rules.book.point_rules import Cap, lot_date
-from rules.days import stamp
+from rules.days import EPOCH, MICROSECOND, stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
@@ -27,7 +29,9 @@ class Ruling:
     keeps_streak: bool | None = None  # None: the entry says it
     expiry: str | None = None  # the rule by which its points expire
     is_new: bool = False  # another book than before judges the event
-    is_refused: bool = False  # the candidate does not accept the event
+    is_refused: bool = False  # no book accepts the event, unless it arrived late (`later`)
+    # (instant, the ruling of events that arrive at this instant or later), oldest first
+    later: tuple[tuple[datetime, "Ruling"], ...] = ()
     factor: int = 1  # of the boost in `points`
     version: int | None = None  # None: the candidate
 
@@ -36,12 +40,22 @@ class Ruling:
 class Terms:
     """The common values of all entries whose events one ruling judges."""
 
+    event_type: str
     ruling: Ruling
     cap: Cap | None
     is_active: bool  # whether such an event would keep a streak
     was_active: bool  # whether it does by its entry
     is_broken: bool  # the candidate's contract refuses the events' properties
+    # As Ruling.later, with instants in microseconds since 1970
+    later: tuple[tuple[int, "Terms"], ...] = ()
     _ends: dict[date, date] = field(default_factory=dict)  # when points expire, by their date
+
+    def at(self, created_at: int) -> "Terms":
+        """Return the terms of an entry that was written at an instant."""
+        for begins, terms in self.later:
+            if created_at >= begins:
+                return terms
+        return self
 
     def end_of(self, day: date) -> date:
         """Return when points of a date expire. The ruling must have a rule of expiry."""
@@ -58,18 +72,28 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
         self._timeline = timeline
 
     def __missing__(self, key: tuple[Any, ...]) -> Terms:
-        event_type, version, cap, is_passive, segment, is_broken = key
+        event_type, version, _, _, segment, is_broken = key
         occurred = self._timeline.begin_of(segment)
         ruling = self._timeline.ruling(event_type, version or None, occurred, is_broken=is_broken)
-        keeps_streak = not is_passive if ruling.keeps_streak is None else ruling.keeps_streak
-        terms = self[key] = Terms(
-            ruling,
-            cap=Cap.of(cap) if ruling.points is None else ruling.cap,
-            is_active=keeps_streak and not ruling.is_refused,
-            was_active=not is_passive,
-            is_broken=is_broken,
+        terms = self[key] = _terms_of(ruling, key)
+        terms.later = tuple(
+            ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
         )
         return terms
+
+
+def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
+    """Return the terms of a ruling. key: see TermsMemo; it has the entries' own values."""
+    event_type, _, cap, is_passive, _, is_broken = key
+    keeps_streak = not is_passive if ruling.keeps_streak is None else ruling.keeps_streak
+    return Terms(
+        event_type,
+        ruling,
+        cap=Cap.of(cap) if ruling.points is None else ruling.cap,
+        is_active=keeps_streak and not ruling.is_refused,
+        was_active=not is_passive,
+        is_broken=is_broken,
+    )
 
 
 @dataclass(frozen=True)
@@ -123,17 +147,27 @@ class Timeline:
         if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
             return self._ruling_as_before(judged_by, event_type, occurred)
         if event_type in candidate.event_types and not is_broken:
-            return Ruling(
-                candidate.points(event_type, occurred),
-                candidate.cap(event_type, occurred),
-                candidate.event_types[event_type].keeps_streak,
-                candidate.expiry,
-                is_new=True,
-                factor=candidate.factor(event_type, occurred),
-            )
+            return _ruling_of(candidate, event_type, occurred, candidate.expiry)
         if judged_by and self.until and judged_by.effective_at >= self.until:
             return self._ruling_as_before(judged_by, event_type, occurred)
-        return Ruling(0, is_refused=True, is_new=True)
+        return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
+
+    def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
+        """Yield the ruling of each version after the candidate, with the instant from which it is known.
+
+        Versions that do not accept the type are left out. The first version that is known when an event
+        arrives judges it.
+        """
+        if self.until is None:
+            return
+        in_order = sorted(self.real.versions, key=lambda version: (version.effective_at, version.number))
+        at_end = self.real.at(self.until)
+        later = [version for version in in_order if version.effective_at > self.until]
+        for version in (at_end, *later):
+            if event_type in version.book.event_types:
+                rule = self.expiries.get(version.number)
+                begins = max(version.effective_at, version.published_at, self.until)
+                yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
     def _ruling_as_before(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
         if version is None or event_type not in version.book.event_types:
@@ -187,6 +221,21 @@ class Timeline:
         if not reward.is_valid(now):
             return f"the reward {reward_id} would not have been offered then"
         return reward.price_points
+
+
+def _ruling_of(
+    book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
+) -> Ruling:
+    """Return a book's new judgement of an event. expiry: the rule by which its points expire."""
+    return Ruling(
+        book.points(event_type, occurred),
+        book.cap(event_type, occurred),
+        book.event_types[event_type].keeps_streak,
+        expiry,
+        is_new=True,
+        factor=book.factor(event_type, occurred),
+        version=version,
+    )
 
 
 class PredictedBooks(Books):

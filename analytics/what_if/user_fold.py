@@ -96,7 +96,11 @@ class UserFold:
         self.full_balance = 0  # points, without the expiries: _expired computes these
         self.lots: dict[date, int] = defaultdict(int)  # points by the date on which they expire
         self.spendings: dict[str, Spending] = {}  # by place
-        self._terms = {row.event_id: terms_of[row.terms_key] for row in rows if row.kind == EntryKind.EARN}
+        self._terms = {
+            row.event_id: terms_of[row.terms_key].at(row.created_at)
+            for row in rows
+            if row.kind == EntryKind.EARN
+        }
         corrections = [row for row in rows if row.kind in INTO_DEBT]
         is_judged_anew = any(terms.ruling.is_new for terms in self._terms.values())
         # If the candidate judges no event of a user, points stay as they are. Caps are not filled anew then,

@@ -72,8 +72,6 @@ def some_span(story: WhatIfStory, chance: random.Random) -> tuple[datetime | Non
     if story.rerated:
         return chance.choice((None, story.settled_at)), None
     since, until = sorted(story.some_instant() for _ in "12")
-    if not story.calm:  # the candidate may lack types, which versions after it may have
-        return chance.choice((None, since)), None
     spans = ((None, None), (None, None), (since, None), (None, until), (since, until))
     span = chance.choice(spans)
     return span if span[0] is None or span[0] != span[1] else (None, None)
