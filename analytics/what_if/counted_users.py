@@ -54,7 +54,7 @@ def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     """Return the causes that change a user's points, the largest change first."""
     by_cause: dict[str, Reason] = {}
     for outcome in user.outcomes:
-        day, change = outcome.row.day, (outcome.points or 0) - outcome.row.points
+        day, change = outcome.day, (outcome.points or 0) - outcome.row.points
         if not change:
             continue
         cause = ": ".join(_cause(outcome, timeline))
@@ -108,6 +108,8 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
     cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
     if ruling.points is not None and cap_before != cap_after:
         changes.append(f"cap {cap_before} -> {cap_after}")
+    if outcome.day != row.day:
+        changes.append("counts for another date")
     yield "; ".join(changes) or "other events have used more or less of its cap"
 
 
@@ -210,7 +212,7 @@ class CountedUsers:
 
     def _count_events(self, user: UserFold) -> None:
         figures = self._figures
-        for row, terms, points in user.outcomes:
+        for row, terms, _, points in user.outcomes:
             sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
             sums.entries += 1
             sums.before += row.points

@@ -3,6 +3,7 @@
 import copy
 import random
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing import Pipe
 from multiprocessing.context import SpawnProcess
@@ -17,18 +18,20 @@ from analytics.what_if import user_fold, user_history
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.what_if import ProcessDied, _received_answer, what_if
+from analytics.what_if.what_if import ProcessDied, _received_answer, doubtful_users, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
 from rules.days import parse_moment
 from rules.engagement.events import event_id
+from rules.engagement.streak import fold
 from tests.support.effort import effort, only_soak
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
 from tests.support.what_if_story import Act, WhatIfStory, books_of
 
 STORIES = (0, 9)
-CORRECTED, CORRECTED_STORIES = 1000, (1013, 1050)
+# 1143 takes back the event after a flight before the event that would have shown the flight arrives.
+CORRECTED, CORRECTED_STORIES = 1000, (1013, 1050, 1143)
 GOAL_STORIES = range(4)
 PAUSING = 2
 TOLD = ("earned", "balance", "shown", "length", "longest", "active_days")
@@ -50,17 +53,14 @@ def ask(
     return what_if(objects, WhatIfQuestion(book, story.now, since, until))
 
 
-def story_of(seed: int, *, travels: bool = True) -> WhatIfStory:
-    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late.
-
-    travels: whether users change their zones in every fourth story. A candidate that refuses events then keeps the dates of the others.
-    """
+def story_of(seed: int) -> WhatIfStory:
+    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late."""
     if seed < CORRECTED:
-        return WhatIfStory(seed, travels=travels and seed % 4 == 3, calm=seed % 4 in (0, 1))
+        return WhatIfStory(seed, travels=seed % 4 == 3, calm=seed % 4 in (0, 1))
     return WhatIfStory(
         seed,
         *(3, 50),
-        travels=travels and seed % 4 == 3,
+        travels=seed % 4 == 3,
         calm=seed % 4 in (0, 1),
         taken_back=0.12,
         sold=0.12,
@@ -79,7 +79,7 @@ def some_span(story: WhatIfStory, chance: random.Random) -> tuple[datetime | Non
 
 def compare(folder: Path, seed: int) -> WhatIfAnswer:
     """Hold a prediction for a random candidate and span against the history told anew under it."""
-    story, objects, chance = story_of(seed, travels=False), FolderObjects(folder), random.Random(seed)
+    story, objects, chance = story_of(seed), FolderObjects(folder), random.Random(seed)
     story.into(objects)
     document, span = story.some_book(), some_span(story, chance)
     found = ask(story, objects, document, *span)
@@ -171,6 +171,27 @@ def named(key: str, at: datetime) -> str:
     return event_id("u0", key, parse_moment(at.isoformat()))
 
 
+def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: Path) -> None:
+    """The candidate refuses events, so dates are placed anew, and those of flights and zones told anew."""
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    story.documents = [small_book(10, 1)]
+    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
+    at = [story.base + timedelta(days=each, minutes=1) for each in (0, 2)]
+    story.acts["u0"] = [
+        Act(each, "events_", f"k{each}", [(f"{kind}{each}", kind, each, "UTC") for kind in "AW"])
+        for each in at
+    ]
+    story.told = story.retold(story.books)
+    world = story.told["u0"].world
+    cover = replace(world.profile.cover, skipped=frozenset({at[0].date() + timedelta(days=1)}))
+    world.put(replace(world.profile, cover=cover, streak=fold([each.date() for each in at], cover)))
+    story.into(objects)
+    found = ask(story, objects, {"event_types": {"A": {"points": 10}}, "boosts": []})
+    assert found.figures.types["W"].refused == 2
+    for when in ("before", "after"):
+        assert by_user(found, when)["u0"]["longest"] == 2, when
+
+
 def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
     absent = dict.fromkeys(user_history.Row._fields)
     none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
@@ -220,6 +241,7 @@ def compare_goals(folder: Path, seed: int) -> WhatIfAnswer:
         seed,
         users=3,
         acts=50,
+        travels=seed % 4 == 3,
         calm=seed % 4 in (0, 1),
         taken_back=0.1 * (seed % 3 == 0),
     )
@@ -401,6 +423,16 @@ def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
     found = ask(story, FolderObjects(tmp_path), story.some_book())
     assert found.users.num_rows == 0
     assert summary(found, "book")["users"]["all"] == 0
+
+
+def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
+    story = WhatIfStory(3, travels=True)
+    story.into(FolderObjects(tmp_path / "one"))
+    assert doubtful_users(FolderObjects(tmp_path / "one"))
+    calm = WhatIfStory(4, calm=True)
+    calm.into(FolderObjects(tmp_path / "two"))
+    assert not doubtful_users(FolderObjects(tmp_path / "two"))
+    assert calm.now > calm.base + timedelta(days=1)
 
 
 # ---- real input
