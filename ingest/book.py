@@ -21,9 +21,8 @@ from adapters.platform.objects import S3Objects
 from adapters.settings.engagement import RulesApiSettings
 from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning
 from ingest.book_document import book_of_document
-from ingest.web.api import Api
+from ingest.web.api import Api, json_response
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.http import json_response
 from ingest.web.json_schema import (
     ANY,
     INSTANT,

@@ -4,9 +4,8 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 """
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -22,9 +21,8 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.settings.operations import EndpointsApiSettings
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.api import Api
+from ingest.web.api import Api, error_response
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import error_response
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
 from ingest.web.routes import text_matching
 from rules.days import stamp
@@ -93,9 +91,7 @@ OVERLAP_HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointManager:
-    """Changes endpoints."""
-
+class _Parts:
     endpoints: EndpointStore
     secrets: HookStore
     outbox: OutboxStore
@@ -103,53 +99,7 @@ class EndpointManager:
     may_be_private: bool  # on a laptop
     is_on: bool  # whether the deployment sends webhooks at all
 
-    def register(self, body: Mapping[str, Any], now: datetime) -> tuple[Endpoint, str]:
-        """Return a new endpoint and its secret; raises ApiError."""
-        self._check_on()
-        try:
-            target_of(body["url"], may_be_private=self.may_be_private)
-        except UrlRefused as refused:
-            raise invalid_field("url", str(refused)) from None
-        if len(self.endpoints.all()) >= ENDPOINTS_MAX:
-            raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
-        made = Endpoint(
-            "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH)),
-            body["organization_id"],
-            body["url"],
-            frozenset(body.get("types", ())),
-            body.get("filters", {}),
-            body.get("description", ""),
-            stamp(now),
-            agents=frozenset(body.get("agents", ())),
-        )
-        secret = _new_secret()
-        self.secrets.create(Hook(made.organization_id, made.endpoint_id, (HookSecret(secret),)))
-        self.endpoints.put(made)
-        return made, secret
-
-    def rotate(self, endpoint_id: str, overlap: timedelta, now: datetime) -> dict[str, str]:
-        """Return a new secret, and until when the former one signs too; raises NoEndpoint and NoHook."""
-        found = self.endpoints.get(endpoint_id)
-        secret = _new_secret()
-        hook = self.secrets.get(found.organization_id, endpoint_id)
-        self.secrets.replace(rotate_hook(hook, secret, now, overlap))
-        return {"secret": secret, "former_until": stamp(now + overlap)}
-
-    def test(self, endpoint_id: str, now: datetime) -> str:
-        """Let a test message be sent; returns its id. Raises NoEndpoint and ApiError."""
-        self._check_on()
-        found = self.endpoints.get(endpoint_id)
-        message = self.outbox.put_test(found, now)
-        self.waker.wake([endpoint_share(endpoint_id, message.holder)])
-        return message.message_id
-
-    def end(self, endpoint_id: str) -> None:
-        """End an endpoint; raises NoEndpoint. What waits for it is forgotten within a month."""
-        found = self.endpoints.get(endpoint_id)
-        self.endpoints.remove(endpoint_id)
-        self.secrets.remove(found.organization_id, endpoint_id)
-
-    def _check_on(self) -> None:
+    def check_on(self) -> None:
         if not self.is_on:
             raise ApiError(409, "outgoing_off", "the stack was deployed with OutgoingWebhooks=false")
 
@@ -178,9 +128,9 @@ logger, handler = app.logger, app.handler
 
 
 @cache
-def _parts() -> EndpointManager:
+def _parts() -> _Parts:
     config, dynamodb = settings.read_settings(EndpointsApiSettings), fence_writer(client("dynamodb"))
-    return EndpointManager(
+    return _Parts(
         EndpointStore(dynamodb, config.webhook_endpoints_table),
         HookStore(client("secretsmanager"), config.endpoint_secret_prefix),
         OutboxStore(dynamodb, config.notifications_table),
@@ -203,8 +153,27 @@ def post_endpoint() -> dict[str, Any]:
     Messages are signed as Standard Webhooks say. Every function knows it within a minute.
     """
     app.admin()
-    body = app.body()
-    made, secret = _parts().register(body, clock.now())
+    body, parts = app.body(), _parts()
+    parts.check_on()
+    try:
+        target_of(body["url"], may_be_private=parts.may_be_private)
+    except UrlRefused as refused:
+        raise invalid_field("url", str(refused)) from None
+    if len(parts.endpoints.all()) >= ENDPOINTS_MAX:
+        raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
+    made = Endpoint(
+        "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH)),
+        body["organization_id"],
+        body["url"],
+        frozenset(body.get("types", ())),
+        body.get("filters", {}),
+        body.get("description", ""),
+        stamp(clock.now()),
+        agents=frozenset(body.get("agents", ())),
+    )
+    secret = _new_secret()
+    parts.secrets.create(Hook(made.organization_id, made.endpoint_id, (HookSecret(secret),)))
+    parts.endpoints.put(made)
     logger.info("registered", extra={"endpoint_id": made.endpoint_id})
     return {**endpoint_view(made), "secret": secret}
 
@@ -220,7 +189,9 @@ def get_endpoints() -> dict[str, Any]:
 def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
     """End an endpoint (admins)."""
     app.admin()
-    _parts().end(endpoint_id)
+    found = _parts().endpoints.get(endpoint_id)
+    _parts().endpoints.remove(endpoint_id)  # what waits for it is forgotten within a month
+    _parts().secrets.remove(found.organization_id, endpoint_id)
     return {}
 
 
@@ -228,9 +199,11 @@ def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
 def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     """Rotate an endpoint's secret: for a while both sign (admins)."""
     app.admin()
-    body = app.body()
-    hours = timedelta(hours=body.get("overlap_hours", OVERLAP_HOURS))
-    return _parts().rotate(endpoint_id, hours, clock.now())
+    overlap, now = timedelta(hours=app.body().get("overlap_hours", OVERLAP_HOURS)), clock.now()
+    found, secret = _parts().endpoints.get(endpoint_id), _new_secret()
+    hook = _parts().secrets.get(found.organization_id, endpoint_id)
+    _parts().secrets.replace(rotate_hook(hook, secret, now, overlap))
+    return {"secret": secret, "former_until": stamp(now + overlap)}
 
 
 @app.route("POST /v1/webhook-endpoints/{endpoint_id}/test", body=EMPTY, status=202, answer=TEST_RESULT)
@@ -238,7 +211,10 @@ def post_endpoint_test(endpoint_id: str) -> dict[str, Any]:
     """Send an endpoint a test message (admins)."""
     app.admin()
     app.body()
-    return {"message_id": _parts().test(endpoint_id, clock.now())}
+    _parts().check_on()
+    message = _parts().outbox.put_test(_parts().endpoints.get(endpoint_id), clock.now())
+    _parts().waker.wake([endpoint_share(endpoint_id, message.holder)])
+    return {"message_id": message.message_id}
 
 
 @app.route("POST /v1/webhook-endpoints/{endpoint_id}/enable", body=EMPTY, answer=ENDPOINT)

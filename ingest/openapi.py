@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest import book, endpoints_api, operations_api, page, privacy_api
 from ingest.engagement import events_api, users_api
-from ingest.engagement.event_body import EVENT, EVENTS
+from ingest.engagement.event_body import EVENT
 from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.questions import polls_api, questions_api
 from ingest.web.json_schema import ERROR
@@ -93,21 +93,9 @@ def _operation(route: Route) -> dict[str, Any]:
         "security": [] if route.is_open else [{"bearer": []}],
     }
     if route.body is not None:
-        content = {"application/json": {"schema": _documented_body(route.body)}}
+        content = {"application/json": {"schema": route.body}}
         operation["requestBody"] = {"required": bool(route.body["required"]), "content": content}
     return operation
-
-
-def _documented_body(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a body's schema as the document shows it.
-
-    The schema of a batch says only that each event is an object, because the door checks the events one by
-    one. The document shows the full schema of an event there.
-    """
-    if body is not EVENTS:
-        return body
-    events = EVENTS["properties"]["events"] | {"items": {"$ref": "#/components/schemas/Event"}}
-    return EVENTS | {"properties": EVENTS["properties"] | {"events": events}}
 
 
 def tag_of(method: str, path: str) -> str:

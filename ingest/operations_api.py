@@ -13,15 +13,14 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.freshness import Freshness, FreshnessUnknown
+from adapters.freshness import Freshness
 from adapters.platform.aws import client
 from adapters.platform.fence import RegionFenced, process_fence
-from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
+from adapters.platform.gauges import ConsumerLag, Gauges
 from adapters.platform.objects import S3Objects
 from adapters.queue_depths import QueueDepths
 from adapters.settings.operations import OperationsApiSettings
-from ingest.web.api import Answer, Api
-from ingest.web.http import json_response
+from ingest.web.api import Answer, Api, json_response
 from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
 
@@ -87,12 +86,10 @@ def _consumer(
 def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part | None:
     try:
         return read()
-    except (GaugesUnavailable, FreshnessUnknown) as error:
-        reasons[name] = str(error)
     except Exception as error:  # a store that fails must not hide what the others say
         logger.exception("unknown", extra={"part": name})
         reasons[name] = str(error)[:200]
-    return None
+        return None
 
 
 @cache

@@ -35,7 +35,6 @@ CONTENT_TYPES = {
     ".json": "application/json",
 }
 ASK_EACH_TIME, KEEP_FOR_A_YEAR = "no-cache", "public, max-age=31536000, immutable"
-COMPRESSED_BYTES_MIN = 256  # on a smaller file, gzip's own header costs what it saves
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -70,7 +69,7 @@ class PageFile:
 
     content_type: str
     content: bytes
-    gzipped: bytes | None  # its gzip form, None if that would save nothing
+    gzipped: bytes
     digest: str
 
 
@@ -132,10 +131,8 @@ def build_site(folder: Path, config: PageSettings) -> Site:
 
 
 def _file(name: str, content: bytes) -> PageFile:
-    gzipped = gzip.compress(content, 9, mtime=0)
-    is_smaller = len(content) >= COMPRESSED_BYTES_MIN and len(gzipped) < len(content)
     content_type = CONTENT_TYPES[Path(name).suffix]
-    return PageFile(content_type, content, gzipped if is_smaller else None, _digest(content))
+    return PageFile(content_type, content, gzip.compress(content, 9, mtime=0), _digest(content))
 
 
 def _digest(data: bytes) -> str:
@@ -157,8 +154,8 @@ def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
 def _file_answer(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
     """Return a file, compressed if the browser takes that; 304 without it if the browser has it already."""
     request_headers = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
-    gzipped = file.gzipped if _takes_gzip(request_headers.get("accept-encoding", "")) else None
-    tag = f'"{file.digest}{"-gz" if gzipped else ""}"'
+    is_gzip = "gzip" in request_headers.get("accept-encoding", "")
+    tag = f'"{file.digest}{"-gz" if is_gzip else ""}"'
     version = (event.get("queryStringParameters") or {}).get("v")
     headers = {
         "Content-Type": file.content_type,
@@ -171,15 +168,10 @@ def _file_answer(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAn
         each.strip().removeprefix("W/") for each in request_headers.get("if-none-match", "").split(",")
     ]:
         return _answer(304, headers, "")
-    if gzipped is None:
+    if not is_gzip:
         return _answer(200, headers, file.content.decode())
-    body = base64.b64encode(gzipped).decode()
+    body = base64.b64encode(file.gzipped).decode()
     return _answer(200, headers | {"Content-Encoding": "gzip"}, body, is_base64=True)
-
-
-def _takes_gzip(accepted: str) -> bool:
-    qualities = {each.partition(";")[0].strip(): each.partition("q=")[2] for each in accepted.split(",")}
-    return "gzip" in qualities and qualities["gzip"].strip() not in ("0", "0.0", "0.00", "0.000")
 
 
 def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool = False) -> PageAnswer:

@@ -74,19 +74,11 @@ class Erasures:
         """
         return self.view(begin_erasure(self.jobs, self.tombstones, subject, person, now))
 
-    def of(self, subject: str) -> dict[str, Any] | None:
-        """Return the erasure whose tombstone stands over a subject now, or None."""
-        erasure_id = self._standing(subject)
-        return self.view(erasure_id) if erasure_id else None
-
     def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
-        """Return what `of` does, to whom the lead's organization was in reach; None to anybody else."""
-        erasure_id = self._standing(lead_subject(lead_id))
-        return self.view(erasure_id) if erasure_id and self._reaches(caller, erasure_id) else None
-
-    def _standing(self, subject: str) -> str | None:
-        found = self.tombstones.look().get(self.tombstones.digest(subject))
-        return found.erasure_id if found and found.stands else None
+        """Return the erasure whose tombstone stands over a lead, if the caller reached the lead."""
+        found = self.tombstones.look().get(self.tombstones.digest(lead_subject(lead_id)))
+        is_known = found and found.stands and self._reaches(caller, found.erasure_id)
+        return self.view(found.erasure_id) if found and is_known else None
 
     def _reaches(self, caller: Caller, erasure_id: str) -> bool:
         if erasure := self.jobs.get(erasure_id):
@@ -104,13 +96,14 @@ class Erasures:
         erasure = self.jobs.get(erasure_id)
         if erasure is None:
             raise ApiError(404, "not_found", "there is no such erasure")
-        about = {
+        return {
+            "erasure_id": erasure_id,
+            "status": "open",
             "started_at": erasure.started_at,
             "found": dict(erasure.found),
             "awaits": list(erasure.awaits),
             "deadline": erasure.deadline,
         }
-        return {"erasure_id": erasure_id, "status": "open", **about}
 
     def lift(self, subject: str, now: datetime) -> int:
         """Lift the tombstone of a subject, with those of the same person; returns how many.
@@ -206,7 +199,11 @@ def _parts() -> _Parts:
     )
 
 
-refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "get_erasure")
+refuse_erased(
+    app,
+    lambda user: _parts().erasing.stands(user_subject(user)),
+    *("delete_user", "post_user_lift", "get_erasure"),
+)
 
 
 @app.route("DELETE /v1/users/{user_id}", status=202, answer=ERASURE, more=ERASURE_HELP)

@@ -35,8 +35,7 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
-from rules.engagement.assigned_dates import dates_beside
-from rules.engagement.earnings import dates_of_caps
+from rules.engagement.earnings import dates_beside, dates_of_caps
 from rules.engagement.events import Event, from_item, is_beyond
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject

@@ -17,7 +17,7 @@ from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import PartitionEraser
+from adapters.privacy.erasers import ItemEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import Clients, StoreEraser, all_stores, whole_lead
@@ -27,7 +27,6 @@ from adapters.settings.common import ErasureSettings
 from processors.person_exports import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
-from rules.privacy.certificates import certificate_of, sign_certificate
 from rules.privacy.erasures import (
     PERSONS,
     PHONES,
@@ -37,8 +36,10 @@ from rules.privacy.erasures import (
     Person,
     PersonKind,
     after_sweep,
+    certificate_of,
     hand_to_lake,
     lead_of,
+    sign_certificate,
     with_count,
     with_lead,
     with_names,
@@ -174,7 +175,7 @@ class ErasureRunner:
 
 def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return the entries that begin a chain of hashes, as texts of their seq and the chain's salt."""
-    assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
+    assert isinstance(ledger, ItemEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
     return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
 

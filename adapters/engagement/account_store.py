@@ -25,13 +25,20 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
 from rules.days import DAY
 from rules.engagement.account import decide
-from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
-from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
-from rules.engagement.assigned_dates import dates_beside, dates_to_read
-from rules.engagement.earnings import dates_of_caps
+from rules.engagement.account_state import (
+    NO_AMNESTIES,
+    Account,
+    Amnesties,
+    Day,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+)
+from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
-from rules.engagement.seals import SALT_BYTES, with_proof
+from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12

@@ -1,26 +1,24 @@
 """A user's achievements: a reader answers from a stored snapshot and the ledger entries after it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.goals import StreakReader
 from adapters.engagement.kept_items import KeptItems
-from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
+from adapters.engagement.ledger_store import LedgerStore
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import (
     AchievementSnapshot,
-    DeclaredAchievement,
     StreakHistory,
     UserHistory,
-    answer_digest,
     dated_positions,
     next_snapshot,
     shown_achievements,
-    snapshot_until,
 )
+from rules.engagement.goals import DeclaredAchievement
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
 ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
@@ -91,39 +89,17 @@ class AchievementReader:
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         stored = self.store.get(user)
-        if not is_strong and stored.answer_of == answer_digest(head, declared, streaks):
-            return AchievementReading(stored.answer, UserHistory((), stored.sums), streaks, is_complete=True)
         request = _Request(user, declared, streaks, now, is_strong)
-        snapshot, history = self._history_or_refusal(request, stored)
+        snapshot, history = self._snapshot_and_history(request, stored)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
         following = next_snapshot(snapshot, declared, history, streaks, now)
         is_complete = bool(head) and head >= following.head
-        # A snapshot is stored if the profile has counted all of its entries, and if it has something new: the
-        # answer to this request, more of the history, or an achievement that was not shown before.
-        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
-        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
-        if is_complete and (is_answer_new or is_history_new):
+        # A snapshot is stored if the profile has counted all of its entries, and if it has more of the
+        # history, or an achievement that was not shown before.
+        if is_complete and (following.until, following.shown) != (snapshot.until, snapshot.shown):
             self.store.put(user, following)
         return AchievementReading(achieved, history, streaks, is_complete)
-
-    def _history_or_refusal(
-        self, request: _Request, snapshot: AchievementSnapshot
-    ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
-
-        A read that is refused in the end costs thousands of read units. So the next request of the same kind
-        is refused at once.
-        """
-        digest = answer_digest("", request.declared, request.streaks)
-        if snapshot.refused == digest and not request.is_strong:
-            raise TooManyEntries(ENTRIES_MAX)
-        try:
-            return self._snapshot_and_history(request, snapshot)
-        except TooManyEntries:
-            # Another request may have stored a snapshot meanwhile, so it is read again.
-            self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
-            raise
 
     def _snapshot_and_history(
         self, request: _Request, snapshot: AchievementSnapshot
@@ -144,14 +120,9 @@ class AchievementReader:
         if not request.is_strong:
             limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
         place = snapshot.place_before_later()
-        # Entries for the next snapshot must be read strongly. One is due after some time, which is known
-        # beforehand, or because there are many entries. Only a read tells that. So if a weak read turns out
-        # that long, it is repeated strongly.
-        is_due = snapshot.until < snapshot_until(0, now)
-        is_strong = is_due or request.is_strong
+        # Entries for the next snapshot must be read strongly.
+        is_strong = request.is_strong or snapshot.until < snapshot.next_until(now)
         entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
-        if not is_strong and snapshot.until < snapshot_until(len(entries), now):
-            entries, _ = self.ledger.after(user, place, consistent=True, most=limit)
         return snapshot.history_with(entries)
 
 

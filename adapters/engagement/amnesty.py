@@ -18,8 +18,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Refresh, query_all
 from rules.days import stamp, unstamp
 from rules.engagement.account import decide
-from rules.engagement.account_state import Decision, Profile, date_at
-from rules.engagement.amnesty import NO_AMNESTIES, Amnesties, Amnesty
+from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty, Decision, Profile, date_at
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import lapse_date, shown_streak
 

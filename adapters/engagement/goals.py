@@ -19,9 +19,7 @@ from adapters.platform.tables import query_all
 from rules.book.book import Books
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.achievements import (
-    StreakHistory,
-)
+from rules.engagement.achievements import StreakHistory
 from rules.engagement.goals import (
     KnownPeriods,
     MeasuredDays,

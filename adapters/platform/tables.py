@@ -21,7 +21,7 @@ REFUSED = "ConditionalCheckFailed"
 
 
 class Unprocessed(SafeToLog, Exception):
-    """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
+    """A call was not finished after all attempts, or others were first in each; it is safe to repeat."""
 
 
 def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:

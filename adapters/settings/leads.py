@@ -29,7 +29,6 @@ class HooksApiSettings(Allowance):
 
     lead_queue_url: str
     payload_bucket: str
-    idempotency_keys_table: str
     # A hook's secret has the name {hook_secret_prefix}{organization_id}/{source}. Example of a prefix:
     # `streakline/hooks/`.
     hook_secret_prefix: str
@@ -48,7 +47,6 @@ class LeadsSettings:
     event_table: str
     idempotency_keys_table: str
     payload_bucket: str
-    redis_url: str
     failure_queue_url: str
     currency: str
     phone_regions: str

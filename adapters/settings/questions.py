@@ -34,14 +34,3 @@ class PollsApiSettings(Allowance):
 
     questions_table: str
     responses_table: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionsSettings:
-    """The part of QuestionsApiSettings that the routes of ingest.questions.subscriptions need."""
-
-    subscriptions_table: str
-    redis_url: str
-    limits_table: str
-    commands_per_minute: int
-    subscriptions_max: int

@@ -19,9 +19,8 @@ from datetime import UTC, date, datetime
 from itertools import chain, islice
 from typing import Any
 
-from adapters.leads.feature_repair import is_readable
 from adapters.leads.feature_requests import FeatureQueue
-from adapters.leads.feature_store import FeatureStore, feature_item_from
+from adapters.leads.feature_store import FeatureStore, feature_item_from, is_readable
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import NoObject, Objects
@@ -183,7 +182,7 @@ class LeadRepair:
         """Ask for rebuilds of leads; returns `lead`, `features` and the `outcome` in words, for each lead.
 
         leads: rows of marts.lead_quality. Leads whose items differ from their rows are added.
-        Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        Raises StatementFailed, and Unprocessed if SQS refuses.
         """
         wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
         doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}

@@ -23,7 +23,6 @@ from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
     achievement_positions,
-    declared_achievements,
     measured_days,
     ordered_history,
 )
@@ -32,6 +31,7 @@ from rules.engagement.goals import (
     KnownPeriods,
     Outcome,
     PastPeriods,
+    declared_achievements,
     fold_periods,
     unsettled_goals,
 )

@@ -22,7 +22,7 @@ from analytics.curation.curate import Task, curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
-from analytics.forgetting.progress import changed_places
+from analytics.forgetting.lake_pass import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog

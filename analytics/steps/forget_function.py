@@ -25,8 +25,7 @@ from adapters.settings.lake import ForgetSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.gone_phones import GonePhones
-from analytics.forgetting.lake_pass import LakePass
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.lake_pass import LakePass, Progress
 from rules.days import stamp, unstamp
 from rules.privacy.erasures import after_pass
 

@@ -22,7 +22,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.progress import Progress, changed_places
+from analytics.forgetting.lake_pass import Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder

@@ -20,12 +20,11 @@ from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
     achievement_positions,
-    declared_achievements,
     measured_days,
     ordered_history,
 )
 from rules.engagement.events import COUNTED, measures_of
-from rules.engagement.goals import KnownPeriods, unsettled_goals
+from rules.engagement.goals import KnownPeriods, declared_achievements, unsettled_goals
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover
 

@@ -83,7 +83,7 @@ EVENTS = closed_object(
             "type": "array",
             "minItems": 1,
             "maxItems": EVENTS_MAX,
-            "items": {"type": "object"},
+            "items": {"$ref": "#/components/schemas/Event"},
             "description": "each is checked by itself: a bad one never spoils its neighbours",
         },
         "sent_at?": {

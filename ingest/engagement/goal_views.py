@@ -12,18 +12,14 @@ from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import (
-    DeclaredAchievement,
-    StreakHistory,
-    UserHistory,
-    declared_achievements,
-    key_of,
-)
+from rules.engagement.achievements import StreakHistory, UserHistory, key_of
 from rules.engagement.goals import (
+    DeclaredAchievement,
     KnownPeriods,
     PeriodReason,
     contribution_of,
     dates_of,
+    declared_achievements,
     explain_period,
     fold_periods,
     judging_version,

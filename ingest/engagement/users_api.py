@@ -13,7 +13,7 @@ from adapters.engagement.amnesty import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.engagement import UsersApiSettings
-from ingest.engagement import user_requests
+from ingest.engagement import user_services
 from ingest.engagement.amnesty import (
     AMNESTIES,
     AMNESTY,
@@ -39,11 +39,9 @@ from ingest.engagement.preferences import (
 )
 from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import receipt_keys, with_receipt
-from ingest.engagement.user_requests import app
-from ingest.engagement.user_services import services
-from ingest.web.api import ERASED_REASON
+from ingest.engagement.user_services import app, services
+from ingest.web.api import ERASED_REASON, error_response, json_response
 from ingest.web.caller import ApiError
-from ingest.web.http import error_response, json_response
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, integer
 from ingest.web.routes import PAGE, POSITION, in_query, limit_to
 from rules.days import OTHER_REGION, REGIONS
@@ -79,14 +77,14 @@ def answer_too_many(error: TooManyEntries) -> Response[str]:
 @app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)
 def get_user(user_id: str) -> dict[str, Any]:
     """Profile."""
-    user_requests.require_reach(user_id)
-    return services().profiles.view(user_id, user_requests.date_of_query("as_of"), clock.now())
+    user_services.require_reach(user_id)
+    return services().profiles.view(user_id, user_services.date_of_query("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/events", PAGE)
 def get_user_events(user_id: str) -> dict[str, Any]:
     """Events, newest first."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     return services().histories.events(user_id, app.query, clock.now())
 
 
@@ -97,7 +95,7 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
     With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
     pause or the zone covers, each with its reason.
     """
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     page = services().histories.activity(user_id, app.query)
     if span := covered_span(app.query):
         page["covered"] = services().profiles.covered(user_id, *span, clock.now())
@@ -107,22 +105,22 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
 @app.route("GET /v1/users/{user_id}/streak/explain", [DAY])
 def get_streak_explanation(user_id: str) -> dict[str, Any]:
     """Why a day counts or not."""
-    user_requests.require_reach(user_id)
-    return services().profiles.explain(user_id, user_requests.required_date(), clock.now())
+    user_services.require_reach(user_id)
+    return services().profiles.explain(user_id, user_services.required_date(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks", [AS_OF], answer=STREAKS_VIEW)
 def get_streaks(user_id: str) -> dict[str, Any]:
     """All streaks: the daily one, and those that the book declares."""
-    user_requests.require_reach(user_id)
-    return services().goals.view(user_id, user_requests.date_of_query("as_of"), clock.now())
+    user_services.require_reach(user_id)
+    return services().goals.view(user_id, user_services.date_of_query("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks/{name}/explain", [DAY], answer=PERIOD_VIEW)
 def get_period_explanation(user_id: str, name: str) -> dict[str, Any]:
     """Why a date's period counts for a streak or not."""
-    user_requests.require_reach(user_id)
-    return services().goals.explain(user_id, name, user_requests.required_date(), clock.now())
+    user_services.require_reach(user_id)
+    return services().goals.explain(user_id, name, user_services.required_date(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/achievements", answer=ACHIEVEMENTS_VIEW)
@@ -132,14 +130,14 @@ def get_achievements(user_id: str) -> dict[str, Any]:
     Who has over 10,000 ledger entries in about three weeks is refused: 422. So is who asks for the first time
     with over 50,000 in all.
     """
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     return services().achievements.view(user_id, clock.now())
 
 
 @app.route("POST /v1/users/{user_id}/pauses", body=PAUSE, status=201, may_repeat=True)
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
-    user_requests.require_command(user_id)
+    user_services.require_command(user_id)
     now = clock.now()
     first, last = pause_span(app.body(), now)
     profile, is_new = services().preferences.pause(user_id, first, last, now)
@@ -149,7 +147,7 @@ def post_pause(user_id: str) -> Response[str]:
 @app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE)
 def put_timezone(user_id: str) -> dict[str, Any]:
     """Set the zone."""
-    user_requests.require_command(user_id)
+    user_services.require_command(user_id)
     name = known_zone(app.body()["timezone"])
     return timezone_view(services().preferences.set_timezone(user_id, name, clock.now()))
 
@@ -164,14 +162,14 @@ def get_review() -> dict[str, Any]:
 @app.route("POST /v1/review/{user_id}/release", answer=REVIEW)
 def post_release(user_id: str) -> dict[str, Any]:
     """End a review (admins)."""
-    user_requests.anybody(user_id).check_admin()
+    user_services.anybody(user_id).check_admin()
     return services().reviews.release(user_id, clock.now())
 
 
 @app.route("PUT /v1/users/{user_id}/alias", body=ALIAS, answer=ALIAS_VIEW)
 def put_alias(user_id: str) -> dict[str, Any]:
     """Choose a name for the boards."""
-    user_requests.require_command(user_id)
+    user_services.require_command(user_id)
     names, now = services().names, clock.now()
     profile = services().preferences.set_alias(user_id, app.body()["alias"], now)
     names.forget(user_id)
@@ -194,7 +192,7 @@ def get_leaderboard(board: str) -> dict[str, Any]:
 @app.route("GET /v1/leaderboards/{board}/users/{user_id}", [REGION], answer=RANK)
 def get_rank(board: str, user_id: str) -> dict[str, Any]:
     """A user's exact rank."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     region, now = app.query.get("region") or GLOBAL, clock.now()
     rank = services().boards.rank(board, region, user_id, now)
     return rank | {"alias": services().names.name_of(user_id, rank["alias"])}

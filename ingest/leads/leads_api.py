@@ -29,10 +29,9 @@ from ingest.leads.lead_schemas import (
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
-from ingest.leads.payloads import DecodedEvent, PayloadPart
-from ingest.web.api import Api
+from ingest.leads.readers import DecodedEvent, PayloadPart
+from ingest.web.api import SECURITY_HEADERS, Api, exact_json, json_body, shorten_details
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.http import SECURITY_HEADERS, exact_json, json_body, shorten_details
 from ingest.web.json_schema import TEXT
 from ingest.web.routes import PAGE, in_query, text_matching
 from ingest.web.validate import first_problem

@@ -15,14 +15,13 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.answer_writer import AnswerWriter
-from adapters.questions.question_store import QuestionLists, QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.push import SnsPush
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.response_store import AnswerWriter, ResponseStore
+from adapters.questions.subscription_store import SubscriptionStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
-from ingest.questions import subscriptions
-from ingest.questions.answer_views import AnswerStats, OwnAnswers
-from ingest.questions.answers import AnswerLimits, Answers
+from ingest.questions.answers import Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,
@@ -37,12 +36,13 @@ from ingest.questions.question_schemas import (
     UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
-from ingest.web.api import Api, refuse_erased
-from ingest.web.http import SECURITY_HEADERS, json_response
+from ingest.questions.subscriptions import Subscriptions
+from ingest.web.api import SECURITY_HEADERS, Api, json_response, refuse_erased
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
+from rules.privacy.tombstones import user_subject
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
@@ -71,6 +71,8 @@ class _Parts:
     own_answers: OwnAnswers
     creator: QuestionCreator
     questions_limit: RateLimit  # questions that an agent asks, a minute
+    subscriptions: Subscriptions
+    subscriptions_limit: RateLimit  # registrations of a person, a minute
     tombstones: Tombstones
 
 
@@ -78,33 +80,33 @@ class _Parts:
 def _parts() -> _Parts:
     config, dynamodb = settings.read_settings(QuestionsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table)
-    writer = AnswerWriter(dynamodb, store, responses, config.idempotency_keys_table, config.bp_events_table)
+    questions = Questions(QuestionStore(dynamodb, config.questions_table))
+    claims_table, events_table = config.idempotency_keys_table, config.bp_events_table
+    writer = AnswerWriter(dynamodb, questions.store, responses, claims_table, events_table)
     zones = ZoneStore(dynamodb, config.user_streaks_table)
     books = BookStore(dynamodb, config.rule_books_table)
     quota = OwnerQuota(dynamodb, config.limits_table)
-    questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
+    phones = SubscriptionStore(dynamodb, config.subscriptions_table)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
-    answer_limits = AnswerLimits(
-        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
-        relayed=RateLimit(
-            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
-        ),
-    )
+    limit = config.rate_limit_per_minute
+    own = RateLimit(counters, "answers", limit, step=CHEAP_STEP, redis=redis)
+    relayed = RateLimit(counters, "relayed answers", limit, step=CHEAP_STEP, redis=redis)
     return _Parts(
         questions,
-        Answers(questions, writer, responses, fingerprints, answer_limits, books, zones),
+        Answers(questions, writer, fingerprints, own, relayed, books, zones),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),
         RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
+        Subscriptions(phones, lambda: SnsPush(client("sns")), quota, config.subscriptions_max),
+        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
         tombstones_of(config),
     )
 
 
-refuse_erased(app, lambda: _parts().tombstones)
+refuse_erased(app, lambda user: _parts().tombstones.stands(user_subject(user)))
 
 
 @app.route("POST /v1/questions", body=QUESTION, status=201, answer=QUESTION_VIEW, may_repeat=True)
@@ -170,12 +172,12 @@ def get_stats(fingerprint: str) -> dict[str, Any]:
 def post_subscription() -> Response[str]:
     """Be told of questions on a phone."""
     caller, now = app.caller(), clock.now()
-    subscriptions.check_rate(caller, now)
-    return json_response(*subscriptions.subscribe(caller, app.body(), now))
+    _parts().subscriptions_limit.check(caller.user_id, 1, now)
+    return json_response(*_parts().subscriptions.subscribe(caller, app.body(), now))
 
 
 @app.route("DELETE /v1/subscriptions/{subscription_id}", status=204)
 def delete_subscription(subscription_id: str) -> Response[str]:
     """Be told nothing more there."""
-    subscriptions.remove(app.caller(), subscription_id)
+    _parts().subscriptions.remove(app.caller(), subscription_id)
     return Response(204, body="", headers=dict(SECURITY_HEADERS))

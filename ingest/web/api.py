@@ -1,16 +1,19 @@
-"""A function behind the HTTP API.
+"""A function behind the HTTP API: its routes, and how it reads bodies, and writes answers and errors.
 
 `Api.route` declares a route together with the function that answers it. The OpenAPI document and
 template.yaml follow from the declaration.
 """
 
+import base64
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from decimal import Decimal
 from functools import cache, wraps
 from inspect import cleandoc
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -22,14 +25,12 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
 from adapters.settings.common import Allowance
-from ingest.web.caller import ApiError, Caller, caller_of
-from ingest.web.http import error_response, json_body, json_response
+from ingest.web.caller import DETAILS_MAX, ApiError, Caller, caller_of, invalid_fields
 from ingest.web.json_schema import ANY, Schema
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import Parameter, Route, in_path
-from ingest.web.validate import first_problem
-from rules.json_values import Pairs
-from rules.privacy.tombstones import user_subject
+from ingest.web.validate import body_problems, first_problem
+from rules.json_values import NoJson, Pairs, cut_text, read_json
 
 # A quarter of the 200 a second that the gateway lets through to hooks (infra/app/api.yaml).
 REQUESTS_PER_MINUTE_OF_ADDRESS = 3_000
@@ -41,6 +42,11 @@ _BODY: ContextVar[Any] = ContextVar("body")
 PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
 ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
+BODY_BYTES_MAX = 1_000_000
+# Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
+REFUSAL_CHARACTERS_MAX = 500
+# Answers are about people and hold what people wrote. A browser must not keep them or show them as a page.
+SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 @cache
@@ -206,31 +212,108 @@ def _not_found(_: Exception) -> Response[str]:
     return error_response(ApiError(404, "not_found", "there is no such route"))
 
 
-class Tombstones(Protocol):
-    """What knows who was erased: adapters.privacy.tombstones, or what looks anew each time."""
-
-    def stands(self, subject: str) -> bool:
-        """Whether a tombstone stands over a subject (rules.privacy.tombstones)."""
-
-
-def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *open_to_erased: str) -> None:
+def refuse_erased(app: Api, is_erased: Callable[[str], bool], *open_to_erased: str) -> None:
     """Let a function answer 410 wherever an erased user asks, or is asked about (docs/rules.md, rule 10).
 
     A route concerns the users whom its path names. If the path names nobody, it concerns the caller. Only a
     caller who may reach a user learns that the user was erased. All others get the answer that they would get
     if the user were not erased, which is 403.
 
-    tombstones: returns the tombstones of this process; it is not called before the first request.
-    open_to_erased: names of the functions whose routes erased users, too, may be asked about.
+    is_erased: of a user id. open_to_erased: names of the functions whose routes erased users, too, may be
+    asked about.
     """
 
     def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
         if app.context["_route"].func.__name__ not in (NO_ROUTE, *open_to_erased):
             caller, path_values = caller_of(app.current_event.raw_event), app.context["_route_args"]
             users = [path_values[name] for name in PEOPLE if name in path_values] or [caller.user_id]
-            if any(tombstones().stands(user_subject(user)) for user in users if caller.may_reach(user)):
+            if any(is_erased(user) for user in users if caller.may_reach(user)):
                 raise ApiError(410, "erased", f"the user {ERASED_REASON}")
         response: Response[Any] = route(app)
         return response
 
     app.use([check])
+
+
+def json_body(
+    event: Mapping[str, Any], schema: Schema, batch: str = "", pairs: Pairs | None = None
+) -> dict[str, Any]:
+    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 with all faulty fields.
+
+    batch: a field of which the caller checks each part by itself, with body_problems.
+    pairs: as of read_json.
+    """
+    raw = event.get("body") or ""
+    data = _from_base64(raw) if event.get("isBase64Encoded") else raw.encode(errors="surrogatepass")
+    if len(data) > BODY_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    body = json_of(data, pairs)
+    if problems := body_problems(_without_batch_items(schema, batch), body, apart=batch):
+        raise invalid_fields(problems)
+    # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
+    whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
+    return {name: int(value) if name in whole else value for name, value in body.items()}
+
+
+def _without_batch_items(schema: Schema, batch: str) -> Schema:
+    """Return a schema that says nothing of a batch's parts."""
+    if not batch:
+        return schema
+    without_items = {name: value for name, value in schema["properties"][batch].items() if name != "items"}
+    return {**schema, "properties": {**schema["properties"], batch: without_items}}
+
+
+def json_of(data: bytes, pairs: Pairs | None = None) -> Any:
+    """Read the JSON of a body; raises 400. No schema has checked it yet."""
+    try:
+        return read_json(data, pairs)
+    except NoJson as error:
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
+
+
+def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
+    """Return a JSON response."""
+    text = json.dumps(body, separators=(",", ":"))
+    return Response(
+        status, content_type="application/json", body=text, headers={**SECURITY_HEADERS, **(headers or {})}
+    )
+
+
+def error_response(error: ApiError) -> Response[str]:
+    """Return an error as the OpenAPI document describes it, short enough for a function's answer."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.details is not None:
+        body["details"] = error.details
+    return json_response(error.status, {"error": shorten_details(body)}, error.headers)
+
+
+def shorten_details(value: Any) -> Any:
+    """Return what is wrong with a request: the first DETAILS_MAX of each list, each long text's beginning."""
+    if isinstance(value, Mapping):
+        return {name: shorten_details(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shorten_details(each) for each in value[:DETAILS_MAX]]
+    return cut_text(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
+
+
+def exact_json(value: Any) -> str:
+    """Return JSON, as compact as that of `json_response`. Decimals become numbers.
+
+    Raises ValueError for a number that is not finite.
+    """
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is no JSON number")
+        return format(value, "f")
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(name)}:{exact_json(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(exact_json, value)) + "]"
+    return json.dumps(value, allow_nan=False)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from local.command import command
-from local.smoke import lake, parts
+from local.smoke import parts
 from local.smoke.cleanup import clean_up
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject, run_step, run_steps
 from local.stack import Stack
@@ -29,10 +29,10 @@ STEPS = (
     SmokeStep("features", parts.features, ("webhook",)),
     SmokeStep("question", parts.question, ("sign-in",)),
     SmokeStep("answer", parts.answer, ("question",)),
-    SmokeStep("lake", lake.rows_arrive, ("late events",)),
-    SmokeStep("nightly run", lake.nightly, ("lake",)),
-    SmokeStep("warehouse", lake.warehouse, ("nightly run",)),
-    SmokeStep("redshift", lake.redshift, ("warehouse",)),
+    SmokeStep("lake", parts.rows_arrive, ("late events",)),
+    SmokeStep("nightly run", parts.nightly, ("lake",)),
+    SmokeStep("warehouse", parts.warehouse, ("nightly run",)),
+    SmokeStep("redshift", parts.redshift, ("warehouse",)),
     SmokeStep("alarms", parts.alarms),
 )
 CLEAN_UP = SmokeStep("clean-up", clean_up)

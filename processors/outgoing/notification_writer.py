@@ -27,21 +27,19 @@ from processors.batches import TRANSIENT, BatchResult, Record
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import declared_achievements
+from rules.engagement.goals import declared_achievements
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.achievement_notices import (
-    forget_achievements,
-    notices_of_achievements,
-    offered_achievements,
-)
 from rules.outgoing.derivation import (
     ItemNoticeState,
     UserNoticeState,
     due_at,
+    forget_achievements,
+    notices_of_achievements,
     notices_of_lead,
     notices_of_profile,
     notices_of_question,
     notices_of_redemption,
+    offered_achievements,
 )
 from rules.outgoing.notices import (
     Notice,

@@ -33,10 +33,6 @@ class Cap:
     points: int
     per: Period = Period.DAY
 
-    # Cheap, because the cache of seals.py hashes the cap of each entry
-    def __hash__(self) -> int:
-        return self.points
-
     def last(self, day: date) -> date:
         """Return the last date of the period that a date is in: of a week its Sunday."""
         return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY

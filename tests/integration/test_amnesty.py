@@ -14,7 +14,8 @@ from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
 from local.amnesty import AmnestySummary, apply
 from rules.days import DAY
-from rules.engagement.amnesty import Amnesties, Amnesty, zone_at
+from rules.engagement.account import zone_at
+from rules.engagement.account_state import Amnesties, Amnesty
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import shown_streak
 from tests.support.dying import Dying, Killed
@@ -29,7 +30,7 @@ AMNESTY = Amnesty(1, SINCE, SINCE + timedelta(hours=30), reason="the API was awa
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     """The same one each time: what users did follows from its name."""
-    with lived_in(engine, tmp_path, request.node.name[:40], 60) as made:
+    with lived_in(engine, tmp_path, request.node.name[:40], 25) as made:
         yield made
 
 

@@ -17,10 +17,11 @@ from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from tests.support.dying import Killed
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
-from tests.support.subscribers import Counting, Killed
+from tests.support.subscribers import Counting
 
 NOW = datetime(2026, 6, 2, 13, tzinfo=UTC)
 NUMBERS = count()

@@ -63,7 +63,7 @@ def expected(crowd: list[Profile], board: str, region: str) -> list[tuple[str, i
     return sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
-@pytest.mark.parametrize("seed", range(effort(2, soak=20)))
+@pytest.mark.parametrize("seed", range(effort(1, soak=20)))
 def test_snapshot_index_and_sorting_agree(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]
@@ -82,7 +82,7 @@ def test_snapshot_index_and_sorting_agree(engine: Engine, seed: int) -> None:
             else:
                 best = snapshots.top(manifest, region) or []
                 assert [(each.user_id, each.score) for each in best] == rows
-            for score in range(60):
+            for score in (0, 1, 2, 5, 6, 9, 10, 11, 39, 40, 41):
                 above = sum(each > score for _, each in rows)
                 assert snapshots.count_above(manifest, board, region, score) == above
                 assert board == "points" or index.count_above(region, score, NOW) == above

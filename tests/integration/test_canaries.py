@@ -238,7 +238,7 @@ def world(
         "FAILURE_QUEUE_URL": engine.queue_url,
     }
     with users_site.site(engine, lone_redis_url, **more) as users:
-        leads = LeadSite(engine, registry, lone_redis_url)
+        leads = LeadSite(engine, registry)
         yield World(engine, users, leads, tmp_path, lone_redis_url)
 
 

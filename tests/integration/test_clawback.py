@@ -19,6 +19,7 @@ from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.engagement.points.commands import Commands
 from tests.integration.test_expiry import Shop
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.effort import effort
 from tests.support.memory import forget
 from tests.support.site import FULFILMENT, PRODUCERS, Site
 
@@ -204,7 +205,7 @@ def test_a_lot_that_was_emptied_hides_no_later_one(desk: Desk) -> None:
     desk.check()
 
 
-@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("how", FAILURES[: effort(1, soak=len(FAILURES))])
 def test_killed_at_any_call_and_asked_again_it_is_reversed_once(desk: Desk, how: str) -> None:
     desk.publish(after_days=9)
     for number in range(1, 30):

@@ -8,7 +8,7 @@ from adapters.book import BookStore, Publication, _items
 from rules.days import EPOCH
 from tests.integration.test_rules_api import book
 
-VERSIONS = 200
+VERSIONS = 60
 READ_BYTES_MAX = 200_000
 
 

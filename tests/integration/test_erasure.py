@@ -24,7 +24,7 @@ from local.stack import Stack
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.offline import Stretch
-from rules.privacy.certificates import problem_of, sign_certificate
+from rules.privacy.erasures import problem_of, sign_certificate
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed

@@ -31,10 +31,7 @@ from tests.support.lead_site import Site
 from tests.support.memory import forget
 from tests.support.webhooks import ORDER, generic, text, whatsapp
 
-pytestmark = [
-    pytest.mark.xdist_group("identity"),
-    pytest.mark.parametrize("registry", WAYS, indirect=True),
-]
+pytestmark = [pytest.mark.xdist_group("identity"), pytest.mark.parametrize("registry", WAYS, indirect=True)]
 FOREVER = float("inf")
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 

@@ -27,9 +27,9 @@ from tests.support.engine import Engine, cpu_seconds
 from tests.support.rewards import a_name, earn, publish, with_rewards
 from tests.support.site import Site, site
 
-# Entries of three histories: `make test` ends at 2,000, `make soak` at 100,000. (The engine looks through the
+# Entries of three histories: `make test` ends at 800, `make soak` at 100,000. (The engine looks through the
 # whole partition for each query, which DynamoDB does not.)
-FEW, MORE, MANY = 10, effort(500, soak=1_000), effort(2_000, soak=100_000)
+FEW, MORE, MANY = 10, effort(200, soak=1_000), effort(800, soak=100_000)
 EXPONENT_MAX = 0.1
 PAGE_UNITS = 5  # of a page's rows, which a short history does not fill
 NOW = datetime.now(UTC)

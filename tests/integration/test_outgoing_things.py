@@ -13,8 +13,7 @@ from standardwebhooks import Webhook
 import processors.outgoing.notifications as telling
 import processors.questions.notify as notify
 from adapters import settings
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import Topology
+from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.notification_items import LANE, LANE_SHARDS, LOG

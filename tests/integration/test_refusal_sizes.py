@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ingest.openapi import ROUTES
+from ingest.web.api import BODY_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
-from ingest.web.http import BODY_BYTES_MAX
 from tests.integration.test_rules_api import api, book, event, publish
 from tests.support.effort import effort
 from tests.support.gateway import ask, token
@@ -45,9 +45,15 @@ def hostile(fields: dict[str, Any], sign: str) -> list[Any]:
     ]
 
 
-# The gateway of these tests has no other functions; all read bodies and write errors by the same code.
+# The gateway of these tests has no other functions; all read bodies and write errors by the same code. What
+# events, books and answers refuse they say in words of their own.
 ELSEWHERE = ("/v1/leads", "/v1/hooks", "/v1/webhook-endpoints")
-WITH_BODIES = [each for each in ROUTES if each.body and not each.path.startswith(ELSEWHERE)]
+OWN_WORDS = ("PostEvents", "PostRules", "PostResponse", "PutAlias")
+WITH_BODIES = [
+    each
+    for each in ROUTES
+    if each.body and not each.path.startswith(ELSEWHERE) and (effort(0, soak=1) or each.name in OWN_WORDS)
+]
 
 
 @pytest.mark.parametrize("route", WITH_BODIES, ids=lambda each: each.name)

@@ -1,23 +1,21 @@
 """The zones that the doors read are those of the profiles, whatever else these say."""
 
-from dataclasses import replace
-from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from adapters.engagement.account_indexes import ZoneStore
-from tests.support.engine import Engine
-from tests.support.town import Town
+from adapters.engagement.account_items import profile_attributes
+from adapters.platform.items import encode_item
+from rules.engagement.account_state import Profile
 
 
-def test_a_zone_is_the_profile_s_and_a_stranger_has_none(engine: Engine, tmp_path: Path) -> None:
-    town = Town(engine.client("dynamodb"), tmp_path, f"zones{tmp_path.name[-8:]}", 2)
-    (chose, other), stranger = town.users, "nobody"
-    town.apply([town.event(user, 1, 0) for user in town.users])
-    read = town.accounts.profile(chose)
-    town.accounts.put_profile(replace(read, version=read.version + 1, timezone="Asia/Tokyo"))
-    found = ZoneStore(town.dynamodb, "UserStreaks").chosen([chose, other, stranger, chose])
-    assert found == {user: each.timezone for user, each in town.accounts.profiles(found).items()}
+def test_a_zone_is_the_profile_s_and_a_stranger_has_none(dynamodb: Any) -> None:
+    chose, other, stranger = (f"{name}-{uuid4()}" for name in ("chose", "other", "stranger"))
+    for user, zone in ((chose, "Asia/Tokyo"), (other, None)):
+        stored = profile_attributes(Profile(user, 1, timezone=zone, updated_at="x"))
+        dynamodb.put_item(TableName="UserStreaks", Item=encode_item(stored))
+    found = ZoneStore(dynamodb, "UserStreaks").chosen([chose, other, stranger, chose])
     assert found == {chose: "Asia/Tokyo", other: None, stranger: None}
-    town.clear()
 
 
 def test_nobody_asked_is_nothing_read() -> None:

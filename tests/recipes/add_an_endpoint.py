@@ -14,7 +14,7 @@ def _handler(scratch: Scratch) -> None:
 @app.route("GET /v1/users/{user_id}/freezes")
 def get_freezes(user_id: str) -> dict[str, Any]:
     """Freezes that the user holds today."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     profile = services().profiles.view(user_id, None, clock.now())
     return {"user_id": user_id, "freezes_available": profile["freezes_available"]}
 ''',

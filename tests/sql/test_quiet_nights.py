@@ -13,7 +13,7 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.lake_pass import Progress
 from analytics.lake import run_notes
 from analytics.lake.layout import Place
 from analytics.reconcile.findings import Findings

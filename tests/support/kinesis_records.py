@@ -6,13 +6,11 @@ import json
 from typing import Any
 
 from aws_kinesis_agg import MAGIC
-from aws_kinesis_agg.deaggregator import messages_pb2
+from aws_kinesis_agg.aggregator import RecordAggregator
 
 from local.operate.redrive import _records, waiting_message
 
 EVENT = {"idempotency_key": "k", "event_type": "CHECK_IN", "user_id": "u"}
-SECRET = "ann@example.com"  # of a person: no log may have it
-OF_A_PERSON = json.dumps({**EVENT, "user_id": SECRET}).encode()
 
 
 def record(data: bytes, number: str = "1") -> dict[str, Any]:
@@ -45,21 +43,9 @@ def wrapped(message: bytes) -> bytes:
     return bytes(MAGIC) + message + hashlib.md5(message).digest()
 
 
-def odd_aggregate(
-    *records: dict[str, Any],
-    keys: tuple[str, ...] = (SECRET, SECRET),
-    hash_keys: tuple[str, ...] = (),
-    more: bytes = b"",
-) -> bytes:
-    """An aggregated record with a right digest, of user records with these fields. more: further bytes of it."""
-    message = messages_pb2.AggregatedRecord()
-    message.partition_key_table.extend(keys)
-    message.explicit_hash_key_table.extend(hash_keys)
-    for each in records:
-        part = message.records.add()
-        for name, value in {"partition_key_index": 0, "data": OF_A_PERSON, **each}.items():
-            if name == "tags":
-                part.tags.add(key=value)
-            elif value is not None:
-                setattr(part, name, value)
-    return wrapped(message.SerializePartialToString() + more)
+def aggregated(*parts: bytes) -> bytes:
+    aggregator = RecordAggregator()
+    for number, part in enumerate(parts):
+        aggregator.add_user_record(f"key{number}", part)
+    _, _, data = aggregator.clear_and_get().get_contents()
+    return bytes(data)

@@ -40,11 +40,10 @@ from rules.lake.table_items import CHANGED, KEYS, PHONES
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
-from tests.support.phones import Phones
 from tests.support.pipeline import Stream
 from tests.support.raw_lake import ARRIVED
 from tests.support.site import FULFILMENT, PRODUCERS, Site
-from tests.support.subscribers import World
+from tests.support.subscribers import Phones, World
 from tests.support.template import table_definition
 
 ENTITIES_OF = {
@@ -133,7 +132,6 @@ class Drill:
         town = World(self.dynamodb, "Questions", "Subscriptions", self.phones)
         town.announce(
             {"dynamodb": {"Keys": encode_item({"question_id": question_id})}},
-            town.notifier(now=datetime.now(UTC)),
         )
 
     def subscriptions(self, user: str) -> list[Any]:

@@ -15,8 +15,8 @@ from analytics.warehouse.load import create_staging, merge_statements
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import Copy, refuse_oversized
 from analytics.warehouse.warehouse import grant_analysts
-from local.operate.mart_plots import mart_plots
-from local.smoke import lake as smoke_lake
+from local.operate.html_report import mart_plots
+from local.smoke import parts as smoke_parts
 from rules.lake.entities import LOADED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     mart_plots(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, warehouse_disagreements, smoke_lake, lead_repair):
+    for module in (run_report, warehouse_disagreements, smoke_parts, lead_repair):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}

@@ -9,25 +9,27 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
-from ingest.engagement import user_requests
+from ingest.engagement import user_services
 from ingest.engagement.history import ENTRY, created_at_of, entry_view
 from ingest.engagement.points.balance import BALANCE, HOLD_ID, HOLD_VIEW, hold_view
-from ingest.engagement.points.catalogue import CATALOGUE, PAGE_DEFAULT, PAGE_MAX, USER_CATALOGUE
 from ingest.engagement.points.clawbacks import CLAWBACK
 from ingest.engagement.points.commands import CommandResult
 from ingest.engagement.points.holds import CAPTURE, HOLD, HoldResult
 from ingest.engagement.points.redemptions import (
+    CATALOGUE,
+    PAGE_DEFAULT,
+    PAGE_MAX,
     REDEMPTION,
     REDEMPTION_VIEW,
     REDEMPTIONS,
+    USER_CATALOGUE,
     FulfilmentResult,
     redemption_view,
 )
 from ingest.engagement.points.spending import FREEZE
-from ingest.engagement.user_requests import app
-from ingest.engagement.user_services import services
+from ingest.engagement.user_services import app, services
+from ingest.web.api import json_response
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import json_response
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
@@ -50,7 +52,7 @@ SHORT_CACHE = {"Cache-Control": "private, max-age=15"}
 @app.route("GET /v1/users/{user_id}/ledger", PAGE)
 def get_user_ledger(user_id: str) -> dict[str, Any]:
     """Ledger entries, newest first."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     return services().histories.ledger(user_id, app.query)
 
 
@@ -61,7 +63,7 @@ def get_balance(user_id: str) -> dict[str, Any]:
     With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and
     expiry included (true_balance). An instant before over 10,000 entries: 422.
     """
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     if instant := instant_of(app.query, "as_of"):
         return services().balances.as_of(user_id, instant, clock.now())
     return services().balances.view(user_id, clock.now())
@@ -70,7 +72,7 @@ def get_balance(user_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/holds", body=HOLD, status=201, answer=HOLD_VIEW)
 def post_hold(user_id: str) -> dict[str, Any]:
     """Reserve points (streakline/fulfilment)."""
-    user_requests.require_fulfilment(user_id)
+    user_services.require_fulfilment(user_id)
     body = app.body()
     duration = timedelta(seconds=body["seconds"]) if "seconds" in body else HOLD_DEFAULT
     request = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], duration)
@@ -98,10 +100,10 @@ def post_redemption(user_id: str) -> dict[str, Any]:
 
     At the book's price. Who is in streakline/fulfilment may name points instead.
     """
-    caller = user_requests.anybody(user_id)
+    caller = user_services.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    user_requests.count_command(caller)
+    user_services.count_command(caller)
     body = app.body()
     key, price_fields = body["idempotency_key"], {"points", "reward_id"} & body.keys()
     if price_fields and not caller.may_name_points:
@@ -133,14 +135,14 @@ def get_rewards() -> Response[str]:
 @app.route("GET /v1/users/{user_id}/rewards", LIST_PARAMETERS, answer=USER_CATALOGUE)
 def get_user_rewards(user_id: str) -> dict[str, Any]:
     """The same, with what the user can have."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     return services().catalogue.page_for(user_id, app.query, clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/redemptions", LIST_PARAMETERS, answer=REDEMPTIONS)
 def get_redemptions(user_id: str) -> dict[str, Any]:
     """Redeemed rewards, newest first."""
-    user_requests.require_reach(user_id)
+    user_services.require_reach(user_id)
     limit, before = integer(app.query, "limit", PAGE_DEFAULT, PAGE_MAX), cursor_of(app.query)
     newest = services().redemptions.store.newest(user_id, before or "9", limit)
     return page("redemptions", list(map(_redemption_view, newest)), limit, "created_at")
@@ -149,7 +151,7 @@ def get_redemptions(user_id: str) -> dict[str, Any]:
 @app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
 def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     """A redeemed reward, and what has become of it."""
-    caller = user_requests.anybody(user_id)
+    caller = user_services.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
     return _redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
@@ -158,7 +160,7 @@ def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
-    caller = user_requests.require_shipper(user_id)
+    caller = user_services.require_shipper(user_id)
     return _fulfilment_view(
         services().redemptions.report_fulfilled(user_id, created_at_of(entry_id), caller, clock.now())
     )
@@ -167,7 +169,7 @@ def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user will not get the reward: its points go back, once."""
-    caller = user_requests.require_shipper(user_id)
+    caller = user_services.require_shipper(user_id)
     return _fulfilment_view(
         services().redemptions.report_failed(user_id, created_at_of(entry_id), caller, clock.now())
     )
@@ -176,7 +178,7 @@ def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
 def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
     """Undo a redemption (streakline/fulfilment)."""
-    user_requests.require_fulfilment(user_id)
+    user_services.require_fulfilment(user_id)
     return _entry_view(services().redemptions.reverse(user_id, created_at_of(entry_id), clock.now()))
 
 
@@ -187,7 +189,7 @@ def post_clawback(user_id: str) -> dict[str, Any]:
     Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the balance may become a
     debt, which what is earned next pays.
     """
-    user_requests.require_fulfilment(user_id)
+    user_services.require_fulfilment(user_id)
     body = app.body()
     key = body["idempotency_key"]
     return _entry_view(
@@ -201,7 +203,7 @@ def post_freeze(user_id: str) -> dict[str, Any]:
 
     Some a month are free, further ones cost points. What an admin gives is free.
     """
-    caller = user_requests.require_command(user_id)
+    caller = user_services.require_command(user_id)
     body = app.body()
     (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
@@ -213,8 +215,8 @@ def post_freeze(user_id: str) -> dict[str, Any]:
 
 
 def _check_hold(user_id: str, hold_id: str) -> None:
-    """Raise as user_requests.require_fulfilment, and 404 for what can be no hold's id."""
-    user_requests.require_fulfilment(user_id)
+    """Raise as user_services.require_fulfilment, and 404 for what can be no hold's id."""
+    user_services.require_fulfilment(user_id)
     if first_problem({"type": "string", "pattern": HOLD_ID}, hold_id):
         raise ApiError(404, "not_found", "there is no such hold")
 

@@ -9,7 +9,7 @@ import pytest
 from adapters.engagement import archive_store
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
 from tests.support.archived_world import ArchivedWorld

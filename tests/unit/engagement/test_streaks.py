@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from rules.engagement.account_state import Profile
-from rules.engagement.date_reasons import DateReason, explain_date
+from rules.engagement.account_state import DateReason, Profile, explain_date
 from rules.engagement.streak import (
     Cover,
     Streak,

@@ -26,7 +26,6 @@ from rules.engagement.goals import (
     is_usable,
     judging_version,
     outcome,
-    periods,
     rule_of,
     shown_goal_streak,
     unsettled_goals,
@@ -53,7 +52,10 @@ def lived(seed: int, is_rewritten: bool = False) -> GoalStory:
 
 
 def outcomes(rules: RuleOf, per: StreakPeriod, days: MeasuredDays, since: date, until: date) -> str:
-    return "".join(outcome(rules(first), per, first, days) for first in periods(per, since, until))
+    first, letters = per.first(since), ""
+    while first <= until:
+        letters, first = letters + outcome(rules(first), per, first, days), per.after(first)
+    return letters
 
 
 def measured(story: GoalStory, user: str) -> Mapping[date, Mapping[str, int]]:

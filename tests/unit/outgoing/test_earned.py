@@ -12,14 +12,15 @@ from rules.book.book import Books, Version
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import declared_achievements
-from rules.outgoing.achievement_notices import (
+from rules.engagement.goals import declared_achievements
+from rules.outgoing.derivation import (
     OfferedAchievement,
+    UserNoticeState,
     forget_achievements,
     notices_of_achievements,
+    notices_of_profile,
     offered_achievements,
 )
-from rules.outgoing.derivation import UserNoticeState, notices_of_profile
 from rules.outgoing.notices import NoticeType
 from tests.support.books import SHIPPED
 

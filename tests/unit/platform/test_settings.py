@@ -24,7 +24,6 @@ CLASSES: dict[str, type[Any]] = {
     if name.endswith("Settings") and name != "ConsumerSettings"
 }
 # What some routes of a function read, of that function's settings.
-PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).
 PUBLISHES = "SETTINGS_DIGEST"
@@ -106,18 +105,13 @@ def test_each_function_of_the_template_has_a_settings_class(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES.keys() - PARTS.keys()))
+@pytest.mark.parametrize("name", sorted(CLASSES))
 def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str) -> None:
     function = template()["Resources"].get(name)
     assert function, f"infra/app has no {name}, whose settings there are; or run `make template`"
     own = set(function["Properties"]["Environment"]["Variables"]) - {PUBLISHES}
     read_ = {variable_name(each.name) for each in fields(CLASSES[name])}
     assert own == read_, f"infra/app sets {sorted(own - read_)} for nothing and lacks {sorted(read_ - own)}"
-
-
-@pytest.mark.parametrize(("part", "whole"), PARTS.items())
-def test_a_part_of_a_function_s_settings_is_in_them(part: str, whole: str) -> None:
-    assert {each.name for each in fields(CLASSES[part])} <= {each.name for each in fields(CLASSES[whole])}
 
 
 def test_all_functions_share_the_time_zones_and_the_log_level_alone() -> None:

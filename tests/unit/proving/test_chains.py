@@ -16,23 +16,19 @@ from rules.engagement.proof import (
     ADDED,
     DROPPED,
     FLIPPED,
+    HIDDEN_FIELDS,
     REORDERED,
+    SHOWN_FIELDS,
     LedgerFault,
     LedgerLink,
     chain_differences,
     chain_of,
-    link_of,
-    own_faults,
-)
-from rules.engagement.seals import (
-    HIDDEN_FIELDS,
-    SHOWN_FIELDS,
     encoded_fields,
     fields_of,
-    hidden_bytes,
     hidden_fields,
+    link_of,
+    own_faults,
     seal_entries,
-    shown_bytes,
     shown_fields,
 )
 from tests.support.effort import effort
@@ -146,8 +142,6 @@ def test_hashes_are_those_of_a_second_reading(wanted: list[Draft]) -> None:
     for entry in told:
         before = plain_hash(before, entry, SALT)
         assert entry.chain in (b"", before + SALT)
-        assert shown_bytes(entry) == encoded_fields(shown_fields(entry))
-        assert hidden_bytes(entry) == encoded_fields(hidden_fields(entry))
     assert not told or told[-1].chain
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.api_reference import reference, type_words, valid_sample
-from ingest.engagement.event_body import EVENTS
+from ingest.engagement.event_body import EVENT
 from ingest.openapi import TAG_PATTERNS, TAGS, document, tag_of
 from ingest.page import handler
 from ingest.web.validate import first_problem
@@ -82,11 +82,11 @@ def test_every_link_leads_somewhere() -> None:
     }
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=lambda each: str(each)[:30])
-def test_every_operation_is_there(method: str, path: str, operation: dict[str, Any]) -> None:
-    assert f'id="{operation["operationId"]}"' in PAGE
-    assert operation["tags"] == [tag_of(method, path)]
-    assert operation["tags"][0] in TAGS
+def test_every_operation_is_there() -> None:
+    for method, path, operation in OPERATIONS:
+        assert f'id="{operation["operationId"]}"' in PAGE
+        assert operation["tags"] == [tag_of(method, path)]
+        assert operation["tags"][0] in TAGS
 
 
 def test_every_tag_has_operations() -> None:
@@ -105,7 +105,7 @@ def test_the_commands_can_be_pasted_into_a_shell() -> None:
 def test_the_first_event_is_one_that_the_service_takes() -> None:
     *_, data = run(commands()[0])
     body = json.loads(data)
-    assert first_problem(EVENTS, body) is None
+    assert first_problem(EVENT, body["events"][0]) is None
     occurred = datetime.fromisoformat(body["events"][0]["occurred_at"])
     assert abs((datetime.now(UTC) - occurred).total_seconds()) < 600, "an old one would be refused"
 

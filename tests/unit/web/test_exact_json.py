@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ingest.web.http import exact_json
+from ingest.web.api import exact_json
 
 
 @pytest.mark.parametrize(

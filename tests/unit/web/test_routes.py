@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.web.api import Answer, Api
-from ingest.web.http import json_response
+from ingest.web.api import Answer, Api, json_response
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import Route, in_query, text_matching
 from tests.support.http_requests import called

@@ -11,8 +11,8 @@ from ingest.engagement import event_body
 from ingest.engagement.points.redemptions import REDEMPTION
 from ingest.engagement.points.spending import FREEZE
 from ingest.engagement.preferences import PAUSE
+from ingest.web.api import json_body
 from ingest.web.caller import ApiError
-from ingest.web.http import json_body
 from ingest.web.json_schema import closed_object
 from ingest.web.validate import PROBLEMS_MAX, all_problems, first_problem
 from tests.support.http_requests import VALID, json_values, near_events, sent
@@ -57,47 +57,13 @@ def test_an_unknown_field_is_named() -> None:
     problem = first_problem(event_body.EVENT, {**VALID, "points": 1000})
     assert problem is not None
     assert "points" in problem[1]
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ([], "body"),
-        ("text", "body"),
-        (None, "body"),
-        ({}, "events"),
-        ({"events": {}}, "events"),
-        ({"events": []}, "events"),
-        ({"events": [{}] * 101}, "events"),
-        ({"events": [{}, 7]}, "events.1"),
-    ],
-)
-def test_a_wrong_shape_is_told_by_its_place(body: Any, field: str) -> None:
-    problem = first_problem(event_body.EVENTS, body)
-    assert problem is not None
-    assert problem[0] == field
-
-
-def test_what_is_valid_has_no_problem() -> None:
-    assert first_problem(event_body.EVENT, VALID) is None
-    assert (
-        first_problem(
-            event_body.EVENT, {**VALID, "properties": {"a": [1]}, "user_id": "a.b@c:d", "source": "x"}
-        )
-        is None
-    )
-    assert first_problem(event_body.EVENTS, {"events": [{}] * 100}) is None
+    valid = {**VALID, "properties": {"a": [1]}, "user_id": "a.b@c:d", "source": "x"}
+    assert first_problem(event_body.EVENT, valid) is None
 
 
 @given(json_values | near_events)
 def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
-    for schema in (
-        event_body.EVENT,
-        event_body.EVENTS,
-        REDEMPTION,
-        FREEZE,
-        PAUSE,
-    ):
+    for schema in (event_body.EVENT, REDEMPTION, FREEZE, PAUSE):
         problem = first_problem(schema, value)
         assert problem is None or (all(problem) and len(problem[1]) <= 300)
 
