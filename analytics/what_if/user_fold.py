@@ -18,8 +18,7 @@ from rules.book.point_rules import Cap
 from rules.days import UnknownZone, skipped_dates, stamp
 from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
-from rules.engagement.assigned_dates import assign_dates, dates_beside, flight_gap_dates
-from rules.engagement.earnings import CappedPoints, monday_of
+from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
