@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 import yaml
 
 from adapters.book import shipped_document
+from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
-from analytics.what_if.what_if import WhatIfQuestion, what_if
+from analytics.what_if.what_if import what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
 from local.api import Api

@@ -14,7 +14,7 @@ from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile import reconcile_answers
-from analytics.reconcile.shares.stored import RESULT, Findings, failed_shares
+from analytics.reconcile.findings import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
@@ -50,7 +50,7 @@ class Report(TypedDict):
     run_id: str
     made_at: str
     error: Any  # why repair, or all of the run, ended early; None: it did not
-    # The fields from here to `root` are those of shares.stored.Findings.
+    # The fields from here to `root` are those of findings.Findings.
     counts: dict[str, int]
     different: list[str]  # ids of users, as in the next three lists
     unrepaired: list[str]

@@ -30,6 +30,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
+from analytics.reconcile.findings import NightPlan
 from analytics.reconcile.lead_repair import LeadItems, LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
@@ -43,8 +44,7 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
-from analytics.reconcile.shares.share_steps import ShareSteps
-from analytics.reconcile.shares.stored import NightPlan
+from analytics.reconcile.share_steps import ShareSteps
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at

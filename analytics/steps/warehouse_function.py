@@ -41,7 +41,6 @@ from analytics.warehouse.night import (
 )
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
-    CompactableWarehouse,
     NoWarehouse,
     Warehouse,
     ensure_daily_limit,
@@ -120,8 +119,9 @@ class WarehouseSteps:
             return
         if any(item.kind in NEEDED_TO_FORGET and item.state is not State.DONE for item in night.items):
             return
-        if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
-            self.warehouse.compact()
+        # A file keeps the bytes of deleted rows until it is written anew. Redshift frees them by itself.
+        if progress.due and (compact := getattr(self.warehouse, "compact", None)):
+            compact()
         progress.is_warehouse_done = True
         progress.save(self.objects)
 

@@ -9,8 +9,9 @@ from adapters import clock, settings
 from adapters.logs import Logger, error_summary
 from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.what_if_jobs import ATTEMPT, LOST, WhatIfJob, WhatIfJobs
+from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
-from analytics.what_if.what_if import WhatIfQuestion, what_if
+from analytics.what_if.what_if import what_if
 from rules.book.document import read_book
 from rules.days import unstamp
 

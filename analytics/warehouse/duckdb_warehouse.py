@@ -1,7 +1,7 @@
 """A DuckDB file, which is the warehouse of a laptop."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class DuckWarehouse:
     def run(self, statements: Sequence[str]) -> None:
         """Execute statements in one transaction. Raises StatementFailed, also beyond Redshift's limits."""
         refuse_oversized(statements)
-        with self._open() as connection:
+        with self.reading() as connection:
             connection.begin()
             for statement in statements:
                 self._execute(connection, statement)
@@ -63,22 +63,14 @@ class DuckWarehouse:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Return a query's rows. Raises StatementFailed."""
         refuse_oversized([sql])
-        with self._open() as connection:
+        with self.reading() as connection:
             cursor = self._execute(connection, sql)
             names = [name for name, *_ in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    @contextmanager
-    def kept_open(self) -> Iterator[None]:
+    def kept_open(self) -> AbstractContextManager[Any]:
         """Keep the file open for a `with` block, because opening it takes longer than most queries."""
-        with self._open():
-            yield
-
-    @contextmanager
-    def reading(self) -> Iterator[Any]:
-        """Open a connection of DuckDB for a `with` block."""
-        with self._open() as connection:
-            yield connection
+        return self.reading()
 
     def compact(self) -> None:
         """Write the file again without the bytes of deleted rows. No other process can open it meanwhile."""
@@ -86,7 +78,7 @@ class DuckWarehouse:
             return
         fresh = self.path.with_name(f"{self.path.name}.fresh")
         fresh.unlink(missing_ok=True)
-        with self._open() as connection:
+        with self.reading() as connection:
             (name,) = connection.execute("SELECT current_database()").fetchone()
             connection.execute(f"ATTACH '{fresh}' AS fresh")
             connection.execute(f'COPY FROM DATABASE "{name}" TO fresh')
@@ -112,13 +104,14 @@ class DuckWarehouse:
         return connection
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def reading(self) -> Iterator[Any]:
+        """Open a connection for a `with` block, at whose end all that is not committed is rolled back."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = self._connect()
         try:
             yield connection
         finally:
-            connection.close()  # What was not committed is rolled back.
+            connection.close()
 
     def _connect(self) -> Any:
         for attempt in pauses(OPEN_ATTEMPTS_MAX, base_seconds=0.01, longest_seconds=PAUSE_SECONDS_MAX):

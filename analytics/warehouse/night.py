@@ -15,7 +15,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -99,8 +99,7 @@ class WarehouseNight:
 
     def save(self, objects: Objects) -> None:
         """Store the state of the night and of all its items."""
-        # `asdict` would copy all items deeply, and that before each item of the night.
-        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(self, default=_fields).encode())
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(asdict(self)).encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""
@@ -184,10 +183,6 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     except Exception as error:  # noqa: BLE001 (any error of one item: the others are still done)
         item.state, item.reason = State.FAILED, f"{type(error).__name__}: {error}"[:REASON_MAX]
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
-
-
-def _fields(record: Any) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ Each night it grants analysts what they may read, because a dropped table takes 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from adapters.platform.aws import client
@@ -33,14 +33,6 @@ class Warehouse(Protocol):
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Return a context for many statements: a file or connection stays open until its end."""
-
-
-@runtime_checkable
-class CompactableWarehouse(Protocol):
-    """A warehouse whose file keeps the bytes of deleted rows until it is written anew."""
-
-    def compact(self) -> None:
-        """Write the file anew."""
 
 
 class NoWarehouse:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.what_if.figures import USERS, Figures, RunLengths
+from analytics.what_if.figures import (
+    LARGEST_CHANGES,
+    USERS,
+    Figures,
+    RunLengths,
+    WhatIfAnswer,
+    WhatIfQuestion,
+    rank,
+)
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_fold import Outcome, UserFold
@@ -19,7 +27,6 @@ from rules.engagement.events import instant_of
 from rules.engagement.ledger import INTO_DEBT, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
 
-LARGEST_CHANGES = 20  # the answer lists so many users, those who change most
 FIRST_DATE = EPOCH.date()  # a date is a whole number in USERS: the days since this one
 NO_DAY = -(1 << 23)  # the last active day of a user who has none: before all dates
 NO_SETTINGS = UserSettings()
@@ -47,7 +54,7 @@ def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
     """Return the causes that change a user's points, the largest change first."""
     by_cause: dict[str, Reason] = {}
     for outcome in user.outcomes:
-        day, change = outcome.row.day, (outcome.points or 0) - outcome.row.points
+        day, change = outcome.day, (outcome.points or 0) - outcome.row.points
         if not change:
             continue
         cause = ": ".join(_cause(outcome, timeline))
@@ -101,6 +108,8 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
     cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
     if ruling.points is not None and cap_before != cap_after:
         changes.append(f"cap {cap_before} -> {cap_after}")
+    if outcome.day != row.day:
+        changes.append("counts for another date")
     yield "; ".join(changes) or "other events have used more or less of its cap"
 
 
@@ -115,27 +124,10 @@ def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None
 class Replay:
     """The values that all processes of one question share."""
 
+    question: WhatIfQuestion
     timeline: Timeline
     settings: dict[str, UserSettings]  # by user; others have none
     todays: Todays
-    now: datetime
-
-
-@dataclass(slots=True)
-class PartAnswer:
-    """The answer for some users (see WhatIfAnswer)."""
-
-    users: pa.Table
-    figures: Figures
-    largest_changes: list[dict[str, Any]]
-
-    def add(self, other: "PartAnswer") -> None:
-        """Count other users in."""
-        self.users = pa.concat_tables([self.users, other.users])
-        self.figures.add(other.figures)
-        self.largest_changes = sorted([*self.largest_changes, *other.largest_changes], key=_rank)[
-            :LARGEST_CHANGES
-        ]
 
 
 @dataclass(slots=True)
@@ -185,7 +177,7 @@ class CountedUsers:
     def __init__(self, replay: Replay) -> None:
         self._replay, self._figures = replay, Figures()
         self._terms = TermsMemo(replay.timeline)
-        self._goals = Goals(replay.timeline, replay.now, self._figures)
+        self._goals = Goals(replay.timeline, replay.question.now, self._figures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
 
@@ -193,9 +185,9 @@ class CountedUsers:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         replay, figures, user_id = self._replay, self._figures, rows[0].user_id
         settings, today = replay.settings.get(user_id, NO_SETTINGS), replay.todays.of(user_id)
-        before = actual_world(rows, settings, replay.now)
+        before = actual_world(rows, settings, replay.question.now)
         user = UserFold(rows, replay.timeline, self._terms, settings).replay()
-        after = user.world(replay.now)
+        after = user.world(replay.question.now)
         streak_before = folded_streak(before, today)
         is_same = (before.active, before.cover) == (after.active, after.cover)
         streak_after = streak_before if is_same else folded_streak(after, today)
@@ -220,7 +212,7 @@ class CountedUsers:
 
     def _count_events(self, user: UserFold) -> None:
         figures = self._figures
-        for row, terms, points in user.outcomes:
+        for row, terms, _, points in user.outcomes:
             sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
             sums.entries += 1
             sums.before += row.points
@@ -253,7 +245,7 @@ class CountedUsers:
 
         score: how much the user changes. row: of USERS. worlds: before and after.
         """
-        if len(self._largest_changes) == LARGEST_CHANGES and (-score, user.user_id) > _rank(
+        if len(self._largest_changes) == LARGEST_CHANGES and (-score, user.user_id) > rank(
             self._largest_changes[-1]
         ):
             return
@@ -265,15 +257,11 @@ class CountedUsers:
             "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
             "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
         }
-        self._largest_changes = sorted([*self._largest_changes, change], key=_rank)[:LARGEST_CHANGES]
+        self._largest_changes = sorted([*self._largest_changes, change], key=rank)[:LARGEST_CHANGES]
 
-    def answer(self) -> PartAnswer:
+    def answer(self) -> WhatIfAnswer:
         """Return the answer for all users that were added."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
         arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
         users = pa.table(arrays, USERS)
-        return PartAnswer(users, self._figures, self._largest_changes)
-
-
-def _rank(change: dict[str, Any]) -> tuple[int, str]:
-    return -change["score"], change["user_id"]
+        return WhatIfAnswer(self._replay.question, users, self._figures, self._largest_changes)

@@ -1,12 +1,16 @@
-"""The figures of a prediction over all users. They are added up part by part."""
+"""The question of a what-if, and its answer: figures over all users, which are added up part by part."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from datetime import date
+from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 
+from rules.book.book import Book
+
+LARGEST_CHANGES = 20  # the answer lists so many users, those who change most
 # The figures of each user, before and after.
 MEASURES = ("earned", "balance", "shown", "length", "longest", "active_days", "last")
 USERS = pa.schema(
@@ -136,3 +140,35 @@ class Figures:
         for change, other_change in zip([*self.streaks, *self.achievements], other_changes, strict=True):
             change.before.add(other_change.before)
             change.after.add(other_change.after)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfQuestion:
+    """A question to the lake."""
+
+    book: Book | None  # the candidate; None: the real versions judge, so the prediction must change nothing
+    now: datetime  # the prediction is as of this instant: expired points, and each user's date
+    since: datetime | None = None  # since, until: when the candidate is in force
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class WhatIfAnswer:
+    """The prediction, or the part of it that is about some users."""
+
+    question: WhatIfQuestion
+    users: pa.Table  # a row for each user (USERS)
+    figures: Figures
+    largest_changes: list[dict[str, Any]]  # the users who change most, and why
+
+    def add(self, other: "WhatIfAnswer") -> None:
+        """Count other users in."""
+        self.users = pa.concat_tables([self.users, other.users])
+        self.figures.add(other.figures)
+        changes = sorted([*self.largest_changes, *other.largest_changes], key=rank)
+        self.largest_changes = changes[:LARGEST_CHANGES]
+
+
+def rank(change: dict[str, Any]) -> tuple[int, str]:
+    """Return the sort key of a user's change: the largest score comes first."""
+    return -change["score"], change["user_id"]

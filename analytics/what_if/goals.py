@@ -82,9 +82,9 @@ class Goals:
             self._count(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
-        for row, terms, points in user.outcomes:
+        for row, terms, day, points in user.outcomes:
             if points is not None:
-                yield _event(row, points, self._measures(row, terms))
+                yield _event(row, day, points, self._measures(row, terms))
         yield from user.corrected
 
     def _count(
@@ -140,11 +140,11 @@ class Goals:
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
     for row in rows:
         if row.kind in EARNING:
-            yield _event(row, row.points, row.measures, EntryKind(row.kind))
+            yield _event(row, row.day, row.points, row.measures, EntryKind(row.kind))
 
 
-def _event(row: Row, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
-    return Draft(kind, points, row.event_id, row.event_type, row.day.isoformat(), measures=measures)
+def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
+    return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
 
 
 def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:

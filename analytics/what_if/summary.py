@@ -7,8 +7,7 @@ from typing import Any
 
 import duckdb
 
-from analytics.what_if.figures import GoalChange, ImpossibleAct
-from analytics.what_if.what_if import WhatIfAnswer
+from analytics.what_if.figures import GoalChange, ImpossibleAct, WhatIfAnswer
 
 # ruff: noqa: S608 (names of columns are our own)
 SURVIVAL_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 60, 90, 180, 365)

@@ -66,8 +66,11 @@ class Row(NamedTuple):
     freeze_date: date | None
     reward_id: str | None
     measures: str | None
-    # JSON text of the event's properties: only of types of which streaks or achievements sum a property
-    properties: str | None
+    # Values of the event. The first two are read only for users whose dates may be placed anew, the third
+    # only for event types of which streaks or achievements sum a property.
+    claimed: date | None  # the date that the event claims
+    zone: str | None  # the zone that this date was read in
+    properties: str | None  # JSON text
 
     @property
     def terms_key(self) -> tuple[Any, ...]:
@@ -108,6 +111,9 @@ class UserSettings:
     skipped: frozenset[date] = NO_DATES  # dates that are no misses
     opening: Checkpoint | None = None  # see Cover
     pauses_after: tuple[tuple[date, date], ...] = ()  # the pauses that the books of the timeline allow
+    # The dates of the events contradict each other (rule 8). So if some events no longer count, others of
+    # them may decide on the dates.
+    has_doubts: bool = False
 
 
 @dataclass(slots=True)

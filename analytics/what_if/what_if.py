@@ -8,8 +8,7 @@ import json
 import multiprocessing
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +19,11 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
+from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import CountedUsers, PartAnswer, Replay
-from analytics.what_if.figures import Figures, ImpossibleAct
+from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, Replay
+from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
@@ -35,7 +35,9 @@ from rules.privacy.tombstones import SafeToLog
 EXPIRIES = (
     "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
 )
-# The columns of user_history.Row but for `properties`, which the events have (SENT)
+EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+WHERE kind = '{EntryKind.EARN}'"""
+# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
 ENTRIES = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
@@ -47,13 +49,32 @@ LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM br
 WHERE kind <> '{EntryKind.OPEN}'
   AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
 """
-SENT = """SELECT user_id, event_id, properties FROM events
-WHERE properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed)"""
-ROWS = """SELECT entries.*, {properties} AS properties FROM {source} AS entries {join}
-ORDER BY user_id, created_at, seq"""
-JOIN_SENT = """LEFT JOIN (
-  SELECT user_id, event_id, any_value(properties) AS properties FROM {sent} GROUP BY ALL
-) AS sent USING (user_id, event_id)"""
+SENT = """
+SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
+  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
+FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
+  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
+WHERE is_doubtful OR is_summed
+"""
+ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
+NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
+JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
+# In one calendar a later instant never has an earlier date, and three dates take more than a day.
+DOUBTFUL = """
+WITH dates AS (
+  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
+  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+), beside AS (
+  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
+    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
+  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
+)
+SELECT DISTINCT user_id FROM beside
+WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
+  OR third_first < last + INTERVAL 1 DAY
+"""
 EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
 PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
 WHERE event_type IN (SELECT event_type FROM contracts)"""
@@ -65,26 +86,6 @@ class ProcessDied(SafeToLog, RuntimeError):
     """One of the processes that replay users has died."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfQuestion:
-    """A question to the lake."""
-
-    book: Book | None  # the candidate; None: the real versions judge, so the prediction must change nothing
-    now: datetime  # the prediction is as of this instant: expired points, and each user's date
-    since: datetime | None = None  # since, until: when the candidate is in force
-    until: datetime | None = None
-
-
-@dataclass(slots=True)
-class WhatIfAnswer:
-    """The prediction."""
-
-    question: WhatIfQuestion
-    users: pa.Table  # a row for each user (figures.USERS)
-    figures: Figures
-    largest_changes: list[dict[str, Any]] = field(default_factory=list)  # the users, and why they change
-
-
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what the question's book would have led to. Raises ProcessDied."""
     timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
@@ -92,16 +93,20 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
     broken = broken_contracts(objects, question.book)
-    replay = Replay(timeline, settings, todays, question.now)
+    if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
+        with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
+        for user in doubtful_users(objects) | with_skipped:
+            settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
+    replay = Replay(question, timeline, settings, todays)
     summed = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), replay, broken, summed)
-        total = replayed(replay, Path(name), parts)
-    total.figures.impossible += _impossible_pauses(settings)
-    users = total.users.combine_chunks().sort_by("user_id")
-    for change in total.largest_changes:
+        answer = replayed(replay, Path(name), parts)
+    answer.figures.impossible += _impossible_pauses(settings)
+    answer.users = answer.users.combine_chunks().sort_by("user_id")
+    for change in answer.largest_changes:
         del change["score"]
-    return WhatIfAnswer(question, users, total.figures, total.largest_changes)
+    return answer
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
@@ -112,10 +117,20 @@ def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     return of_books | of_events
 
 
+def _changes_activity(objects: Objects, book: Book) -> bool:
+    """Whether a book may change which dates are active: it refuses events, or other events keep a streak."""
+    with table_of(db := small_database(), "ledger", objects, "ledger"):
+        kinds = db.execute(EARNING_KINDS).fetchall()
+    return any(
+        kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
+        for kind, is_passive in kinds
+    )
+
+
 def _write_history(
     objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
 ) -> int:
-    """Write the ledger's entries, and the properties of events that need them; returns how many parts.
+    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
 
     broken: events whose properties the candidate refuses. summed: the event types of which streaks and
     achievements sum a property.
@@ -125,14 +140,16 @@ def _write_history(
     parts = parts_of(objects, "ledger")
     with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
         write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    if summed:
+    doubted = [user for user, settings in replay.settings.items() if settings.has_doubts]
+    if doubted or summed:
         with table_of(db := small_database(), "events", objects, "events"):
+            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
             db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
             write_parts(db, SENT, folder / "sent", parts)
     return parts
 
 
-def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
+def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
     """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
     count = min(os.cpu_count() or 1, parts)
     shares = [range(first, parts, count) for first in range(count)]
@@ -164,15 +181,15 @@ def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterab
     sender.send(replay_parts(replay, folder, parts))
 
 
-def _received_answer(receiver: Connection) -> PartAnswer:
+def _received_answer(receiver: Connection) -> WhatIfAnswer:
     try:
-        answer: PartAnswer = receiver.recv()
+        answer: WhatIfAnswer = receiver.recv()
     except EOFError:
         raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
     return answer
 
 
-def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnswer:
+def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
     """Return the answer of some parts."""
     counted = CountedUsers(replay)
     for part in parts:
@@ -180,7 +197,9 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
             continue
         sent = part_source(folder / "sent", part)
         join = JOIN_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(properties="sent.properties" if sent else "NULL", source=source, join=join)
+        sql = ROWS.format(
+            sent="claimed, zone, properties" if sent else NO_SENT_COLUMNS, source=source, join=join
+        )
         for _, rows in rows_of_users(small_database(), sql, Row._make):
             counted.add(rows)
     return counted.answer()
@@ -192,6 +211,19 @@ def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible
             if (first, last) not in user_setting.pauses_after:
                 why = f"it would have been one of too many dates up to {last}"
                 yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
+
+
+def doubtful_users(objects: Objects) -> set[str]:
+    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
+
+    One part of the users is read after the other, because the dates of all do not fit into memory.
+    """
+    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
+    users: set[str] = set()
+    with table_of(db := small_database(), "events", objects, "events"):
+        for part in range(parts):
+            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return users
 
 
 def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:

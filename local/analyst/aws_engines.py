@@ -132,13 +132,16 @@ def by_athena(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     key, secret = (EMULATOR_KEY, EMULATOR_SECRET) if stack.is_laptop else (None, None)
     session = boto3.Session(key, secret, region_name=stack.region or None)
     # On AWS our own workgroup has settings for where answers go, and for how much a query may scan.
+    output_url, workgroup = None, None
     if stack.is_laptop:
-        place: dict[str, Any] = {"s3_output": f"s3://{stack.output('LakeBucketName', 'lake')}/athena/"}
+        output_url = f"s3://{stack.output('LakeBucketName', 'lake')}/athena/"
     else:
-        place = {"workgroup": stack.output("LakeQueriesWorkgroup", "workgroup of Athena")}
+        workgroup = stack.output("LakeQueriesWorkgroup", "workgroup of Athena")
     database = stack.output("GlueDatabaseName", "lake")
     try:
-        execution = awswrangler.athena.start_query_execution(query, database, boto3_session=session, **place)
+        execution = awswrangler.athena.start_query_execution(
+            query, database, workgroup=workgroup, s3_output=output_url, boto3_session=session
+        )
     except exceptions.QueryFailed as error:
         raise QueryFailed(refusal_text("Athena", error)) from error
     scanned = 0

@@ -8,9 +8,9 @@ import click
 import pyarrow.csv as pa_csv
 
 from adapters.platform.objects import Objects
-from analytics.what_if.figures import USERS
+from analytics.what_if.figures import USERS, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
-from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
+from analytics.what_if.what_if import what_if
 from local.analyst.output import as_cells
 from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option

@@ -10,8 +10,8 @@ from adapters.freshness import Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout
+from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, publish
-from analytics.reconcile.shares.stored import Findings
 
 NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from adapters.book import shipped_version
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
-from analytics.reconcile.shares import share_steps
+from analytics.reconcile import share_steps
 from analytics.reconcile.user_goals import goal_row
 from rules.book.book import Books
 from rules.book.goal_rules import (

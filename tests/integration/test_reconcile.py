@@ -1,24 +1,42 @@
-"""Corrupt the tables by hand: the run names exactly what was done, and puts it right."""
+"""A night's comparison of users: it names exactly what was corrupted, puts it right, and leaves the others alone."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.engagement.account_indexes import LeaderboardIndex
 from adapters.engagement.account_items import entry_item
+from adapters.engagement.boards import BoardSnapshots
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.points import Settler
+from adapters.engagement.projections import Projections
+from adapters.platform.items import Item, decode_item
+from adapters.platform.redis import Redis
 from adapters.platform.tables import BEFORE_ALL
+from analytics.recompute.user_shares import UserShare
+from analytics.reconcile.reconcile_user import Reconciler
 from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
+from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.profiles import Profiles
+from processors.ranks import RankBuilder
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from rules.turns import NIGHTS, share_of
+from tests.support.books import KnownBooks
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import DAY_GONE
-from tests.support.town import START, Town, lived_in
+from tests.support.ledger_corruptions import LEDGER
+from tests.support.town import SHARDS, START, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
+DONE = ("total", "day lost", "day made up", "longest")
 
 
 @pytest.fixture
@@ -71,7 +89,7 @@ def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
     town.delete("UserStreaks", user_id=user)
     told = town.reconcile("told", repair=False)
     assert (told["different"], {name for name, _ in told["disagreements"]}) == ([user], {user})
-    monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.is_smoke", lambda name: name == user)
+    monkeypatch.setattr("analytics.reconcile.reconcile_share.is_smoke", lambda name: name == user)
     left_out = town.reconcile("left-out", repair=False)
     assert (left_out["different"], left_out["disagreements"]) == ([], [])
 
@@ -195,3 +213,250 @@ def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(t
     assert quiet["curation"] == told["curation"]
     assert len(quiet["curation"]) > 0
     assert LastWarehouseRun.read(town.objects) == last
+
+
+def corrupted(town: Town) -> dict[str, str]:
+    """Corrupt some users; returns them by what was done. The last one's ledger alone was raised."""
+    users = dict(zip(DONE, town.users, strict=False))
+    for what, user in users.items():
+        HAND[what](town, user)
+    users["raised"] = town.users[-1]
+    LEDGER["1000 points more"](town, users["raised"])
+    return users
+
+
+def test_all_shares_find_what_one_finds(town: Town) -> None:
+    town.shares = 4
+    users = corrupted(town)
+    in_shares = town.reconcile("shares", repair=False)
+    town.shares = 1
+    at_once = town.reconcile("once", repair=False)
+    assert in_shares["counts"] == at_once["counts"]
+    for name in ("different", "unrepaired", "differences", "disagreements", "frozen"):
+        assert sorted(map(str, in_shares[name])) == sorted(map(str, at_once[name])), name
+    town.shares = 4
+    wet = town.reconcile("wet")
+    assert (wet["frozen"], wet["counts"]["repaired"]) == ([users["raised"]], 4)
+    again = town.reconcile("again", everybody=True)
+    assert again["different"] == again["frozen"] == [users["raised"]]
+
+
+@dataclass
+class Broken(Exception):
+    user: str
+
+
+def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.shares = 4
+    assert town.reconcile("first")["different"] == []
+    users = corrupted(town)
+    town.now += timedelta(days=1)
+    bad = users["total"]
+    examine, town.gives_up = Reconciler.examine, (Broken,)
+
+    def failing(self: Reconciler, user_id: str, *others: object) -> object:
+        if user_id == bad:
+            raise Broken(bad)
+        return examine(self, user_id, *others)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reconciler, "examine", failing)
+        found = town.reconcile("second", everybody=True)
+    given_up = share_of(bad, town.shares)
+    others = {user for user in users.values() if share_of(user, town.shares) != given_up}
+    assert others
+    told = {*found["different"], *found["frozen"]}
+    assert others <= told <= set(users.values()) - {bad}
+    report = town.steps.report({"run_id": "second", "warehouse_error": {"Error": "none"}}, town.now)
+    assert report["is_whole"] is False
+    (failed,) = json.loads(town.objects.get("reports/second.json"))["failed_shares"]
+    assert failed["share"] == given_up
+    assert "Broken" in failed["reason"]
+    compared = json.loads(town.objects.get("state/ledgers_compared.json"))["compared_at"]
+    assert [each == min(compared) for each in compared] == [
+        number == given_up for number in range(town.shares)
+    ]
+    town.now += timedelta(days=1)
+    after = town.reconcile("third", everybody=True)
+    assert told | {*after["different"], *after["frozen"]} == set(users.values())
+    assert bad in after["different"]
+
+
+def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    town.shares = 4
+    users = corrupted(town)
+    town.shares = 1
+    monkeypatch.setattr("analytics.reconcile.reconcile_share.USERS_AT_ONCE", 5)
+    town.has_time = lambda: False
+    found = town.reconcile("slowly", everybody=True)
+    progress = json.loads(town.objects.get(UserShare().key("slowly", "progress.json")))
+    assert progress["after"] == sorted(town.users)[9], "the second call of three ended there"
+    assert {*found["different"], *found["frozen"]} == set(users.values())
+    assert found["counts"]["looked_at"] == len(town.users)
+    assert found["counts"]["repaired"] == 4
+
+
+def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town) -> None:
+    town.now += timedelta(days=9)  # what was lived so far is settled, and in the lake
+    first = town.reconcile("first")
+    assert first["counts"]["looked_at"] == len(town.users), "nothing was compared before"
+    lost_day(town, town.users[0])
+    HAND["day made up"](town, town.users[1])
+    stranger = f"{town.name}-stranger"  # whom the lake does not know
+    town.put("UserStreaks", {**town.profile(town.users[2]), "user_id": {"S": stranger}})
+    found: list[str] = []
+    looks = []
+    for night in range(NIGHTS):
+        town.now += timedelta(days=1)
+        told = town.reconcile(f"night-{night}")
+        looks.append(told["counts"]["looked_at"])
+        found += told["different"]
+    assert sorted(found) == sorted([*town.users[:2], stranger])
+    assert sum(looks) == len(town.users) + 1, "everybody once"
+
+
+def test_everybody_is_looked_at_when_an_operator_asks(town: Town) -> None:
+    town.now += timedelta(days=9)
+    town.reconcile("first")
+    lost_day(town, town.users[0])
+    HAND["day made up"](town, town.users[1])
+    town.now += timedelta(hours=3)
+    assert town.reconcile("night")["different"] == []
+    assert sorted(town.reconcile("all", everybody=True)["different"]) == sorted(town.users[:2])
+
+
+def test_a_day_that_an_entry_has_changed_is_compared_the_same_night(town: Town) -> None:
+    town.now += timedelta(days=9)
+    town.reconcile("first")
+    town.now += timedelta(days=1)
+    user = town.users[2]
+    town.apply([town.event(user, 9, 1)])
+    town.curate()
+    lost_day(town, user)
+    town.now += timedelta(hours=3)
+    assert user in town.reconcile("night")["different"]
+
+
+def test_a_streak_that_lapses_is_lowered_the_same_night(town: Town) -> None:
+    town.reconcile("first")
+    for night in range(12):
+        town.now += timedelta(days=1)
+        town.reconcile(f"night-{night}")
+        for user in town.users:
+            profile = town.profile(user)
+            is_low = "run_length" in profile or "lapses_at" not in profile
+            assert is_low or int(profile["lapses_at"]["N"]) > town.now.timestamp() - 60, (night, user)
+    assert any("run_length" in town.profile(user) for user in town.users)
+
+
+def test_nobody_in_flight_is_named(town: Town) -> None:
+    town.apply(town.event(user, 90, 0) for user in town.users[:8])
+    found = town.reconcile("flight")
+    assert (found["different"], found["disagreements"]) == ([], [])
+    assert found["in_flight"] == 8
+
+
+def test_nobody_is_named_while_writers_are_at_work(town: Town) -> None:
+    def write() -> None:
+        for each in range(100, 115):
+            town.apply(town.event(user, each, 1) for user in town.chance.sample(town.users, 5))
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            found = town.reconcile("busy")
+            assert (found["different"], found["disagreements"]) == ([], [])
+        writing.result()
+
+
+def test_an_account_that_a_dead_writer_left_is_finished_not_named(town: Town) -> None:
+    user = town.users[0]
+    account, _ = town.accounts.load(user)
+    draft = Draft(EntryKind.ADJUST, 3)
+    town.accounts.ledger.append(
+        account.profile.head, append_drafts(user, account.profile.head, [draft], town.tick())
+    )
+    town.curate()  # the entry reaches the lake by the ledger's own stream
+    before = town.tables()
+    dry = town.reconcile("dry", repair=False)
+    assert (dry["different"], dry["counts"]["behind"], town.tables()) == ([], 1, before)
+    wet = town.reconcile("wet")
+    assert (wet["different"], wet["counts"]["settled"]) == ([], 1)
+    assert decode_item(town.profile(user))["balance"] == account.profile.balance + 3
+
+
+def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = town.users[0]
+    HAND["total"](town, user)
+    HAND["day count"](town, user)
+    late, real = town.event(user, 95, 1), town.projections.put_profile
+
+    def put(self: Any, new: Item, read: Item | None) -> None:
+        monkeypatch.undo()
+        town.apply([late])
+        real(new, read)
+
+    monkeypatch.setattr(Projections, "put_profile", put)
+    found = town.reconcile("raced")
+    assert (found["different"], found["unrepaired"]) == ([user], [])
+    entries, _ = town.accounts.ledger.after(user, "0")
+    earned = sum(each.draft.points for each in entries if each.draft.kind is EntryKind.EARN)
+    assert late.event_id in {each.draft.event_id for each in entries}
+    assert decode_item(town.profile(user))["total_bestie_points"] == earned
+    assert town.reconcile("again")["different"] == []
+
+
+def test_who_is_missing_in_the_index_or_in_a_wrong_partition_of_it_is_put_there(town: Town) -> None:
+    gone, moved = [user for user in town.users if "leaderboard_partition" in town.profile(user)][:2]
+    right = {user: town.profile(user)["leaderboard_partition"] for user in (gone, moved)}
+    for user, change in (
+        (gone, "REMOVE leaderboard_partition"),
+        (moved, "SET leaderboard_partition = :other"),
+    ):
+        values = {} if user == gone else {"ExpressionAttributeValues": {":other": {"S": "arctic"}}}
+        town.real.update_item(
+            TableName="UserStreaks", Key={"user_id": {"S": user}}, UpdateExpression=change, **values
+        )
+    town.curate()
+    assert set(town.reconcile("indexed", everybody=True)["different"]) == {gone, moved}
+    assert {user: town.profile(user)["leaderboard_partition"] for user in right} == right
+
+
+def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis_url: str) -> None:
+    town.now = START + timedelta(days=2)
+
+    def answers() -> Any:
+        Redis(lone_redis_url).call("FLUSHALL")
+        told: list[Any] = []
+        for cache in (EngagementCache(""), EngagementCache(lone_redis_url)):
+            profiles = Profiles(town.accounts, town.events, cache, Settler(town.accounts, KnownBooks()))
+            town.delete("Boards", board="manifest", part="newest")
+            index = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
+            assert RankBuilder(town.real, "UserStreaks", "Boards", index, cache).build(town.now)["counted"]
+            board = Leaderboards(profiles, BoardSnapshots(town.real, "Boards"), index, cache)
+            told.append([profiles.view(user, None, town.now) for user in town.users])
+            told.append([board.rank("streaks", "global", user, town.now)["rank"] for user in town.users])
+            told.append(board.top("streaks", "global", 100, town.now)["entries"])
+            told.append(index.top("global", town.now))
+        return told
+
+    def indexed() -> set[str]:
+        rows = town.real.scan(TableName="UserStreaks", IndexName="StreakLeaderboard")["Items"]
+        return {row["user_id"]["S"] for row in rows} & set(town.users)
+
+    before = answers()
+    alive = {row["user_id"] for row in before[2]} & set(town.users)
+    assert indexed() > alive
+    versions = {user: town.profile(user)["version"] for user in town.users}
+    assert town.reconcile("low")["counts"]["lowered"] == len(town.users) - len(alive)
+    assert indexed() == alive
+    assert answers() == before
+    assert {user: town.profile(user)["version"] for user in town.users} == versions
+    assert town.reconcile("again")["counts"]["lowered"] == 0
+    back = next(user for user in town.users if user not in alive)
+    town.now = START
+    town.apply([town.event(back, 98, 0)])
+    assert back in indexed()
+    assert "run_length" not in town.profile(back)

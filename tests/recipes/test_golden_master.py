@@ -33,7 +33,7 @@ PLANTED = {
         "shop POST",
     ),
     "a report": (
-        "analytics/reconcile/shares/findings.py",
+        "analytics/reconcile/findings.py",
         '"users": self.users,',
         '"users": self.users + 1,',
         "town",

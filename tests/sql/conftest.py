@@ -133,6 +133,26 @@ def lake(tmp_path: Path, databases: Databases) -> Iterator[Lake]:
     yield from lake_at(tmp_path, databases)
 
 
+@dataclass
+class Laptop:
+    """A lake, and a DuckDB warehouse over it, which is prepared and open."""
+
+    objects: FolderObjects
+    warehouse: DuckWarehouse
+
+    def load(self, run_id: str, places: list[Any]) -> None:
+        Loader(self.warehouse, self.objects, str(self.objects.root)).load(run_id, places)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Iterator[Laptop]:
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(objects.root), objects)
+    with warehouse.kept_open():
+        prepare(warehouse)
+        yield Laptop(objects, warehouse)
+
+
 @pytest.fixture(scope="session")
 def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Lake]:
     """The whole story, loaded and built in two parts. For tests that change nothing."""

@@ -11,14 +11,14 @@ import redshift_connector.error
 
 from analytics.warehouse import redshift_client
 from analytics.warehouse.ddl import prepare
-from tests.sql.conftest import Databases, Lake
-from tests.support.redshift_wire import filtering, startup
+from tests.sql.conftest import Lake
+from tests.support.redshift_wire import filtering
 
 
 @pytest.fixture
 def session(lake: Lake) -> Iterator[Any]:
     prepare(lake.redshift)
-    host, name = lake.dsn.partition("host=")[2], lake.dsn.rpartition("/")[2]
+    host = lake.dsn.partition("host=")[2]
     name = lake.dsn.partition("@/")[2].partition("?")[0]
     with (
         filtering(f"{host}/.s.PGSQL.5432") as port,
@@ -162,12 +162,3 @@ def test_identity_comes_from_aws(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
     assert asked["iam"] is asked["is_serverless"] is asked["ssl"] is True
     assert (asked["serverless_work_group"], asked["port"]) == ("wg", 5439)
-
-
-def test_the_filter_keeps_user_and_database() -> None:
-    body = b"\0\3\0\0user\0u\0driver_version\0x\0database\0d\0\0"
-    assert startup(body) == b"\0\3\0\0user\0u\0database\0d\0\0"
-
-
-def test_the_engine_is_postgresql(databases: Databases) -> None:
-    assert "postgresql://" in databases.server.get_uri()

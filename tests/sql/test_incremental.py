@@ -19,7 +19,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.models import check, check_model, models
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
-from tests.sql.conftest import family
+from tests.sql.conftest import Laptop, family
 from tests.support.examples import examples
 from tests.support.lake_sample import Row, Sample, event, write
 from tests.support.lead_histories import History
@@ -182,98 +182,81 @@ def closed(wanted: list[str]) -> set[str]:
     return done
 
 
-def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
+def test_only_the_touched_dates_are_read_again(laptop: Laptop) -> None:
     """Planted: a row of an untouched date stays wrong, and one of a touched date, or month, is made anew."""
-    objects = FolderObjects(tmp_path / "lake")
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
-    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
-    with warehouse.kept_open():
-        prepare(warehouse)
-        loader.load("one", told.write([(0, day, 5) for day in range(0, 40, 4)]))
-        build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
-        warehouse.run(["UPDATE facts.activity_totals SET points_earned = -1"])
-        warehouse.run(["UPDATE marts.leaderboard_history SET points = -1"])
-        loader.load("two", told.write([(1, 4, 7)]))
-        builder = Builder.read(warehouse)
-        model = models()["marts.leaderboard_history"]
-        touched = builder.touched(model, builder.last_builds[model.name].loads)
-        assert touched == [(date(2026, 2, 1), date(2026, 2, 2))]
-        build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
-        wrong = warehouse.rows(
-            "SELECT activity_date AS d FROM facts.activity_totals WHERE points_earned = -1"
-        )
-        assert len(wrong) == 9
-        assert date(2026, 2, 2) not in {row["d"] for row in wrong}
-        right = warehouse.rows(
-            "SELECT period_kind, period_start FROM marts.leaderboard_history WHERE points > 0"
-        )
-        assert {tuple(row.values()) for row in right} >= {
-            ("day", date(2026, 2, 2)),
-            ("month", date(2026, 2, 1)),
-        }
-        assert warehouse.rows("SELECT 1 AS n FROM marts.leaderboard_history WHERE points = -1")
+    warehouse = laptop.warehouse
+    told = Nights(laptop.objects)
+    laptop.load("one", told.write([(0, day, 5) for day in range(0, 40, 4)]))
+    build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
+    warehouse.run(["UPDATE facts.activity_totals SET points_earned = -1"])
+    warehouse.run(["UPDATE marts.leaderboard_history SET points = -1"])
+    laptop.load("two", told.write([(1, 4, 7)]))
+    builder = Builder.read(warehouse)
+    model = models()["marts.leaderboard_history"]
+    touched = builder.touched(model, builder.last_builds[model.name].loads)
+    assert touched == [(date(2026, 2, 1), date(2026, 2, 2))]
+    build(warehouse, family("facts.activity_totals", "marts.leaderboard_history"))
+    wrong = warehouse.rows("SELECT activity_date AS d FROM facts.activity_totals WHERE points_earned = -1")
+    assert len(wrong) == 9
+    assert date(2026, 2, 2) not in {row["d"] for row in wrong}
+    right = warehouse.rows("SELECT period_kind, period_start FROM marts.leaderboard_history WHERE points > 0")
+    assert {tuple(row.values()) for row in right} >= {
+        ("day", date(2026, 2, 2)),
+        ("month", date(2026, 2, 1)),
+    }
+    assert warehouse.rows("SELECT 1 AS n FROM marts.leaderboard_history WHERE points = -1")
 
 
-def test_a_late_first_day_moves_a_user_s_whole_history(tmp_path: Path) -> None:
+def test_a_late_first_day_moves_a_user_s_whole_history(laptop: Laptop) -> None:
     """u1 was active in March and May, and a day of January comes late: what nothing has touched is as it was."""
-    objects = FolderObjects(tmp_path / "lake")
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
-    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
+    warehouse = laptop.warehouse
+    told = Nights(laptop.objects)
     cohorts = (
         "SELECT cohort_start AS c, period_start AS p, active_users AS n FROM facts.retention"
         " WHERE cohort_kind = 'month' ORDER BY 1, 2"
     )
     january, march, april, may = (date(2026, month, 1) for month in (1, 3, 4, 5))
-    with warehouse.kept_open():
-        prepare(warehouse)
-        loader.load("one", told.write([(0, 40, 5), (1, 40, 5), (1, 70, 5), (0, 95, 5)]))
-        build(warehouse, family("facts.retention"))
-        before = [(march, march, 2), (march, april, 1), (march, may, 1)]
-        assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == before
-        warehouse.run(["UPDATE facts.retention SET active_users = -1 WHERE period_start = DATE '2026-04-01'"])
-        loader.load("two", told.write([(0, 1, 5)]))
-        build(warehouse, family("facts.retention"))
-        after = [(january, january, 1), (january, march, 1), (january, may, 1), (march, march, 1)]
-        assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == [*after, (march, april, -1)]
+    laptop.load("one", told.write([(0, 40, 5), (1, 40, 5), (1, 70, 5), (0, 95, 5)]))
+    build(warehouse, family("facts.retention"))
+    before = [(march, march, 2), (march, april, 1), (march, may, 1)]
+    assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == before
+    warehouse.run(["UPDATE facts.retention SET active_users = -1 WHERE period_start = DATE '2026-04-01'"])
+    laptop.load("two", told.write([(0, 1, 5)]))
+    build(warehouse, family("facts.retention"))
+    after = [(january, january, 1), (january, march, 1), (january, may, 1), (march, march, 1)]
+    assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == [*after, (march, april, -1)]
 
 
-def test_a_key_that_is_there_twice_is_looked_for_among_touched_dates(tmp_path: Path) -> None:
+def test_a_key_that_is_there_twice_is_looked_for_among_touched_dates(laptop: Laptop) -> None:
     """Planted: a day twice, once among what came and once long before; the latter waits for all rows' turn."""
-    objects = FolderObjects(tmp_path / "lake")
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
-    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
+    warehouse = laptop.warehouse
+    told = Nights(laptop.objects)
     model, name = models()["facts.daily_activity"], "unique user_id, activity_date"
-    with warehouse.kept_open():
-        prepare(warehouse)
-        loader.load("one", told.write([(0, 3, 5), (0, 9, 5)]))
-        build(warehouse, family("facts.daily_activity", *PARENTS))
-        Builder.read(warehouse).note_tested(model)
-        loader.load("two", told.write([(1, 9, 7)]))
-        build(warehouse, family("facts.daily_activity", *PARENTS))
-        scope = Builder.read(warehouse).scope(model)
-        assert scope
-        assert scope.near
-        for user, found in (("u1", False), ("u2", True)):
-            twice = f"SELECT * FROM {model.name} WHERE user_id = '{user}'"
-            warehouse.run([f"INSERT INTO {model.name} {twice}"])
-            assert (name in [each.test for each in check_model(warehouse, model, scope)]) == found
-            assert name in [each.test for each in check_model(warehouse, model)]
+    laptop.load("one", told.write([(0, 3, 5), (0, 9, 5)]))
+    build(warehouse, family("facts.daily_activity", *PARENTS))
+    Builder.read(warehouse).note_tested(model)
+    laptop.load("two", told.write([(1, 9, 7)]))
+    build(warehouse, family("facts.daily_activity", *PARENTS))
+    scope = Builder.read(warehouse).scope(model)
+    assert scope
+    assert scope.near
+    for user, found in (("u1", False), ("u2", True)):
+        twice = f"SELECT * FROM {model.name} WHERE user_id = '{user}'"
+        warehouse.run([f"INSERT INTO {model.name} {twice}"])
+        assert (name in [each.test for each in check_model(warehouse, model, scope)]) == found
+        assert name in [each.test for each in check_model(warehouse, model)]
 
 
-def test_a_row_that_moves_to_another_date_touches_both(tmp_path: Path) -> None:
+def test_a_row_that_moves_to_another_date_touches_both(laptop: Laptop) -> None:
     """A profile's version tells nothing of its date: written again with another time, it moves."""
-    objects = FolderObjects(tmp_path / "lake")
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
-    loader = Loader(warehouse, objects, str(tmp_path / "lake"))
+    warehouse = laptop.warehouse
     names = [*(each.name for each in ENTITIES["streaks"].fields), "extra"]
-    with warehouse.kept_open():
-        prepare(warehouse)
-        for day in (3, 5):
-            at = FIRST + timedelta(days=day)
-            row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "timezone": "UTC", "updated_at": at}
-            place = Place("streaks", f"{at:%Y-%m-%d}", "00")
-            write(objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
-            loader.load("run", [place])
-            build(warehouse, family("facts.loaded_rows"))
-        counts = "SELECT dt, loaded FROM facts.loaded_rows WHERE entity = 'streaks'"
-        assert [tuple(row.values()) for row in warehouse.rows(counts)] == [(date(2026, 2, 3), 1)]
+    for day in (3, 5):
+        at = FIRST + timedelta(days=day)
+        row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "timezone": "UTC", "updated_at": at}
+        place = Place("streaks", f"{at:%Y-%m-%d}", "00")
+        write(laptop.objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
+        laptop.load("run", [place])
+        build(warehouse, family("facts.loaded_rows"))
+    counts = "SELECT dt, loaded FROM facts.loaded_rows WHERE entity = 'streaks'"
+    assert [tuple(row.values()) for row in warehouse.rows(counts)] == [(date(2026, 2, 3), 1)]

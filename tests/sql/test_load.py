@@ -17,7 +17,7 @@ from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, bookkeeping_
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import EVENTS, LOADED
 from tests.sql.conftest import ROLE, Lake
-from tests.support.lake_sample import USERS, event, write
+from tests.support.lake_sample import event, write
 from tests.support.lake_story import Story
 
 HOUR = Place("events", "2026-01-31", "23")
@@ -150,10 +150,6 @@ def test_redshift_copies_by_manifest(lake: Lake) -> None:
     assert copy in sqls
     (entry,) = json.loads(lake.objects.get(key))["entries"]
     assert entry["meta"] == {"content_length": len(lake.objects.get(curated_key(HOUR)))}
-
-
-def test_names_in_the_sample_need_quoting() -> None:
-    assert any("'" in user for user in USERS)
 
 
 def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() -> None:

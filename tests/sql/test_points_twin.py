@@ -3,24 +3,19 @@
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.platform.objects import FolderObjects
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.point_weeks import differing_weeks
 from analytics.warehouse.build import build
-from analytics.warehouse.ddl import prepare
-from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.load import Loader
 from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from local.book import recompute
 from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
-from tests.sql.conftest import Lake, family
+from tests.sql.conftest import Lake, Laptop, family
 from tests.support.effort import effort
 from tests.support.point_story import KINDS, VERSIONS_MIN, PointStory, as_they_were_and_rewritten
 
@@ -104,28 +99,25 @@ def other_caps(story: PointStory) -> None:
     story.judge = judge
 
 
-@pytest.mark.parametrize("plant", [wrong_version, no_boost, other_caps])
-def test_a_planted_fault_is_found_by_each_of_them(tmp_path: Path, plant: Any) -> None:
+@pytest.mark.parametrize("plant", [wrong_version, other_caps])
+def test_a_planted_fault_is_found_by_each_of_them(laptop: Laptop, plant: Any) -> None:
     story = PointStory(4)
     plant(story)
     story.live(2, 40)
-    objects = FolderObjects(tmp_path / "lake")
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
-    with warehouse.kept_open():
-        prepare(warehouse)
-        Loader(warehouse, objects, str(tmp_path / "lake")).load("one", story.into(objects))
-        build(warehouse, family(MART))
-        number, found = differing_weeks(objects)
-        assert found
-        weeks = in_sql(warehouse)
-        assert number == len(weeks)
-        assert found == [
-            {name: each[name] for name in ("user_id", "week_start", *SUMS)}
-            for each in weeks
-            if len({each[name] for name in SUMS}) > 1
-        ]
-        failed = [each.test for each in check_model(warehouse, models()[MART])]
-        assert failed == ["expression differing_weeks = 0"]
+    objects, warehouse = laptop.objects, laptop.warehouse
+    laptop.load("one", story.into(objects))
+    build(warehouse, family(MART))
+    number, found = differing_weeks(objects)
+    assert found
+    weeks = in_sql(warehouse)
+    assert number == len(weeks)
+    assert found == [
+        {name: each[name] for name in ("user_id", "week_start", *SUMS)}
+        for each in weeks
+        if len({each[name] for name in SUMS}) > 1
+    ]
+    failed = [each.test for each in check_model(warehouse, models()[MART])]
+    assert failed == ["expression differing_weeks = 0"]
     with pytest.raises(RuntimeError, match=r"^u\d, week of .*: by the book") as told:
         recompute(objects)
     assert len(str(told.value).splitlines()) == len(found)
@@ -176,38 +168,34 @@ def test_the_lake_has_the_books_that_judge(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(("events", "ledger", "rules")))[:: effort(6, soak=1)])
-def test_night_by_night_is_at_once(tmp_path: Path, order: tuple[str, ...]) -> None:
+def test_night_by_night_is_at_once(laptop: Laptop, order: tuple[str, ...]) -> None:
     """Entries come before their events, and before the versions that judge them, or after; some events last."""
-    story, objects = PointStory(len(order[0])), FolderObjects(tmp_path / "lake")
+    story, objects = PointStory(len(order[0])), laptop.objects
     story.live(4, 40)
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    warehouse = laptop.warehouse
     places, names = story.into(objects), ", ".join(models()[WEEKS].columns)
     last = story.chance.sample([each for each in places if each.entity == "events"], 5)
     nights = [[each for each in places if each.entity == name and each not in last] for name in order]
     anew = f"SELECT {names} FROM ({models()[WEEKS].sql}) AS anew ORDER BY user_id, week_start"
-    with warehouse.kept_open():
-        prepare(warehouse)
-        for number, some in enumerate([*nights, last]):
-            Loader(warehouse, objects, str(tmp_path / "lake")).load(f"n{number}", some)
-            build(warehouse, family(MART))
-            assert in_sql(warehouse) == warehouse.rows(anew)
-            assert check_model(warehouse, models()[MART]) == [], "what has not come yet makes no difference"
-        weeks = in_sql(warehouse)
+    for number, some in enumerate([*nights, last]):
+        laptop.load(f"n{number}", some)
+        build(warehouse, family(MART))
+        assert in_sql(warehouse) == warehouse.rows(anew)
+        assert check_model(warehouse, models()[MART]) == [], "what has not come yet makes no difference"
+    weeks = in_sql(warehouse)
     assert {(each["user_id"], each["week_start"]) for each in weeks} == live(story).keys()
     assert recompute(objects).endswith("none of which differs")
 
 
-def test_versions_that_come_later_than_entries_judge_them(tmp_path: Path) -> None:
+def test_versions_that_come_later_than_entries_judge_them(laptop: Laptop) -> None:
     """Planted: no boosts. Without the versions nothing can tell."""
-    story, objects = PointStory(4), FolderObjects(tmp_path / "lake")
+    story, objects = PointStory(4), laptop.objects
     no_boost(story)
     story.live(2, 40)
-    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    warehouse = laptop.warehouse
     places = story.into(objects)
     rules = [each for each in places if each.entity == "rules"]
-    with warehouse.kept_open():
-        prepare(warehouse)
-        for night, some in enumerate(([each for each in places if each not in rules], rules)):
-            Loader(warehouse, objects, str(tmp_path / "lake")).load(f"n{night}", some)
-            build(warehouse, family(MART))
-            assert bool(check_model(warehouse, models()[MART])) == (some is rules)
+    for night, some in enumerate(([each for each in places if each not in rules], rules)):
+        laptop.load(f"n{night}", some)
+        build(warehouse, family(MART))
+        assert bool(check_model(warehouse, models()[MART])) == (some is rules)

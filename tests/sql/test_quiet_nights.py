@@ -16,8 +16,8 @@ from adapters.platform.objects import FolderObjects
 from analytics.forgetting.lake_pass import Progress
 from analytics.lake import run_notes
 from analytics.lake.layout import Place
+from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
-from analytics.reconcile.shares.stored import Findings
 from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse import night as warehouse_night
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -17,7 +17,7 @@ from rules.engagement.streak import YEAR, Checkpoint
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
-from tests.sql.conftest import Lake, family
+from tests.sql.conftest import Laptop, family
 from tests.sql.test_streaks_twin import OPENINGS, User
 from tests.support.effort import effort
 from tests.support.lake_sample import Row, Sample
@@ -160,37 +160,26 @@ def told(warehouse: Warehouse, name: str = MODEL) -> Iterator[tuple[Any, ...]]:
     yield from (tuple(row.values()) for row in warehouse.rows(f"SELECT * FROM {name}"))
 
 
-def nights(lake: Lake, place: int, seed: int, count: int) -> None:
-    """Each night is held against the rule; the last one also against what is built at once."""
-    town, warehouse = Town(seed), lake.warehouses[place]
-    for number in range(count):
+@pytest.mark.parametrize("seed", range(effort(1, soak=60)))
+def test_each_night_is_what_the_rule_says(laptop: Laptop, seed: int) -> None:
+    """The last one is also held against what is built at once."""
+    town, warehouse = Town(seed), laptop.warehouse
+    for number in range(effort(6, soak=12)):
         for _ in range(town.chance.randrange(30 if number == 0 else 9)):
             town.change()
         gone = town.chance.choice(NAMES) if town.chance.random() < 0.3 else None
         if gone:
             town.erase(gone)
-        lake.load(f"n{number}", town.sample.write(lake.objects), warehouse)
-        with warehouse.kept_open():
-            if gone:
-                removed(warehouse, gone)
-            if town.chance.random() < 0.3:
-                build(warehouse, only=some_of(WANTED, town.chance))
-                continue
-            build(warehouse, only=WANTED)
-            wanted = {name: row for name, user in town.users.items() if (row := user.row(name))}
-            assert {row[0]: row for row in told(warehouse)} == wanted, number
-    with warehouse.kept_open():
+        laptop.load(f"n{number}", town.sample.write(laptop.objects))
+        if gone:
+            removed(warehouse, gone)
+        if town.chance.random() < 0.3:
+            build(warehouse, only=some_of(WANTED, town.chance))
+            continue
         build(warehouse, only=WANTED)
-        by_night = {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
-        build(warehouse, only=WANTED, full=True)
-        assert by_night == {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
-
-
-@pytest.mark.parametrize("seed", range(effort(1, soak=60)))
-def test_on_duckdb(lake: Lake, seed: int) -> None:
-    nights(lake, 0, seed, effort(6, soak=12))
-
-
-@pytest.mark.parametrize("seed", range(effort(1, soak=10)))
-def test_on_postgresql(lake: Lake, seed: int) -> None:
-    nights(lake, 1, 100 + seed, effort(3, soak=4))
+        wanted = {name: row for name, user in town.users.items() if (row := user.row(name))}
+        assert {row[0]: row for row in told(warehouse)} == wanted, number
+    build(warehouse, only=WANTED)
+    by_night = {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
+    build(warehouse, only=WANTED, full=True)
+    assert by_night == {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}

@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from typing import Any
 
 import duckdb
-import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -18,8 +17,6 @@ from analytics.warehouse.duckdb_warehouse import sql_for
 from analytics.warehouse.models import ancestors, models
 from rules.days import skipped_dates
 from rules.engagement.streak import YEAR, Checkpoint, Cover, Streak, fold
-from tests.sql.conftest import Databases
-from tests.support.data_api import for_postgres
 from tests.support.examples import examples
 
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
@@ -171,24 +168,6 @@ def on_duckdb() -> Select:
     return select
 
 
-@pytest.fixture(scope="module")
-def on_postgres(databases: Databases) -> Iterator[Select]:
-    with psycopg.connect(databases.new(), autocommit=True) as connection:
-        for statement in views():
-            connection.execute(for_postgres(statement).encode())
-
-        def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-            for name, values in tables.items():
-                connection.execute(f"TRUNCATE lake.{name}".encode())
-                columns = ", ".join(["%s"] * len(values[0]))
-                with connection.cursor() as cursor:
-                    into = f"lake.{name} ({named(name)})"
-                    cursor.executemany(f"INSERT INTO {into} VALUES ({columns})".encode(), values)
-            return connection.execute(f"SELECT * FROM {MODEL}".encode()).fetchall()
-
-        yield select
-
-
 def check(select: Select, crowd: list[User]) -> None:
     named = {f"u{place}": user for place, user in enumerate(crowd)}
     wanted = {name: row for name, user in named.items() if (row := user.row(name))}
@@ -206,13 +185,7 @@ QUIET = settings(
 )
 
 
-@settings(QUIET, max_examples=examples(30))
+@settings(QUIET, max_examples=examples(12))
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_duckdb(on_duckdb: Select, seed: int) -> None:
     check(on_duckdb, crowd_of(seed, 150))
-
-
-@settings(QUIET, max_examples=examples(4))
-@given(seed=st.integers(0, 2**32))
-def test_the_twin_agrees_on_postgresql(on_postgres: Select, seed: int) -> None:
-    check(on_postgres, crowd_of(seed, 60))

@@ -121,20 +121,6 @@ def test_a_load_keeps_no_reader_waiting(lake: Lake) -> None:
         assert impatient.rows("SELECT COUNT(*) AS n FROM lake.events")[0]["n"] > 0
 
 
-def test_a_repeated_token_runs_nothing(lake: Lake) -> None:
-    lake.redshift.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)"])
-    request = {
-        "WorkgroupName": "workgroup",
-        "Database": "d",
-        "Sqls": ["INSERT INTO lake.t VALUES (1)"],
-        "ClientToken": "t",
-    }
-    names = {lake.redshift.data_api.batch_execute_statement(**request)["Id"] for _ in range(3)}
-    assert len(names) == 1
-    lake.redshift._wait(names.pop(), [""])
-    assert lake.redshift.rows("SELECT a FROM lake.t") == [{"a": 1}]
-
-
 def test_who_is_asked_for(lake: Lake) -> None:
     RedshiftWarehouse(lake.redshift.data_api, "other", "dev", "arn:secret").run(["CREATE SCHEMA lake"])
     request = lake.api.calls[0][1]
@@ -143,11 +129,6 @@ def test_who_is_asked_for(lake: Lake) -> None:
         "dev",
         "arn:secret",
     )
-
-
-def test_more_statements_than_a_batch_takes(lake: Lake) -> None:
-    with pytest.raises(StatementFailed, match="41 statements: a transaction may have 40"):
-        lake.redshift.run(["SELECT 1"] * 41)
 
 
 def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
 from analytics.warehouse.build import build

@@ -105,7 +105,31 @@ def _comparison(type_: str) -> str:
     return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
 
 
-_TEXTS: dict[str, Function] = {
+# Aggregates, which are window functions too.
+AGGREGATES: dict[str, Function] = {
+    "ANY_VALUE": row(first, "any_value({0}){over}"),
+    "BIT_AND": row(first, "bit_and({0}){over}"),
+    "BIT_OR": row(first, "bit_or({0}){over}"),
+    "BOOL_AND": row(BOOLEAN, "bool_and({0}){over}"),
+    "BOOL_OR": row(BOOLEAN, "bool_or({0}){over}"),
+    "COUNT": row(INT8, "count({0}){over}"),
+    "MAX": row(first, "max({0}){over}"),
+    "MIN": row(first, "min({0}){over}"),
+    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), row(FLOAT, "stddev_samp({0}){over}")),
+    "STDDEV_POP": row(FLOAT, "stddev_pop({0}){over}"),
+    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), row(FLOAT, "var_samp({0}){over}")),
+    "VAR_POP": row(FLOAT, "var_pop({0}){over}"),
+}
+# Window functions that return the value of a row of the window.
+VALUES: dict[str, Function] = {
+    "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
+    "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
+    "LAST_VALUE": row(first, "last_value({0}{nulls}){over}"),
+    "LEAD": row(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
+    "NTH_VALUE": row(first, "nth_value({0}, {1}{nulls}){over}"),
+}
+FUNCTIONS: dict[str, Function] = {
+    # Texts
     "ASCII": row(INT4, "ascii({0})"),
     "BTRIM": row(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
     "CHARINDEX": row(INT4, "strpos({1}, {0})"),
@@ -133,8 +157,7 @@ _TEXTS: dict[str, Function] = {
     "STRPOS": row(INT4, "strpos({0}, {1})"),
     "TRANSLATE": row(TEXT, "translate({0}, {1}, {2})"),
     "UPPER": row(TEXT, "upper({0})"),
-}
-_NUMBERS: dict[str, Function] = {
+    # Numbers
     "ABS": row(first, "abs({0})"),
     "ACOS": row(FLOAT, "acos({0})"),
     "ASIN": row(FLOAT, "asin({0})"),
@@ -163,15 +186,13 @@ _NUMBERS: dict[str, Function] = {
         TEXT,
         "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END",
     ),
-}
-_CHOICES: dict[str, Function] = {
+    # Choices
     **dict.fromkeys(("COALESCE", "NVL"), row(common, "coalesce({args})")),
     "GREATEST": row(common, "greatest({args})"),
     "LEAST": row(common, "least({args})"),
     "NULLIF": row(first, "nullif({0}, {1})"),
     "NVL2": row(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
-}
-_JSON: dict[str, Function] = {
+    # JSON
     "ARRAY": row(SUPER, "[{args}]"),
     "CAN_JSON_PARSE": row(BOOLEAN, _VALID),
     "IS_VALID_JSON": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
@@ -182,11 +203,9 @@ _JSON: dict[str, Function] = {
         "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
     ),
     "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
-}
-# Functions with null_if_invalid as their last argument. For an element that an array lacks the manual says an
-# empty text. For a path that is missing it says NULL in one place and an empty text in another; its examples
-# show NULL.
-_OF_JSON_TEXTS: dict[str, Function] = {
+    # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual
+    # says an empty text. For a missing path it says NULL in one place and an empty text in another; its
+    # examples show NULL.
     "JSON_ARRAY_LENGTH": _json_row(
         INT4,
         "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
@@ -200,54 +219,20 @@ _OF_JSON_TEXTS: dict[str, Function] = {
         "ELSE ({json} ->> CAST({1} AS BIGINT)) END",
     ),
     "JSON_EXTRACT_PATH_TEXT": _json_row(TEXT, "({json} ->> {path})"),
-}
-_DATES: dict[str, Function] = {
+    # Dates
     "DATE_CMP": row(INT4, _comparison("DATE")),
     "DATE_PART_YEAR": row(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
     "GETDATE": row(TIMESTAMP, f"date_trunc('second', {NOW})"),
     "LAST_DAY": row(DATE, "last_day({moment0})"),
     "TIMESTAMP_CMP": row(INT4, _comparison("TIMESTAMP")),
-}
-# Aggregates, which are window functions too.
-AGGREGATES: dict[str, Function] = {
-    "ANY_VALUE": row(first, "any_value({0}){over}"),
-    "BIT_AND": row(first, "bit_and({0}){over}"),
-    "BIT_OR": row(first, "bit_or({0}){over}"),
-    "BOOL_AND": row(BOOLEAN, "bool_and({0}){over}"),
-    "BOOL_OR": row(BOOLEAN, "bool_or({0}){over}"),
-    "COUNT": row(INT8, "count({0}){over}"),
-    "MAX": row(first, "max({0}){over}"),
-    "MIN": row(first, "min({0}){over}"),
-    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), row(FLOAT, "stddev_samp({0}){over}")),
-    "STDDEV_POP": row(FLOAT, "stddev_pop({0}){over}"),
-    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), row(FLOAT, "var_samp({0}){over}")),
-    "VAR_POP": row(FLOAT, "var_pop({0}){over}"),
-}
-_WINDOWS: dict[str, Function] = {
+    # Windows
     "CUME_DIST": row(FLOAT, "cume_dist(){over}"),
     "DENSE_RANK": row(INT8, "dense_rank(){over}"),
     "NTILE": row(INT8, "ntile({0}){over}"),
     "PERCENT_RANK": row(FLOAT, "percent_rank(){over}"),
     "RANK": row(INT8, "rank(){over}"),
     "ROW_NUMBER": row(INT8, "row_number(){over}"),
-}
-# Window functions that return the value of a row of the window.
-VALUES: dict[str, Function] = {
-    "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
-    "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
-    "LAST_VALUE": row(first, "last_value({0}{nulls}){over}"),
-    "LEAD": row(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
-    "NTH_VALUE": row(first, "nth_value({0}, {1}{nulls}){over}"),
-}
-FUNCTIONS: dict[str, Function] = {
-    **_TEXTS,
-    **_NUMBERS,
-    **_CHOICES,
-    **_JSON,
-    **_OF_JSON_TEXTS,
-    **_DATES,
     **AGGREGATES,
-    **_WINDOWS,
     **VALUES,
     **SPECIAL,
 }

@@ -10,7 +10,7 @@ from analytics.generated_models import generated_files
 from analytics.warehouse.ddl import LOAD_NUMBER, SQL, declared_tables
 from analytics.warehouse.models import models
 from rules.lake.entities import EXTRA, LOADED, Entity
-from tests.support.redshift_tables import layout_keys
+from tests.support.redshift_rules import layout_keys
 
 GENERATED = dict(generated_files())
 STAGED = {

@@ -13,9 +13,9 @@ import click
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.what_if.figures import RunLengths
+from analytics.what_if.figures import RunLengths, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
-from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
+from analytics.what_if.what_if import what_if
 from local.what_if.lines import lines
 from local.what_if.page import Plot, page
 from local.what_if.what_if_command import ask, what_if_command

@@ -20,10 +20,10 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
+from analytics.reconcile.findings import PROGRESS, RESULT, Findings, NightPlan
 from analytics.reconcile.journals import day_item, figures_of, journal_of
 from analytics.reconcile.profile_settings import is_newer, readable_profile, settings_agree
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
-from analytics.reconcile.shares.stored import PROGRESS, RESULT, Findings, NightPlan
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import LAKE_LAG, contradictions, has_lapsed
