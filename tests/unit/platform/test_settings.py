@@ -23,7 +23,6 @@ CLASSES: dict[str, type[Any]] = {
     for name, each in vars(importlib.import_module(module.name)).items()
     if name.endswith("Settings") and name != "ConsumerSettings"
 }
-# What some routes of a function read, of that function's settings.
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).
 PUBLISHES = "SETTINGS_DIGEST"
