@@ -25,10 +25,9 @@ from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold_responses
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
-from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
+from tests.support.answer_stream import NOW, a_person, answered, deliver, live, some, somebody, store, stored
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import spoil
-from tests.support.moved_stats import a_person, answered, stored
 from tests.support.questions_stack import prepared
 from tests.support.raw_lake import ARRIVED
 

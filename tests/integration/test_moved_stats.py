@@ -12,10 +12,19 @@ from adapters import clock
 from adapters.platform.aws import client
 from processors.questions import answers
 from rules.days import stamp
-from tests.support.answer_stream import NOW, deliver, deliver_by, records, store
+from tests.support.answer_stream import (
+    NOW,
+    a_person,
+    answered,
+    check,
+    deliver,
+    deliver_by,
+    records,
+    store,
+    stored,
+)
 from tests.support.dying import FAILURES, Dying
 from tests.support.engine import Engine
-from tests.support.moved_stats import a_person, answered, check, stored
 from tests.support.questions_stack import at_once, prepared, requests, responses_of
 
 
