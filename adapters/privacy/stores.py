@@ -268,7 +268,6 @@ def _lead_ids(person: Person) -> Iterable[str]:
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    """Yield the keys of claims, orders and notes that leads' events may have."""
     for event in map(decode_item, events):
         source = str(event["source"])
         moment, number = mark_of(*str(event[SORT_KEY]).split("#", 1))

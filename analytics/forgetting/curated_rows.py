@@ -105,7 +105,6 @@ def _replace(  # noqa: PLR0913, PLR0917 (the file, its copy, and what becomes of
 def _new_book(
     entity: Entity, book: Bookkeeping, rows_before: int, erasure_tags: Collection[str], rows: int
 ) -> Bookkeeping:
-    """Return the bookkeeping of a new file with so many rows. book: of the file that it replaces."""
     before = book.counts
     # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
     counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
@@ -113,7 +112,6 @@ def _new_book(
 
 
 def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
-    """Yield the rows of a curated file, with the columns that its entity declares now."""
     file = pq.ParquetFile(path)
     stored_names = set(file.schema_arrow.names)
     names = [name for name in arrow_schema(ENTITIES[entity]).names if name in stored_names]
@@ -163,8 +161,7 @@ def _stage(
 def _ledger_seq(objects: Objects, account_id: str, at: datetime) -> int | None:
     """Return the seq of the account's entry that was created at an instant; None if it is not found.
 
-    The entry is found only while it has its account_id. The entry that a reversal names still has it: files
-    are written anew from the last one to the first one, and a reversal comes after what it reverses.
+    What a reversal names still has its account_id: files are written anew from the last one to the first.
     """
     day = f"{at:%Y-%m-%d}"
     for file in layout.curated_files(objects, "ledger", day, day):

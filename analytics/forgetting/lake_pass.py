@@ -165,7 +165,6 @@ class LakePass:
         return files[::-1]
 
     def _dates_of_tonight(self, entity: str) -> set[str]:
-        """Return the dates of the entity's partitions that this night has curated."""
         return {place.dt for place in self.curated_tonight if place.entity == entity}
 
     def _clean_newest(self, entity: str, stored: StoredObject) -> None:
@@ -221,12 +220,10 @@ class LakePass:
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
-        """Clean the raw objects that a file's bookkeeping names."""
         keys = [layout.source_key(place, name) for name in book.sources]
         self._raw(entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:
-        """Clean the raw objects, refused lines and errors of an entity to which no curated file leads."""
         finder, raw = Finder(entity, self.erasees.in_entity(entity)), self._raw(entity)
         failed = {*remembered_tasks(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
         raw.clean_loose(entity, finder, {task for task in failed if task.entity == entity})
@@ -270,7 +267,6 @@ class LakePass:
         self.progress.note(self.objects, what, OTHERS, self._named_by_erasure(named))
 
     def _named_by_erasure(self, named: Named) -> Counter[str]:
-        """Return by erasure how often other objects name its person."""
         counts: Counter[str] = Counter()
         for (kind, name), number in named.items():
             counts[self.erasees.by_kind[kind][name].erasure_id] += number

@@ -168,7 +168,6 @@ def _refused_line(entry: bytes) -> bytes:
 
 
 def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return the text of an error object without some persons' rows, and how many of each were removed."""
     removed: Counter[str] = Counter()
     staying_texts = []
     for record in error_records(text):
@@ -208,6 +207,5 @@ def _decoded_runs(text: bytes) -> Iterator[bytes]:
 
 
 def _message(value: Any) -> bytes:
-    """Return a field of an error record as text in which names are searched."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="replace")

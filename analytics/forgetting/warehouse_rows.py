@@ -61,7 +61,6 @@ class WarehouseRows:
 
 
 def _note_dates(entity: str, condition: str) -> str:
-    """Return the statement that notes the dates of some rows as those of a load of its own."""
     occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (
