@@ -5,7 +5,7 @@ An eraser has `find`, which returns keys or items to delete, and `remove`, which
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -187,8 +187,8 @@ class LeadErasureStarter:
     ) -> str | None:
         """Begin an erasure; returns its id, or None if no lead is found and no customer's id is given.
 
-        organization: the one that the lead belongs to. identities: as the source names the lead. leaves:
-        leads that the lead's orders have already led to. Raises ErasureMoved, and the errors of the stores.
+        identities: as the source names the lead. leaves: leads that the lead's orders have led to. Raises
+        ErasureMoved, and the errors of the stores.
 
         The person is found by the customer's id, else by the address. A phone number is used only if the
         source gives neither: a household shares a number, and nobody else of it may be erased. Tombstones are
@@ -197,30 +197,19 @@ class LeadErasureStarter:
         customers, emails, phones = (
             _of_channel(identities, channel) for channel in ("customer", "email", "phone")
         )
-        leads = self._lead(organization, leaves=tuple(leaves)).leads
+        found = Person("", organization=organization)  # begin_erasure computes the digests
+        stored = self.identities.person
+        leads = stored(replace(found, leads=tuple(leaves))).leads
         for candidates in (customers, emails, () if customers or emails else phones):
-            if stored_leads := self._lead(organization, identities=candidates).leads:
+            if stored_leads := stored(replace(found, identities=candidates)).leads:
                 leads = tuple(dict.fromkeys([*leads, *stored_leads]))
                 break
-        stored_identities = self._lead(organization, leaves=leads).identities
-        person = Person(
-            "",  # begin_erasure computes the digests
-            organization=organization,
-            leads=leads,
-            identities=tuple(dict.fromkeys([*stored_identities, *customers])),
-        )
-        if not person.leads and not person.identities:
+        stored_identities = stored(replace(found, leads=leads)).identities
+        all_identities = tuple(dict.fromkeys([*stored_identities, *customers]))
+        if not leads and not all_identities:
             return None
-        subject = next(iter(leads), "")
-        return begin_erasure(self.jobs, self.tombstones, subject, person, now)
-
-    def _lead(
-        self, organization: str, leaves: tuple[str, ...] = (), identities: tuple[tuple[str, str], ...] = ()
-    ) -> Person:
-        """Return the stored lead of these leaves and identities. It needs no digest for that."""
-        return self.identities.person(
-            Person("", organization=organization, leads=leaves, identities=identities)
-        )
+        person = replace(found, leads=leads, identities=all_identities)
+        return begin_erasure(self.jobs, self.tombstones, next(iter(leads), ""), person, now)
 
 
 def _of_channel(identities: Iterable[Identity], channel: str) -> tuple[tuple[str, str], ...]:

@@ -297,7 +297,6 @@ def _lead_ids(person: Person) -> Iterable[str]:
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    """Yield the keys of claims and orders that leads' events may have."""
     for event in map(decode_item, events):
         source = str(event["source"])
         names = (f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}")

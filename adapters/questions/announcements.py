@@ -106,10 +106,7 @@ class Announcements:
     def _read(
         self, partition: str, last_row: Sequence[str] | None, limit: int, until: str | None
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """Return (rows, last row): a partition's rows after `last_row`, and the last one, None at the end.
-
-        until: the newest last_notified_at to return; None: any.
-        """
+        """Return a partition's rows after `last_row`, up to `until`, and the last one; None: the end."""
         condition, values = "active = :active", {":active": partition}
         if until is not None:
             condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
@@ -133,11 +130,7 @@ class Announcements:
         return rows, (end[KEY], end["last_notified_at"])
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
-        """Return the subscriptions of rows of the index, each once, in the rows' order.
-
-        The row of a subscription's own item has all of its attributes. The row of a tag's marker only names
-        its subscription (`of`), which is then read by its key.
-        """
+        """Return the subscriptions of the index's rows, each once. A tag's marker only names its own."""
         by_id: dict[str, Subscription | None] = {}  # None: named by a marker, and not read yet
         for row in rows:
             if "of" in row:
@@ -169,10 +162,7 @@ class Announcements:
     def claim(
         self, subscription: Subscription, key: str, expires_at: int, now: datetime
     ) -> tuple[ClaimResult, MessageClaim]:
-        """Claim a message to a subscription, provided that nobody has changed it since it was read.
-
-        The same transaction moves last_notified_at to now, never back.
-        """
+        """Claim a message to an unchanged subscription; last_notified_at moves to now, never back."""
         claim = MessageClaim(subscription, key, stamp(now), expires_at)
         notes = self._note_actions(subscription, subscription.last_notified_at, _notified_at(claim))
         return self.claims.open(claim, notes), claim
@@ -184,10 +174,7 @@ class Announcements:
         self.claims.undo(claim, self._note_actions(subscription, before, after))
 
     def _note_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
-        """Return the actions that move last_notified_at of a subscription and of its markers.
-
-        Their condition: it is `before`, and the person has not changed the subscription.
-        """
+        """Return the actions that move last_notified_at from `before` in a subscription and its markers."""
         table, noted = self.store.table, encode_item({":noted": after})
         condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :before"
@@ -198,5 +185,4 @@ class Announcements:
 
 
 def _notified_at(claim: MessageClaim) -> str:
-    """Return the last_notified_at that a claim writes."""
     return max(claim.subscription.last_notified_at, claim.claimed_at)

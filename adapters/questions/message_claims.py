@@ -124,7 +124,6 @@ class MessageClaims:
             self.store.transact([delete_claim])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
-        """Return the action that stores a subscription's endpoint, unless the person has changed it."""
         subscription = claim.subscription
         condition, values = unchanged_condition(subscription)
         values |= encode_item({":arn": endpoint_arn, ":yes": True})
@@ -197,7 +196,6 @@ class ReminderStore:
         self.claims.undo(claim, [put_action(self.store.table, marker, condition, values)])
 
     def _next_action(self, reminder: DueReminder) -> Action:
-        """Return the action that moves the marker to the next reminder, if it is still at this one."""
         identifier = reminder.subscription.subscription_id
         if reminder.next_due is None:
             return self._delete_action(identifier, reminder.due)

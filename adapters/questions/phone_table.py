@@ -1,9 +1,8 @@
 """Writes the phones of a restore (rule 21) into the table Subscriptions.
 
 A phone is a subscription together with the messages that it got. Its items are the subscription's own item,
-its markers (the items by which senders find it), its token, and a claim for each message, so that no message
-is sent again. Beside them it has a slot in its owner's quota (the table Limits), by which an erasure finds
-it.
+its markers, its token, and a claim for each message, so that no message is sent again. It also has a slot in
+its owner's quota (the table Limits), by which an erasure finds it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,13 +69,8 @@ class Phone:
         return str(self.item["owner"]["S"])
 
     def items(self, now: datetime) -> dict[str, Item]:
-        """Return the items that the table must have, by key, without the claims.
-
-        Raises KeyError or ValueError if the subscription is damaged.
-        """
-        if (
-            TOKEN not in self.item
-        ):  # the token is dead, so the subscription has no markers and no token's item
+        """Return the items without the claims, by key; raises KeyError or ValueError for a damaged one."""
+        if TOKEN not in self.item:  # the token is dead: there are no markers, and no token's item
             return {self.subscription_id: {**self.item, **encode_item({CHANGED: True})}}
         subscription = subscription_from(decode_item(self.item))
         return items_of(replace(subscription, is_active=True, last_notified_at=self.last_notified_at), now)
@@ -106,7 +100,6 @@ class PutSummary:
     taken_over: tuple[str, ...] = ()
 
     def __add__(self, other: "PutSummary") -> "PutSummary":
-        """Return the sums of both."""
         return PutSummary(self.written + other.written, (*self.taken_over, *other.taken_over))
 
 
@@ -119,27 +112,21 @@ class PhoneTable:
         self._items = ItemTable(dynamodb, table, [KEY])
 
     def put_missing(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Put the phones whose subscriptions the table does not have. Each gets all its items or none.
-
-        Raises Unprocessed; it is safe to repeat.
-        """
+        """Put the phones that are missing, each with all its items or none; raises Unprocessed."""
         phones = list(phones)
         stored = {item[KEY]["S"] for item in self._read(phone.subscription_id for phone in phones)}
         missing = [phone for phone in phones if phone.subscription_id not in stored]
         return _sum_in_threads(partial(self._put, now=now), missing)
 
     def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Write each phone whose items differ from those it must have, and delete its other items.
+        """Write each phone whose items differ, but for last_notified_at, and delete its other items.
 
-        A difference in last_notified_at alone does not count. Raises Unprocessed; it is safe to repeat.
+        Raises Unprocessed.
         """
         return _sum_in_threads(partial(self._replace, now=now), phones)
 
     def remove_others(self, keys: Collection[str]) -> int:
-        """Delete all items but those with these keys; returns how many were deleted.
-
-        Claims and the items of waiting polls stay, because they expire by themselves.
-        """
+        """Delete all items but these, and what expires by itself; returns how many were deleted."""
         removed = 0
         for item in scan_all(self._dynamodb, TableName=self._table, ConsistentRead=True):
             key = item[KEY]["S"]
@@ -174,7 +161,6 @@ class PhoneTable:
         return PutSummary(claims_written, () if is_stored else (phone.subscription_id,))
 
     def _replace(self, phone: Phone, now: datetime) -> PutSummary:
-        """Put a phone in place of what the table has of it, whatever that is."""
         wanted = phone.items(now)
         claims_written = self._put_slot_and_claims(phone, now)
         keys = set(wanted)
@@ -192,8 +178,7 @@ class PhoneTable:
     def _put_slot_and_claims(self, phone: Phone, now: datetime) -> int:
         """Take the phone's slot, and put its missing claims; returns the number of claims that were put.
 
-        They come before the phone's own items. So no sender finds a phone whose messages are not claimed yet,
-        and no phone is without a slot, by which an erasure finds it.
+        They come first, so that no sender finds a phone before its claims, and an erasure finds every phone.
         """
         slot = subscription_slot(phone.owner, phone.subscription_id, now)
         self._quota.take(slot, NO_LIMIT, now, lambda _: {})
@@ -201,7 +186,6 @@ class PhoneTable:
 
 
 def _sum_in_threads(put: Callable[[Phone], PutSummary], phones: Iterable[Phone]) -> PutSummary:
-    """Put phones in several threads; returns the sum of the summaries."""
     with ThreadPoolExecutor(WRITERS) as pool:
         return sum(pool.map(put, phones), PutSummary())
 
@@ -215,8 +199,7 @@ def _keys(stored: Item) -> list[str]:
 
 
 def _without_message_changes(items: Mapping[str, Item]) -> dict[str, Item]:
-    """Return items by key, without the attributes that change with each message."""
-    remaining: dict[str, Item] = {}
-    for key, item in items.items():
-        remaining[key] = {name: value for name, value in item.items() if name not in CHANGED_BY_MESSAGES}
-    return remaining
+    return {
+        key: {name: value for name, value in item.items() if name not in CHANGED_BY_MESSAGES}
+        for key, item in items.items()
+    }

@@ -122,7 +122,6 @@ class QuestionStore:
         limit: int,
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
-        """Return a page. index: its name, and the attribute that it is partitioned by."""
         # Each partition is likely to give its share of the page, so one request reads that share and two rows
         # more: one because the division rounds down, and one to see whether the list goes on after the page.
         step = limit // len(partitions) + 2

@@ -71,8 +71,7 @@ class ResponseStore:
     def of_person(self, hashes: Iterable[str]) -> list[tuple[Item, bool]]:
         """Return a person's answers as stored items, and whether each is in the stats.
 
-        The index gives their keys, and the table the items. An answer of the last moments may be missing,
-        because the index follows the table.
+        The index follows the table, so an answer of the last moments may be missing.
         """
         keys: list[dict[str, str]] = []
         for person in hashes:
@@ -106,7 +105,6 @@ class ResponseStore:
     def _recent(
         self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
     ) -> list[tuple[str, Key]]:
-        """Return created_at and key of the answers under one hash."""
         start = after and {
             "fingerprint_hash": fingerprint_hash,
             "created_at": after[0],
@@ -186,11 +184,9 @@ class AnswerWriter:
         """Store an answer; returns the question with this answer counted, and the response.
 
         The answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
-        numbers have no gaps and follow the order of commits, and the last answer closes the question. It
-        takes one request if nobody else answers now, and one more if the person has other hashes.
+        numbers have no gaps and follow the order of commits, and the last answer closes the question.
 
-        Raises AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too
-        many people answer at once. Then nothing is written.
+        Raises AlreadyAnswered, InputRefused (check_open), or Unprocessed if too many people answer at once.
         """
         for attempt in pauses(ATTEMPTS_MAX, PAUSE_SECONDS):
             if attempt:
@@ -220,11 +216,7 @@ class AnswerWriter:
         raise Unprocessed(f"{self.questions.table}: an answer left unstored")
 
     def _answer_under_other_hash(self, response: Response) -> Response | None:
-        """Return the same person's answer under another of their hashes; None if there is none.
-
-        It is read after the question. An answer that is stored between this read and the transaction changes
-        the counter, so the transaction is refused.
-        """
+        """Return the person's answer under another hash. One that is stored later changes the counter."""
         keys = [(response.question_id, person) for person in response.other_hashes]
         return next(iter(self.responses.all_of(keys)), None) if keys else None
 
@@ -233,7 +225,6 @@ class AnswerWriter:
         return self.questions.get(question.question_id) or replace(question, status=QuestionStatus.CLOSED)
 
     def _event_actions(self, event: Event | None, now: datetime) -> Sequence[Action]:
-        """Return the actions that claim an event's key, unless it is claimed, and store the event."""
         if event is None:
             return ()
         claim = IdempotencyClaim(

@@ -256,8 +256,6 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _FormerSubscriptions:
-    """The subscriptions that a new one replaces."""
-
     own: Subscription | None  # the same person's, for the same token
     of_another: Subscription | None  # another person's, for the same token
     token_holder: str  # the id of the subscription that has the token; "": none

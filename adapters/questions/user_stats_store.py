@@ -70,11 +70,7 @@ class UserStatsStore:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
     def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
-        """Return a person's stats, strongly consistent.
-
-        older: hashes that the person is known to have had. The method makes one request, and more if one of
-        these hashes does not lead to the stats yet.
-        """
+        """Return a person's stats, strongly consistent. older: hashes that the person is known to have."""
         home = self._stats_after_moves(person)
         unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
         if not unlinked:
@@ -94,10 +90,7 @@ class UserStatsStore:
         )
 
     def _stats_after_moves(self, person: str) -> StoredStats:
-        """Follow `moved_to` from a hash to the stats; returns empty stats if there are none.
-
-        Raises ValueError if the hashes lead in a circle.
-        """
+        """Follow `moved_to` from a hash to the stats, maybe empty; raises ValueError for a circle."""
         visited = set[str]()
         while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
             if person in visited:
@@ -157,10 +150,7 @@ class UserStatsStore:
         return True
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
-        """Return a transaction's actions, which put stats if nobody has changed them since they were read.
-
-        The first action is for the stats, the others are for hashes_to_redirect.
-        """
+        """Return the actions that put stats in place of those that were read, and redirect other hashes."""
         attributes = self.attributes(before.person, stats, before.older)
         actions = [self._put_action(attributes, before.version, now)]
         for older_hash, version in before.hashes_to_redirect:
@@ -169,7 +159,6 @@ class UserStatsStore:
         return actions
 
     def _put_action(self, attributes: Mapping[str, Any], version: int, now: str) -> dict[str, Any]:
-        """Return the action that puts an item in place of the one with a version; 0: none is stored."""
         item = encode_item({**attributes, "version": version + 1, "updated_at": now})
         put: dict[str, Any] = {"TableName": self._table, "Item": item}
         if version == 0:
@@ -180,10 +169,7 @@ class UserStatsStore:
         return {"Put": put}
 
     def top(self, limit: int) -> list[tuple[str, int, int]]:
-        """Return at most `limit` people as (fingerprint_hash, points, answers), best first.
-
-        It takes one request for each shard.
-        """
+        """Return at most `limit` people as (fingerprint_hash, points, answers), best first."""
         rows = chain.from_iterable(self._best(shard, limit) for shard in range(self._shards))
         return nlargest(limit, rows, key=_board_order)
 
@@ -212,7 +198,6 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 
 def _partition(shard: int) -> str:
-    """Return a partition's name: `_leaderboard` for shard 0, `_leaderboard#1` for shard 1, and so on."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
 
 
@@ -268,7 +253,6 @@ def stats_from(stored: Mapping[str, Any]) -> Stats:
 
 
 def _settled_text(settled: SettledDates) -> str | None:
-    """Return the sums of settled dates as text, without their badges; None if no date is settled."""
     streak = settled.streak
     if streak is None:
         return None
@@ -301,11 +285,10 @@ RESPONSES_MAX = 97
 
 
 def encode_days(days: Mapping[date, Tally]) -> str:
-    """Return dates as text. Dates without a gap are a run, and runs are separated by commas.
+    """Return dates as text: runs of dates without a gap, separated by commas.
 
-    A run is `{first date's ordinal}:{four characters for each date}`. The four characters are two digits for
-    the answers and two for the points, in base 36. Example: 2 answers and 20 points on 2026-03-01 are
-    `739676:020k`.
+    A run has its first date's ordinal, and two digits of answers and two of points for each date, in base 36.
+    Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
     """
     runs: list[str] = []
     for run in _runs(sorted(days)):
@@ -329,10 +312,7 @@ def decode_days(text: str) -> dict[date, Tally]:
 
 
 def base36(number: int, characters: int) -> str:
-    """Return a number in base 36, with leading zeros, in so many characters.
-
-    number: at most 36**characters - 1. The digits of a larger one would be cut off.
-    """
+    """Return a number in base 36, with leading zeros. A number with more digits would be cut off."""
     text = ""
     for _ in range(characters):
         number, digit = divmod(number, 36)
@@ -341,7 +321,6 @@ def base36(number: int, characters: int) -> str:
 
 
 def _runs(days: list[date]) -> Iterator[list[date]]:
-    """Yield the longest runs of dates without a gap. days: ascending."""
     run = days[:1]
     for before, day in pairwise(days):
         if (day - before).days > 1:

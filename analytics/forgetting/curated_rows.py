@@ -64,49 +64,45 @@ def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, 
     """
     erasure_tags = {erasee.names.tag() for erasee in persons.waiting.values()}
     shared_words = _shared_words(path, entity, persons)
-    _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: _stage(staging, objects, rows, persons, shared_words), erasure_tags
-    )
+
+    def stage(staging: Staging, rows: pa.Table) -> None:
+        _stage(staging, objects, rows, persons, shared_words)
+
+    _replace(objects, entity, stored, path, stage, erasure_tags)
 
 
 def write_without(
     objects: Objects, entity: str, stored: StoredObject, path: Path, must_go: Callable[[pa.Table], pa.Array]
 ) -> None:
-    """Write a file without some of its rows. must_go: returns for each row whether it is to be removed.
+    """Write a file without the rows that `must_go` flags. path, errors: as for write_anew."""
 
-    path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
-    """
-    _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: staging.add_earlier(rows.filter(pc.invert(must_go(rows))))
-    )
+    def stage(staging: Staging, rows: pa.Table) -> None:
+        staging.add_earlier(rows.filter(pc.invert(must_go(rows))))
+
+    _replace(objects, entity, stored, path, stage, ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Replacement:
-    """Puts a file in the place of another one."""
-
-    objects: Objects
-    entity: str
-    stored: StoredObject
-    path: Path  # of a copy of the stored file
-
-    def write(self, stage: Callable[[Staging, pa.Table], None], erasure_tags: Collection[str] = ()) -> None:
-        """Write the rows that `stage` adds to a staging, and note the erasures. Raises ObjectChanged."""
-        entity = ENTITIES[self.entity]
-        new_path, rows_before = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
-        book = bookkeeping_of(self.objects, self.stored.key)
-        staging = Staging(entity, self.path.with_name("spill"))
-        for batch in curated_rows(self.path, entity):
-            stage(staging, batch)
-
-        staging.write(new_path, partial(_new_book, entity, book, rows_before, erasure_tags))
-        self.objects.put_if(self.stored.key, new_path, self.stored.etag)
+def _replace(  # noqa: PLR0913, PLR0917 (the file, its copy, and what becomes of it)
+    objects: Objects,
+    entity: str,
+    stored: StoredObject,
+    path: Path,
+    stage: Callable[[Staging, pa.Table], None],
+    erasure_tags: Collection[str],
+) -> None:
+    """Write the rows that `stage` adds to a staging in place of a file, and note the erasures."""
+    new_path, rows_before = path.with_name("anew.parquet"), pq.read_metadata(path).num_rows
+    book = bookkeeping_of(objects, stored.key)
+    staging = Staging(ENTITIES[entity], path.with_name("spill"))
+    for batch in curated_rows(path, ENTITIES[entity]):
+        stage(staging, batch)
+    staging.write(new_path, partial(_new_book, ENTITIES[entity], book, rows_before, erasure_tags))
+    objects.put_if(stored.key, new_path, stored.etag)
 
 
 def _new_book(
     entity: Entity, book: Bookkeeping, rows_before: int, erasure_tags: Collection[str], rows: int
 ) -> Bookkeeping:
-    """Return the bookkeeping of a new file with so many rows. book: of the file that it replaces."""
     before = book.counts
     # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
     counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
@@ -114,10 +110,7 @@ def _new_book(
 
 
 def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, set[str]]:
-    """Return the words of other persons' rows, by column. A residue keeps a word only if others have it, too.
-
-    Only the columns that the entity's residues may share are read.
-    """
+    """Return the words of others' rows, by column. A residue keeps a word only if others have it, too."""
     stored_names = set(pq.read_schema(path).names)
     columns = [name for name in RESIDUES[entity].words if name in stored_names] if entity in RESIDUES else []
     if not columns:
@@ -139,11 +132,7 @@ def _stage(
     persons: FilePersons,
     shared_words: Mapping[str, set[str]],
 ) -> None:
-    """Stage the rows of other persons unchanged. Of erased persons, stage what may stay.
-
-    Of persons who wait, these are residues. Of persons who have left, these are the rows that their tombstone
-    allows.
-    """
+    """Stage others' rows, residues of persons who wait, and of those who have left what tombstones allow."""
     entity = staging.entity.name
     is_erased = _are_of_persons(rows, entity, persons)
     staging.add_earlier(rows.filter(pc.invert(is_erased)))
@@ -162,8 +151,7 @@ def _stage(
 def _ledger_seq(objects: Objects, account_id: str, at: datetime) -> int | None:
     """Return the seq of the account's entry that was created at an instant; None if it is not found.
 
-    The entry is found only while it has its account_id. The entry that a reversal names still has it: files
-    are written anew from the last one to the first one, and a reversal comes after what it reverses.
+    What a reversal names still has its account_id: files are written anew from the last one to the first.
     """
     day = f"{at:%Y-%m-%d}"
     for file in layout.curated_files(objects, "ledger", day, day):

@@ -5,7 +5,7 @@ come, for example from a device that was offline.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.privacy.tombstones import Tombstones
@@ -46,8 +46,6 @@ class AllErasees:
     due: frozenset[str]  # the ids of the erasures for which a pass over everything is due
     unfinished: frozenset[str] = frozenset()  # the ids of all erasures that are not finished
     tombstones: Tombstones | None = None
-    # The answers of tombstone_of, by name: a pass asks for each row
-    _tombstone_of: dict[str, Tombstone | None] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -77,18 +75,12 @@ class AllErasees:
         return frozenset(erasee.erasure_id for erasee in erasees if erasee.names.tag() in tags)
 
     def tombstone_of(self, entity: str, name: str) -> Tombstone | None:
-        """Return the tombstone of a person whose erasure is finished; None if there is none.
-
-        name: the person's name in the entity's rows.
-        """
+        """Return the tombstone of a person whose erasure is finished. name: as the entity's rows have it."""
         subject_of = SUBJECTS.get(KINDS[PERSON_COLUMNS[entity]])
         if self.tombstones is None or subject_of is None:
             return None
-        if name not in self._tombstone_of:
-            tombstone = self.tombstones.of(subject_of(name))
-            is_refused = tombstone is not None and tombstone.erasure_id not in self.unfinished
-            self._tombstone_of[name] = tombstone if is_refused else None
-        return self._tombstone_of[name]
+        tombstone = self.tombstones.of(subject_of(name))
+        return tombstone if tombstone and tombstone.erasure_id not in self.unfinished else None
 
 
 def moment_of(entity: str) -> str:

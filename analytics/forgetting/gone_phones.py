@@ -1,9 +1,9 @@
 """Removes rows of phones that are gone from the lake: a token must not outlive its phone there (rule 22).
 
 A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
-It reads the rows of phones in all files of table_items, and finds the phones that have been gone for long
-enough. Files that have earlier rows of these phones are written again without these rows. The row that says
-that a phone is gone stays: it has only an id, and by it the next pass finds an earlier row that arrives late.
+It finds the phones that have been gone for long enough in all files of table_items, and writes the files that
+have earlier rows of these phones without them. The row that says that a phone is gone stays: it has only an
+id, and by it the next pass finds an earlier row that arrives late.
 """
 
 import json
@@ -27,7 +27,7 @@ from analytics.forgetting.curated_rows import write_without
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
-from analytics.lake.curated_files import RangedFile, column_bounds
+from analytics.lake.curated_files import RangedFile
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
@@ -88,20 +88,23 @@ class GonePhones:
 
     def _phones(self, stored: StoredObject) -> pa.Table:
         """Return a file's rows of phones (PHONE_ROWS). ended_at: when the phone was gone; null: it is not."""
-        tables = []
-        with suppress(NoObject):
-            file = pq.ParquetFile(pa.PythonFile(RangedFile(self.objects, stored), mode="r"))
-            for group in range(file.num_row_groups):
-                if _may_have_phones(file.metadata.row_group(group)):
-                    rows = file.read_row_group(group, ITEM_COLUMNS, use_threads=False)
-                    tables.append(_phone_rows(rows.filter(pc.equal(rows["store"], PHONES))))
-        return pa.concat_tables(tables) if tables else PHONE_ROWS.empty_table()
+        try:
+            source = pa.PythonFile(RangedFile(self.objects, stored), mode="r")
+            # Row groups whose least and greatest names leave no room for phones are not read.
+            rows = pq.read_table(
+                source, columns=ITEM_COLUMNS, filters=[("store", "=", PHONES)], use_threads=False
+            )
+        except NoObject:
+            return PHONE_ROWS.empty_table()
+        times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
+        ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
+        return pa.table(
+            [rows["place"], rows["version"], pa.array(ended, PHONE_ROWS.field("ended_at").type)],
+            schema=PHONE_ROWS,
+        )
 
     def _write_without(self, stored: StoredObject, ends: Ends) -> None:
-        """Write a file again without earlier rows of phones that are gone.
-
-        Their raw lines go first, because nothing would lead to them without the rows.
-        """
+        """Write a file without earlier rows of gone phones. Raw lines go first: the rows lead to them."""
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         sources = bookkeeping_of(self.objects, stored.key).sources
@@ -116,22 +119,6 @@ class GonePhones:
         return RawObjects(self.objects, lambda _what, _counts: None)
 
 
-def _may_have_phones(group: pq.RowGroupMetaData) -> bool:
-    """Whether a row group may have phones, by the least and greatest name of a table in it."""
-    bounds = column_bounds(group, "store")
-    return bounds is None or bounds.least <= PHONES <= bounds.greatest
-
-
-def _phone_rows(rows: pa.Table) -> pa.Table:
-    """Return rows of phones with the columns PHONE_ROWS."""
-    times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
-    ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
-    return pa.table(
-        [rows["place"], rows["version"], pa.array(ended, PHONE_ROWS.field("ended_at").type)],
-        schema=PHONE_ROWS,
-    )
-
-
 def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
     """Return the phones that have been gone for long enough, and the newest version that says so."""
     ends: dict[str, str] = {}
@@ -143,10 +130,7 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
 
 
 def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
-    """Return for each row whether it is from before its phone was gone.
-
-    rows: with the columns place and version; and store, if not all are of phones.
-    """
+    """Return for each row whether it is from before its phone was gone. No `store`: all are of phones."""
     is_gone = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:
         is_gone = pc.and_(is_gone, pc.equal(rows["store"], PHONES))
@@ -158,7 +142,6 @@ def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
 
 
 def _finder(ends: Ends) -> Finder:
-    """Return what finds the raw lines of the rows that are to be removed."""
     return Finder(ENTITY, ends, partial(_is_before_end, ends), column="place")
 
 

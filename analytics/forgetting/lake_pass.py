@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -75,8 +74,7 @@ class Progress:
     def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
         """Add how many rows or lines of each erasure an object has, before it is changed; and store the sums.
 
-        what: the object's key and version. If the call dies before the change, the next call does not count
-        the object again.
+        what: the object's key and version, by which a call that follows a death does not count it again.
         """
         if self.noted == what or not counts:
             return
@@ -137,10 +135,7 @@ class LakePass:
         return True
 
     def _clean_curated(self, entity: str) -> bool:
-        """Clean an entity's files, the last one first; returns whether there was time for all.
-
-        At least one file is cleaned, so that each call gets further.
-        """
+        """Clean an entity's files, the last one first, at least one; returns whether all are clean."""
         for number, stored in enumerate(self._files(entity)):
             if number and not self.has_time():
                 self.progress.save(self.objects)
@@ -154,14 +149,12 @@ class LakePass:
 
     def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
         """Return the files to clean, the last one first. since: only those that others have written since."""
-        dates_of_tonight = self._dates_of_tonight(entity)
+        dates_of_tonight, due = self._dates_of_tonight(entity), self.progress.due
         changed = {tuple(place) for place in self.progress.places}
         files = []
-        for stored in (
-            self.objects.list(layout.curated_prefix(entity)) if dates_of_tonight or self.progress.due else ()
-        ):
+        for stored in self.objects.list(layout.curated_prefix(entity)) if dates_of_tonight or due else ():
             place = layout.curated_place(stored.key)
-            if place is None or not (self.progress.due or place.dt in dates_of_tonight):
+            if place is None or not (due or place.dt in dates_of_tonight):
                 continue
             if since:
                 is_waiting = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
@@ -172,7 +165,6 @@ class LakePass:
         return files[::-1]
 
     def _dates_of_tonight(self, entity: str) -> set[str]:
-        """Return the dates of the entity's partitions that this night has curated."""
         return {place.dt for place in self.curated_tonight if place.entity == entity}
 
     def _clean_newest(self, entity: str, stored: StoredObject) -> None:
@@ -228,12 +220,10 @@ class LakePass:
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
     def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
-        """Clean the raw objects that a file's bookkeeping names."""
         keys = [layout.source_key(place, name) for name in book.sources]
         self._raw(entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:
-        """Clean the raw objects, refused lines and errors of an entity to which no curated file leads."""
         finder, raw = Finder(entity, self.erasees.in_entity(entity)), self._raw(entity)
         failed = {*remembered_tasks(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
         raw.clean_loose(entity, finder, {task for task in failed if task.entity == entity})
@@ -251,10 +241,7 @@ class LakePass:
                 self._raw(entity).clean_errors(prefix, finder)
 
     def _remove_former_versions(self, now: datetime) -> None:
-        """Remove former versions and unfinished uploads, which may name an erased person.
-
-        Former versions of the raw and curated objects that this pass has changed are removed already.
-        """
+        """Remove unfinished uploads and former versions, but for those of what this pass has changed."""
         for folder in (layout.RAW, layout.CURATED):
             self.objects.forget_former(folder, of_deleted=True)
         for folder in (layout.QUARANTINE, ERRORS):
@@ -262,10 +249,10 @@ class LakePass:
         self.objects.forget_unfinished(now - UNFINISHED_FOR)
 
     def _raw(self, entity: str) -> RawObjects:
-        return RawObjects(self.objects, partial(self._note_lines, entity))
+        def note(what: str, by_name: Mapping[str, int]) -> None:
+            self.progress.note(self.objects, what, LINES, self._by_erasure(entity, by_name))
 
-    def _note_lines(self, entity: str, what: str, by_name: Mapping[str, int]) -> None:
-        self.progress.note(self.objects, what, LINES, self._by_erasure(entity, by_name))
+        return RawObjects(self.objects, note)
 
     def _by_erasure(self, entity: str, by_name: Mapping[str, int]) -> Counter[str]:
         """Return numbers of lines or rows by erasure. by_name: by the name of the person."""
@@ -280,7 +267,6 @@ class LakePass:
         self.progress.note(self.objects, what, OTHERS, self._named_by_erasure(named))
 
     def _named_by_erasure(self, named: Named) -> Counter[str]:
-        """Return by erasure how often other objects name its person."""
         counts: Counter[str] = Counter()
         for (kind, name), number in named.items():
             counts[self.erasees.by_kind[kind][name].erasure_id] += number

@@ -70,7 +70,6 @@ class OtherObjects:
         return left
 
     def _foreign_objects(self) -> Iterator[StoredObject]:
-        """Yield the objects that this system has not written."""
         prefixes = [prefix for prefix in self.objects.below("") if not prefix.startswith(OWN_FOLDERS)]
         for folder in LINE_FOLDERS:
             below_folder = self.objects.below(folder)
@@ -89,7 +88,6 @@ class OtherObjects:
         )
 
     def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return how often an object's bytes have each name."""
         if data.startswith(PARQUET):
             return self._count_in_rows(data)
         text = readable_text(data)
@@ -101,7 +99,6 @@ class OtherObjects:
         return counts
 
     def _count_in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
-        """Return how often the rows of a Parquet file have each name."""
         file = pq.ParquetFile(pa.BufferReader(data))
         counts: Counter[tuple[str, str]] = Counter()
         for column in KINDS.keys() & set(file.schema_arrow.names):

@@ -22,21 +22,13 @@ from rules.lake.residue import PERSONS
 MustGo = Callable[[Mapping[str, Any]], bool]
 
 
-def every_row(_row: Mapping[str, Any]) -> bool:
-    """Return True: every row of the persons is to be removed."""
-    return True
-
-
 class Finder:
     """Finds lines of an entity whose rows are of some persons."""
 
     def __init__(
-        self, entity: str, names: Collection[str], must_go: MustGo = every_row, column: str = ""
+        self, entity: str, names: Collection[str], must_go: MustGo = lambda _: True, column: str = ""
     ) -> None:
-        """Find lines of persons who have these names in a column of the entity's rows.
-
-        must_go: says which of their rows are to be removed. column: "" stands for the column of PERSONS.
-        """
+        """must_go: which rows of these persons are to be removed. column: with the names; "": by PERSONS."""
         self._column, self._names, self._must_go = column or PERSONS[entity], frozenset(names), must_go
         self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have the name
         for name in names:
@@ -55,10 +47,7 @@ class Finder:
         return Counter(self._name_of[match] for match in matches)
 
     def person_to_remove(self, line: bytes) -> str | None:
-        """Return the person whose line is to be removed; None for a line that stays.
-
-        A line that is not a row of any person is to be removed if it has one of the names in it.
-        """
+        """Return the person whose line is to be removed; None: it stays. A line that is no row goes, too."""
         match = self._pattern.search(line) if self._pattern else None
         if match is None:
             return None
@@ -76,7 +65,7 @@ class Finder:
     ) -> tuple[bytes, Counter[str]]:
         """Return a text without the lines that are to be removed, and how many of them each person had.
 
-        read: returns the raw line that a line of the text holds; None: each line is a raw line itself.
+        read: returns the raw line that a line of the text holds; None: it is one itself.
         """
         removed: Counter[str] = Counter()
         if read is None and not self.may_be_in(text):
@@ -111,10 +100,7 @@ class RawObjects:
             self._clean(key, finder.without, finder)
 
     def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
-        """Clean the raw objects to which no curated file leads: they are not curated, or lie under no hour.
-
-        failed: partitions that could not be curated.
-        """
+        """Clean the raw objects to which no curated file leads. failed: partitions that were not curated."""
         files = self.objects.list(curated_prefix(entity))
         curated_places = {place for file in files if (place := curated_place(file.key))} - {*failed}
         days_of_failed = {place.dt for place in failed}
@@ -139,7 +125,7 @@ class RawObjects:
     def _clean(self, key: str, remove_lines: RemoveLines, finder: Finder) -> None:
         """Put an object again without some persons' lines, and delete its former versions.
 
-        A raw object stays even if it has no line left, because its curated file names it as a source.
+        A raw object without a line stays, because its curated file names it as a source.
         """
         with suppress(NoObject):
             data = self.objects.get(key)
@@ -154,10 +140,10 @@ class RawObjects:
 
 
 def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return an object without some persons' lines, and how many lines of each were removed.
+    """Return an object (b"": no line stays) without some persons' lines, and how many of each were removed.
 
-    The object is b"" if no line stays. If a part cannot be unzipped, it is removed if it names one of the
-    persons. Then the lines that could still be read of it stay, but for those of the persons.
+    A part that cannot be unzipped is removed if it names a person. What could be read of it stays, but for
+    the persons' lines.
     """
     try:
         text, removed = remove_lines(unzip(data))
@@ -182,7 +168,6 @@ def _refused_line(entry: bytes) -> bytes:
 
 
 def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return the text of an error object without some persons' rows, and how many of each were removed."""
     removed: Counter[str] = Counter()
     staying_texts = []
     for record in error_records(text):
@@ -222,6 +207,5 @@ def _decoded_runs(text: bytes) -> Iterator[bytes]:
 
 
 def _message(value: Any) -> bytes:
-    """Return a field of an error record as text in which names are searched."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="replace")

@@ -1,8 +1,7 @@
 """Deletes rows of persons from the warehouse's tables. Their residues are loaded under other names.
 
-This comes after the night's loads and before its models, so a model is built from tables that have each row
-once. The dates of deleted rows are noted as a load notes its dates, so all models of these dates are built
-anew.
+This comes between the night's loads and its models. The dates of deleted rows are noted as a load notes its
+dates, so all models of these dates are built anew.
 """
 
 # ruff: noqa: S608 (names of tables and columns are from the catalog and our declarations)
@@ -55,17 +54,13 @@ class WarehouseRows:
             self.warehouse.run([*notes, delete])
 
     def _conditions(self) -> Iterator[tuple[str, str, str]]:
-        """Yield a table, its column, and the condition that a row's name is one of those to delete.
-
-        A table comes several times if there are more names than one statement takes.
-        """
+        """Yield a table, its column, and a condition for its rows, for as many names as a statement takes."""
         for row in self.warehouse.rows(TABLES):
             for names in literal_lists(sorted(self.by_kind[KINDS[row["col"]]])):
                 yield row["name"], row["col"], f"{row['col']} IN ({names})"
 
 
 def _note_dates(entity: str, condition: str) -> str:
-    """Return the statement that notes the dates of some rows as those of a load of its own."""
     occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (

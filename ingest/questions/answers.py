@@ -150,7 +150,6 @@ class OwnAnswers:
         return {"answers": answers, "cursor": cursor}
 
     def _hashes(self, user_id: str) -> set[str]:
-        """Return all hashes that the person has had, also by retired keys."""
         person = self.fingerprints.of_user(user_id)
         if not person.is_rotated and not person.upcoming:
             return {person.own}
@@ -210,7 +209,6 @@ def _position_of(cursor: str | None) -> tuple[str, str] | None:
 
 
 def _stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
-    """Return stats as the API shows them, the streak as of now."""
     streak, badges = streak_now(stats, now), earned_badges(stats)
     by_category = {name: category.answers for name, category in sorted(stats.categories.items())}
     if stats.others:

@@ -76,23 +76,24 @@ ANSWER = closed_object(
 )
 
 
+def _texts(*names: str) -> dict[str, Schema]:
+    return dict.fromkeys(names, TEXT)
+
+
 _NUMBER = whole()
+# What a person has said.
+_GIVEN = {"selected_option?": _NUMBER, "answer?": TEXT, "confidence?": _NUMBER, "response_time_ms?": _NUMBER}
 STATUS = one_of(QuestionStatus)
 QUESTION_VIEW = open_object(
     {
-        "question_id": TEXT,
-        "agent_id": TEXT,
-        "type": TEXT,
-        "prompt": TEXT,
+        **_texts("question_id", "agent_id", "type", "prompt"),
         "options": list_of(TEXT),
         "audience": list_of(TEXT),
         "category": TEXT,
         "required_responses": _NUMBER,
         "current_responses": _NUMBER,
         "status": STATUS,
-        "created_at": TEXT,
-        "closes_at": TEXT,
-        "closed_at?": TEXT,
+        **_texts("created_at", "closes_at", "closed_at?"),
         "duplicate?": FLAG,
     }
 )
@@ -108,9 +109,7 @@ ANSWER_RECEIPT = open_object(
         "current_responses?": _NUMBER,
         "points": whole("before the daily cap"),
         "points_for": ANY,
-        "created_at": TEXT,
-        "activity_date?": TEXT,
-        "timezone?": TEXT,
+        **_texts("created_at", "activity_date?", "timezone?"),
     }
 )
 RESPONSES_VIEW = open_object(
@@ -124,10 +123,7 @@ RESPONSES_VIEW = open_object(
                 {
                     "response_id": TEXT,
                     "number": _NUMBER,
-                    "selected_option?": _NUMBER,
-                    "answer?": TEXT,
-                    "confidence?": _NUMBER,
-                    "response_time_ms?": _NUMBER,
+                    **_GIVEN,
                     "created_at": TEXT,
                 }
             )
@@ -141,18 +137,10 @@ OWN_ANSWERS = open_object(
         "answers": list_of(
             open_object(
                 {
-                    "question_id": TEXT,
-                    "response_id": TEXT,
-                    "type": TEXT,
-                    "category": TEXT,
-                    "selected_option?": _NUMBER,
-                    "answer?": TEXT,
-                    "confidence?": _NUMBER,
-                    "response_time_ms?": _NUMBER,
+                    **_texts("question_id", "response_id", "type", "category"),
+                    **_GIVEN,
                     "points": whole("before the daily cap"),
-                    "created_at": TEXT,
-                    "activity_date?": TEXT,
-                    "timezone?": TEXT,
+                    **_texts("created_at", "activity_date?", "timezone?"),
                 }
             )
         ),

@@ -132,7 +132,6 @@ def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
 
 
 def _status(query: Mapping[str, str]) -> QuestionStatus | None:
-    """Return the status that is asked for, if any; raises 400."""
     text = query.get("status")
     if not text:
         return None
@@ -221,18 +220,13 @@ class QuestionCreator:
         return next(each for each in question_ids(agent_id, key) if not self._has_orphans(each, now))
 
     def _has_orphans(self, identifier: str, now: datetime) -> bool:
-        """Whether a question was deleted, or is about to be, and its answers remain.
-
-        A new question of this id would get them.
-        """
+        """Whether a question is deleted, or soon will be, and a new one would get its answers."""
         if not self.responses.has_any(identifier):
             return False
         stored = self.questions.store.get(identifier)
         return stored is None or now.timestamp() >= stored.expires_at
 
     def _check_quota(self, question: Question, now: datetime) -> None:
-        """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""
-
         def are_open(identifiers: Iterable[str]) -> dict[str, bool]:
             stored = filter(None, map(self.questions.store.get, identifiers))
             return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}

@@ -86,7 +86,6 @@ def _tags(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _subscription_of(caller: Caller, body: Mapping[str, Any]) -> Subscription:
-    """Return the subscription that a body asks for; raises 403, and 422 that names the field."""
     owner, token, quiet = caller.user_id, body["fcm_token"], body.get("quiet_hours")
     try:
         zone = find_zone(body.get("timezone", ZONE_DEFAULT))

@@ -64,7 +64,6 @@ class AnswerCounter:
         return outcome
 
     def _count_pairs(self, person: str, pairs: Pairs, now: datetime, outcome: BatchResult) -> None:
-        """Count a person's responses, and add to the outcome how many were counted."""
         counted = self.count(person, [response for _, response in pairs], now)
         outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
 
@@ -89,11 +88,7 @@ class AnswerCounter:
         raise StatsBusy(person)
 
     def _stats_with(self, stored: StoredStats, responses: list[Response], now: datetime) -> Stats:
-        """Return stats with responses added.
-
-        They are computed from all responses of the person if one of the new ones is too old to be added, or
-        if the stats are split over several hashes.
-        """
+        """Return stats with responses added; if one is too old, or several hashes have stats, made anew."""
         try:
             if not stored.is_split_over_hashes:
                 return add_responses(stored.stats, responses)
@@ -103,10 +98,7 @@ class AnswerCounter:
         return fold_responses([*self._counted_responses(stored, now), *responses])
 
     def _counted_responses(self, stored: StoredStats, now: datetime) -> list[Response]:
-        """Return the person's responses that are in the stats.
-
-        Raises StatsBusy if the stats have changed so lately that the index may lack a response.
-        """
+        """Return the person's counted responses; raises StatsBusy if the index may lack one of them yet."""
         if stored.updated_at > stamp(now - INDEX_LAG):
             raise StatsBusy(stored.person)
         responses = self.responses.of_person(stored.hashes)

@@ -20,8 +20,7 @@ STOP_BEFORE = timedelta(minutes=2)
 def stop_at(now: datetime, context: Any) -> datetime:
     """Return the instant from which a run begins no more messages. context: Lambda's.
 
-    Lambda ends a run at its time limit. A message that is being sent then would leave a claim without
-    outcome.
+    A message that is being sent when Lambda ends the run would leave a claim without outcome.
     """
     return now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - STOP_BEFORE
 
@@ -55,10 +54,9 @@ class Sender:
         release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> MessageOutcome:
-        """Claim a message, send it, and store its outcome.
+        """Claim a message, send it, and store its outcome. release: undoes a claim of what did not go out.
 
-        claim: claims the message. release: undoes a claim whose message did not go out. The endpoint is made
-        before the claim. So between claim and outcome there is only the call that sends the message.
+        The endpoint is made first, so between claim and outcome there is only the call that sends.
         """
         endpoint = subscription.endpoint_arn
         if not endpoint:
@@ -84,7 +82,6 @@ class Sender:
         release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> MessageOutcome:
-        """Store what became of a claimed message, and return it."""
         if receipt.status is PushStatus.UNSENT:
             release(claim)
             return MessageOutcome.AGAIN
@@ -102,10 +99,7 @@ class Sender:
         return MessageOutcome.SENT
 
     def _bury(self, subscription: Subscription, now: datetime) -> None:
-        """Deactivate a subscription with a dead token, then delete its endpoint.
-
-        In the other order, a sender could make the endpoint again, because the token still looked alive.
-        """
+        """Deactivate a subscription, then delete its endpoint: before, a sender could make it again."""
         if not self.claims.store.deactivate(subscription, now):
             return
         self.logger.info("a token is dead", extra={"subscription_id": subscription.subscription_id})
@@ -115,9 +109,8 @@ class Sender:
     def _drop_unneeded_endpoint(self, subscription: Subscription, endpoint: str) -> None:
         """Delete an endpoint that was made for a message which is not sent, unless its token is still in use.
 
-        After the subscription was read and before the endpoint was made, another sender may have deactivated
-        the subscription, or the person may have left. Then nobody else knows of the endpoint. While the token
-        is in use, another sender needs the endpoint, because a token has only one.
+        Another sender may have deactivated the subscription since, or the person may have left. Then nobody
+        else knows of the endpoint. While the token is in use, another sender needs it: a token has only one.
         """
         stored = self.claims.store.get(subscription.subscription_id)
         if stored is None or stored.fcm_token != subscription.fcm_token:

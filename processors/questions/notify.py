@@ -37,19 +37,11 @@ class NotifySettings(ConsumerSettings):
 
 
 def request_announcements(queue: AnnouncementQueue, records: Sequence[Record]) -> BatchResult:
-    """Ask for the announcement of each record's question.
-
-    A record that comes twice has its question announced twice, which tells nobody twice.
-    """
+    """Ask for the announcement of each record's question. To ask twice tells nobody twice."""
     outcome = BatchResult()
-
-    def begin(pairs: Sequence[tuple[Record, Question]]) -> None:
-        for _, question in pairs:
-            queue.begin(question.question_id)
-
     # Each question is an attempt of its own, so that an error does not affect the others.
     for pair in outcome.read(records, _question_of):
-        outcome.attempt([pair], begin, logger)
+        outcome.attempt([pair], lambda pairs: queue.begin(pairs[0][1].question_id), logger)
     return outcome
 
 
@@ -59,8 +51,6 @@ def _question_of(record: Record) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What the handler uses."""
-
     queue: AnnouncementQueue | None  # None without a platform application
     writer: NotificationWriter | None  # None without outgoing webhooks
     invoker: DeliveryInvoker

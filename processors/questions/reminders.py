@@ -85,7 +85,6 @@ class Reminder:
             return MessageOutcome.FAILED
 
     def _remind(self, subscription: Subscription, due: datetime) -> MessageOutcome:
-        """Remind one person, if the streak still ends tonight."""
         zone, quiet, now = subscription.timezone, subscription.quiet_hours, clock.now()
         reminder = DueReminder(subscription, due, next_reminder(max(now, due), zone, quiet))
         profile = self.accounts.profiles([subscription.owner])[subscription.owner]

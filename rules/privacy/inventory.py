@@ -11,7 +11,7 @@ LEAF = "lead_organization_id"
 
 
 class StoreKind(StrEnum):
-    """What kind of store: a table's indexes belong to the table."""
+    """What kind of store. A table's indexes belong to the table."""
 
     TABLE = "table"
     BUCKET = "bucket"

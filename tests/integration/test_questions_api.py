@@ -1,6 +1,5 @@
 """Questions through the real handler on a real engine: asked, answered, closed, expired, and at what cost."""
 
-import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from ingest.web.caller import Caller
 from rules.days import stamp
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
-    CONTEXT,
     answer,
     as_agent,
     ask,
@@ -28,7 +26,6 @@ from tests.support.questions_stack import (
     responses_of,
     set_clock,
 )
-from tests.support.template import ROOT
 
 HOUR = timedelta(hours=1)
 
@@ -172,11 +169,6 @@ def test_stats_of_somebody_new_are_empty_and_the_board_is_open_to_all() -> None:
     mine = call("GET", "/v1/stats/me", sub=f"new-{uuid.uuid4()}").body
     assert (mine["total_points"], mine["total_answers"], mine["streak_days"], mine["badges"]) == (0, 0, 0, [])
     assert call("GET", "/v1/stats").status == 200
-
-
-def test_the_sample_event_asks_a_question() -> None:
-    event = json.loads((ROOT / "tests" / "events" / "QuestionsApiFunction.json").read_text())
-    assert ingest.questions.questions_api.handler(event, CONTEXT)["statusCode"] == 201
 
 
 def test_a_user_s_own_answers_are_newest_first_in_pages_and_nobody_else_s() -> None:

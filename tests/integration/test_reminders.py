@@ -118,12 +118,6 @@ def test_a_phone_that_is_off_is_not_told_after_midnight_that_a_streak_ends_tonig
     assert {name: told.ttl_seconds for name, told in town.phones.messages} == {"early": 10_800, "late": 1_800}
 
 
-def test_a_job_that_ran_too_late_reminds_nobody_of_yesterday(town: World) -> None:
-    each = person(town, "a", EVENING.date() - DAY)
-    assert reminder(town, now=EVENING + timedelta(hours=5)).remind() == {MessageOutcome.SKIPPED: 1}
-    assert waits_until(town, each) == stamp(EVENING + DAY)
-
-
 def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town: World) -> None:
     today = EVENING.date()
     each = person(town, "a", today - DAY)

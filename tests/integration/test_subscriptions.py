@@ -134,14 +134,11 @@ def test_an_audience_is_among_the_tags_of_the_token(api: Api) -> None:
 @pytest.mark.parametrize(
     ("more", "field"),
     [
-        ({"fcm_token": ""}, "fcm_token"),
         ({"fcm_token": "a b"}, "fcm_token"),
-        ({"fcm_token": "x" * 513}, "fcm_token"),
         ({"audience": ["a", "a"]}, "audience"),
         ({"audience": ["a#b"]}, "audience.0"),
         ({"audience": [f"t{n}" for n in range(11)]}, "audience"),
         ({"min_interval_minutes": 59}, "min_interval_minutes"),
-        ({"min_interval_minutes": True}, "min_interval_minutes"),
         ({"timezone": "Europe/Atlantis"}, "timezone"),
         ({"timezone": "+19:00"}, "timezone"),
         ({"quiet_hours": {"from": "22:00"}}, "quiet_hours"),
@@ -182,16 +179,6 @@ def test_a_phone_has_one_user_at_a_time(api: Api) -> None:
     assert (stored["owner"], stored["endpoint_arn"]) == ("bob", "arn"), "the endpoint is the phone's"
     assert stored["last_notified_at"] < stamp(NOW), "the history is not"
     assert api.delete(own, "ada") == 404, "a late sign-out does not silence the new one"
-
-
-def test_a_change_keeps_the_history_and_the_endpoint(api: Api) -> None:
-    own = api.post(audience=[], min_interval_minutes=0)[1]["subscription_id"]
-    assert api.town.announce(api.town.ask())
-    before = api.town.store().get(own)
-    api.post(audience=["a"])
-    after = api.town.store().get(own)
-    assert before and after and before.last_notified_at == after.last_notified_at == stamp(NOW)
-    assert before.endpoint_arn == after.endpoint_arn != ""
 
 
 def test_the_endpoint_goes_with_the_subscription(api: Api, engine: Engine) -> None:

@@ -170,7 +170,7 @@ def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> Non
     before = told(lake)
     reasons: list[str] = []
     listed = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
-    places = listed[:: effort(3, soak=1)]
+    places = listed[:: effort(6, soak=1)]
     for place in places:
         rebuild(lake, place, reasons.append)
     for day in sorted({Place(each.entity, each.dt, None) for each in places}, key=str):
@@ -259,17 +259,17 @@ def damaged(text: bytes) -> bytes:
     return bytes(zipped)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_errors_of_firehose_name_nobody_however_they_are_laid_out(tmp_path: Path, way: str) -> None:
+def test_errors_of_firehose_name_nobody_however_they_are_laid_out(tmp_path: Path) -> None:
     lake, jobs = FolderObjects(tmp_path), MemoryJobs()
     jobs.add("e", NOW, user="canary-user")
     keys = {
-        f"errors/{entity}/x/{name}": text
+        f"errors/{entity}/x/{way}/{name}": zipped(text)
         for name, text in ERROR_OBJECTS.items()
         for entity in ("events", "nothing")
+        for way, zipped in WAYS.items()
     }
-    for key, text in keys.items():
-        lake.put(key, WAYS[way](text))
+    for key, data in keys.items():
+        lake.put(key, data)
     assert having(tmp_path, ["canary-user"]) == keys.keys()
     night(lake, jobs, "one")
     assert having(tmp_path, ["canary"]) == set()
@@ -278,13 +278,12 @@ def test_errors_of_firehose_name_nobody_however_they_are_laid_out(tmp_path: Path
     night(lake, jobs, "two", NOW + timedelta(days=3))
     assert {key: lake.get(key) for key in before} == before, "again it changes nothing"
     assert jobs.all["e"].is_done
-    for key, data in before.items():
-        lake.put(key, data)
     recover(lake, NOW.date(), lambda _key, _reason: None)
     assert b"canary" not in b"".join(lake.get(each.key) for each in lake.list("raw/"))
     assert having(tmp_path, ["ann"]) >= {
-        f"raw/events/arrived={NOW:%Y-%m-%d}/dt=2026-03-01/hour=05/recovered/x/{name}"
+        f"raw/events/arrived={NOW:%Y-%m-%d}/dt=2026-03-01/hour=05/recovered/x/{way}/{name}"
         for name in ("lines", "one line")
+        for way in WAYS
     }
 
 
@@ -299,8 +298,7 @@ CUT_OFF = {
 
 
 @pytest.mark.parametrize("state", ["curated", "not curated", "failed beside others", "no quarantine"])
-@pytest.mark.parametrize("name", CUT_OFF)
-def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name: str, state: str) -> None:
+def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, state: str) -> None:
     """Nothing of what nobody can unzip whole is in a curated file that would lead to it."""
     lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
     jobs.add("e", NOW, user="canary-user")
@@ -308,16 +306,19 @@ def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name:
     if state == "failed beside others":
         curate(lake, place)
         remember_tasks(lake, [], [place])
-    key = f"raw/events/arrived={ARRIVED}/dt=2026-03-01/hour=05/cut"
-    lake.put(key, CUT_OFF[name])
+    keys = {
+        f"raw/events/arrived={ARRIVED}/dt=2026-03-01/hour=05/{name}": data for name, data in CUT_OFF.items()
+    }
+    for key, data in keys.items():
+        lake.put(key, data)
     if state in ("curated", "no quarantine"):
         curate(lake, place)
     if state == "no quarantine":
         lake.delete([each.key for each in lake.list("quarantine/")])
-    assert key in having(tmp_path, ["canary-user"])
+    assert having(tmp_path, ["canary-user"]) >= keys.keys()
     night(lake, jobs, "one")
     assert having(tmp_path, ["canary-user"]) == set()
-    assert key in having(tmp_path, ["ann"])
+    assert having(tmp_path, ["ann"]) >= keys.keys()
     night(lake, jobs, "two", NOW + timedelta(days=3))
     assert jobs.all["e"].is_done
     curate(lake, place)

@@ -1,6 +1,8 @@
-"""Answers in the table, their stream, and what the processor has counted of them."""
+"""Answers in the table, their stream, and what the processor has counted of them, also through several keys."""
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,15 +10,15 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import put_all
+from adapters.platform.tables import put_all, query_all
 from adapters.questions.user_stats_store import stats_from
 from processors.questions import answers
 from rules.days import stamp
-from rules.questions.answer_stats import Stats
-from rules.questions.questions import QuestionType
+from rules.questions.answer_stats import Stats, fold_responses
 from rules.questions.responses import Response, to_item
+from tests.support.answers import answer
 from tests.support.dying import Dying, Killed
-from tests.support.questions_stack import CONTEXT
+from tests.support.questions_stack import CONTEXT, responses_of
 
 STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/Responses/stream/1"
 
@@ -72,23 +74,15 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 def some(person: str, count: int, **changes: Any) -> list[Response]:
     """A person's answers to as many questions, an hour apart."""
     return [
-        Response(
+        replace(
+            answer(number, points=13, category=f"c{number % 6}"),
             **{
                 "question_id": str(uuid.uuid4()),
                 "fingerprint_hash": person,
-                "agent_id": "agent",
-                "type": QuestionType.MULTIPLE_CHOICE,
-                "category": f"c{number % 6}",
-                "number": 1,
-                "points": 13,
-                "day_points_max": 150,
                 "created_at": stamp(NOW + timedelta(hours=number)),
                 "activity_date": (NOW + timedelta(hours=number)).date(),
-                "zone": "UTC",
-                "is_signed_in": True,
-                "selected_option": 0,
                 **changes,
-            }
+            },
         )
         for number in range(count)
     ]
@@ -110,3 +104,47 @@ def live(person: str) -> Stats:
         TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
     )
     return stats_from(decode_item(found["Item"])) if "Item" in found else Stats()
+
+
+def a_person(count: int) -> tuple[str, ...]:
+    """A person's hashes, newest first."""
+    return tuple(somebody() for _ in range(count))
+
+
+def answered(hashes: Sequence[str], place: int, count: int, **changes: Any) -> list[Response]:
+    """A person's answers through a process whose newest key is that of hashes[place]."""
+    found = some(hashes[place], count, older_hashes=tuple(hashes[place + 1 :]), **changes)
+    return [replace(each, upcoming_hashes=tuple(hashes[place - 1 : place])) for each in found]
+
+
+def stored(person: str) -> dict[str, Any]:
+    found = client("dynamodb").get_item(
+        TableName="UserStats", Key=encode_item({"fingerprint_hash": person}), ConsistentRead=True
+    )
+    return decode_item(found.get("Item", {}))
+
+
+def on_the_board(hashes: Sequence[str]) -> list[str]:
+    rows = [
+        row["fingerprint_hash"]["S"]
+        for partition in ("_leaderboard", "_leaderboard#1")
+        for row in query_all(
+            client("dynamodb"),
+            TableName="UserStats",
+            IndexName="ByTotalPoints",
+            KeyConditionExpression="#board = :partition",
+            ExpressionAttributeNames={"#board": "_leaderboard"},
+            ExpressionAttributeValues=encode_item({":partition": partition}),
+        )
+    ]
+    return [each for each in rows if each in hashes]
+
+
+def check(hashes: Sequence[str], history: list[Response]) -> None:
+    """Stats are under one hash, from all answers."""
+    homes = [each for each in hashes if "days" in stored(each)]
+    assert len(homes) == 1
+    assert live(homes[0]) == fold_responses(history)
+    assert on_the_board(hashes) == homes
+    marks = [each for one in history for each in responses_of(one.question_id)]
+    assert all("counted_at" in each for each in marks)

@@ -17,6 +17,7 @@ import pytest
 import ingest.questions.questions_api
 from adapters.platform.aws import client
 from ingest.web.caller import ApiError, Caller
+from tests.support.asking import BODY
 from tests.support.engine import Engine
 from tests.support.memory import forget
 
@@ -82,14 +83,7 @@ def as_agent(method: str, path: str, body: Any = None, agent: str = "agent", **q
 
 def question_body(**changes: Any) -> dict[str, Any]:
     """The body of a choice question of two options, or as changed; None leaves a field out."""
-    body = {
-        "idempotency_key": str(uuid.uuid4()),
-        "type": "multiple_choice",
-        "prompt": "Which?",
-        "options": ["a", "b"],
-        "required_responses": 5,
-        **changes,
-    }
+    body = BODY | {"idempotency_key": str(uuid.uuid4())} | changes
     return {name: each for name, each in body.items() if each is not None}
 
 

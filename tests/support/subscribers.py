@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -23,7 +23,8 @@ from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import MessageOutcome, Sender
 from rules.days import stamp
 from rules.questions.notifications import LISTENER_SHARDS, PushMessage, Subscription
-from rules.questions.questions import KEPT, Question, QuestionStatus, QuestionType, to_item
+from rules.questions.questions import KEPT, Question, to_item
+from tests.support.asking import asked
 from tests.support.dying import Killed
 from tests.support.dynamodb_engine import table_definition
 from tests.support.engine import Engine
@@ -174,41 +175,21 @@ def record(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def question(**more: Any) -> Question:
+    """A question for everybody, that closes an hour from NOW, or as changed."""
     closes = more.pop("closes", NOW + timedelta(hours=1))
-    values: dict[str, Any] = {
-        "question_id": str(uuid.uuid4()),
-        "agent_id": "agent",
-        "type": QuestionType.TEXT,
-        "prompt": "What now?",
-        "options": (),
-        "audience": (),
-        "category": "general",
-        "required_responses": 5,
-        "current_responses": 0,
-        "status": QuestionStatus.OPEN,
+    text = asked(type="text", options=None, closes_at=None)
+    times = {
         "created_at": stamp(NOW),
         "closes_at": stamp(closes),
         "expires_at": int((closes + KEPT).timestamp()),
-        "body_hash": "x",
-        "idempotency_key": "k",
     }
-    return Question(**(values | more))
+    return replace(text, **{"question_id": str(uuid.uuid4()), **times, **more})
 
 
 def subscriber(number: int, **more: Any) -> Subscription:
-    values: dict[str, Any] = {
-        "subscription_id": str(uuid.UUID(int=number)),
-        "owner": f"u{number}",
-        "fcm_token": f"t{number}",
-        "tags": (),
-        "min_interval_minutes": 0,
-        "timezone": "UTC",
-        "quiet_hours": None,
-        "streak_reminders": False,
-        "created_at": stamp(NOW),
-        "updated_at": stamp(NOW),
-    }
-    return Subscription(**(values | more))
+    own, created = str(uuid.UUID(int=number)), stamp(NOW)
+    made = Subscription(own, f"u{number}", f"t{number}", (), 0, "UTC", None, False, created, created)
+    return replace(made, **more)
 
 
 @cache
